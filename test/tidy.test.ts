@@ -1,0 +1,191 @@
+// The rules of style that a machine can hold. Lengths, parameters, `any`, `!`, default exports,
+// cycles and floating promises are oxlint's (.oxlintrc.json); enums, namespaces and parameter
+// properties are refused by tsc (erasableSyntaxOnly). What neither knows is here.
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+const root = path.dirname(import.meta.dirname);
+const columnsMax = 100;
+
+const words = ['command.ts', 'errors.ts', 'limits.ts'];
+const concepts = [
+  'identity',
+  'policy',
+  'approval',
+  'environment',
+  'workspace',
+  'sandbox',
+  'process',
+  'output',
+  'audit',
+  'publish',
+  'session',
+];
+const doors = ['cli', 'mcp', 'console'];
+
+/** What the files of one place under src/ may import, besides what lies in the same place. */
+interface Place {
+  readonly places: readonly string[];
+  readonly packages: readonly string[];
+  readonly builtins: boolean;
+}
+
+const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
+  ...words.map((word) => [word, { places: [], packages: [], builtins: false }] as const),
+  ...concepts.map((concept) => [concept, place([])] as const),
+  ['policy', place([], ['picomatch'])],
+  ['workspace', place([], ['picomatch'])],
+  ['process', place(['runner'], ['@lydell/node-pty'])],
+  ['runner', place([])],
+  ['run.ts', place(concepts)],
+  ['protocol', place([], ['zod'])],
+  ['client', place(['protocol'])],
+  ['daemon', place(['run.ts', ...concepts, 'runner', 'protocol'], ['zod'])],
+  ...doors.map((door) => [door, place(['client', 'protocol'], ['commander', 'zod'])] as const),
+]);
+
+function place(places: readonly string[], packages: readonly string[] = []): Place {
+  return { places: [...words, ...places], packages, builtins: true };
+}
+
+interface Import {
+  readonly line: number;
+  readonly specifier: string;
+  readonly typeOnly: boolean;
+}
+
+test('every import follows the import table', () => {
+  const wrong: string[] = [];
+  for (const file of globSync('src/**/*.ts', { cwd: root })) {
+    const from = placeOf(file);
+    const may = importTable.get(from);
+    if (may === undefined) {
+      wrong.push(`${file}: "${from}" has no row in the import table of test/tidy.test.ts`);
+      continue;
+    }
+    for (const found of importsOf(file)) {
+      const reason = whyForbidden(file, from, may, found);
+      if (reason !== undefined) {
+        wrong.push(`${file}:${found.line}: ${reason}`);
+      }
+    }
+  }
+  none(wrong);
+});
+
+test('a relative import names the .ts file', () => {
+  const wrong = sources().flatMap((file) =>
+    importsOf(file)
+      .filter(({ specifier }) => specifier.startsWith('.') && !/\.(ts|json)$/.test(specifier))
+      .map(({ line, specifier }) => `${file}:${line}: "${specifier}" does not end in .ts`),
+  );
+  none(wrong);
+});
+
+test('no module exports all of another', () => {
+  none(matches(sources(), /^\s*export\s*\*/, 'name what is exported'));
+});
+
+test(`no line is longer than ${columnsMax} columns`, () => {
+  const long = new RegExp(`^.{${columnsMax + 1},}`, 'u');
+  none(matches([...sources(), ...scripts()], long, `more than ${columnsMax} columns`));
+});
+
+test('nothing is left as a note to do later', () => {
+  // Spelled so that this line is not one of them.
+  const notes = /\b(?:TOD[O]|FIXM[E]|X{3}|HAC[K])\b/;
+  none(matches([...sources(), ...scripts(), ...documents()], notes, 'do it, or say what holds'));
+});
+
+test('every error code is documented in docs/errors.md', (t) => {
+  const table = 'src/errors.ts';
+  if (!existsSync(path.join(root, table))) {
+    t.skip(`there is no ${table}`);
+    return;
+  }
+  const codes = [...read(table).matchAll(/^\s+'?([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'?: /gm)];
+  assert.ok(codes.length > 0, `${table} has no lines of the form "CODE_NAME: …"`);
+  const document = 'docs/errors.md';
+  const documented = existsSync(path.join(root, document)) ? read(document) : '';
+  const missing = new Set(codes.map(([, code]) => `\`${code}\``));
+  none([...missing].filter((code) => !documented.includes(code)).map((code) => `${code}: absent`));
+});
+
+function whyForbidden(file: string, from: string, may: Place, found: Import): string | undefined {
+  const { specifier, typeOnly } = found;
+  if (specifier.startsWith('.')) {
+    const to = placeOf(path.normalize(path.join(path.dirname(file), specifier)));
+    const amongWords = words.includes(from) && words.includes(to) && typeOnly;
+    const allowed = to === from || may.places.includes(to) || amongWords;
+    return allowed ? undefined : `${from} may not import ${to}`;
+  }
+  if (specifier.startsWith('node:')) {
+    return may.builtins ? undefined : `${from} imports nothing, found "${specifier}"`;
+  }
+  const named = may.packages.some((name) => specifier === name || specifier.startsWith(`${name}/`));
+  return named ? undefined : `${from} may not import the package "${specifier}"`;
+}
+
+/** `src/policy/decide.ts` → `policy`, `src/run.ts` → `run.ts`, `test/x.ts` → `../test/x.ts`. */
+function placeOf(file: string): string {
+  const inside = path.relative('src', file);
+  return inside.startsWith('..') ? inside : (inside.split(path.sep)[0] ?? inside);
+}
+
+function importsOf(file: string): Import[] {
+  const text = withoutComments(read(file));
+  const statement =
+    /(?:^|;)[ \t]*(?:import|export)\s(?<clause>[^'";]*?)from\s*['"](?<from>[^'"]+)['"]/gm;
+  const bare = /(?:^|;)[ \t]*import\s*['"](?<from>[^'"]+)['"]/gm;
+  const call = /\bimport\(\s*['"](?<from>[^'"]+)['"]/g;
+  return [statement, bare, call].flatMap((pattern) =>
+    [...text.matchAll(pattern)].map((match) => ({
+      line: text.slice(0, match.index).split('\n').length,
+      specifier: match.groups?.['from'] ?? '',
+      typeOnly: /^type\s/.test(match.groups?.['clause'] ?? ''),
+    })),
+  );
+}
+
+/** Comments that open a line, blanked with the line count kept. */
+function withoutComments(text: string): string {
+  return text
+    .replaceAll(/^\s*\/\*[^]*?\*\//gm, (comment) => comment.replaceAll(/[^\n]/g, ' '))
+    .replaceAll(/^[ \t]*\/\/.*$/gm, '');
+}
+
+function sources(): string[] {
+  const all = globSync('{src,test,bench,tools}/**/*.ts', { cwd: root });
+  return all.filter((file) => !/node_modules|^test\/programs/.test(file)).toSorted();
+}
+
+function scripts(): string[] {
+  return ['trl', '.ci/run', ...globSync('tools/*', { cwd: root })].filter((file) => {
+    const base = path.basename(file);
+    return !base.includes('.') && base !== 'node24';
+  });
+}
+
+function documents(): string[] {
+  return globSync('{*.md,docs/**/*.md}', { cwd: root });
+}
+
+function matches(files: readonly string[], pattern: RegExp, advice: string): string[] {
+  return files.flatMap((file) =>
+    read(file)
+      .split('\n')
+      .flatMap((line, at) => (pattern.test(line) ? [`${file}:${at + 1}: ${advice}`] : [])),
+  );
+}
+
+function read(file: string): string {
+  return readFileSync(path.join(root, file), 'utf8');
+}
+
+function none(wrong: readonly string[]): void {
+  if (wrong.length > 0) {
+    assert.fail(`\n${wrong.join('\n')}\n`);
+  }
+}
