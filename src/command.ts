@@ -1,0 +1,226 @@
+/**
+ * The words every part shares: what is asked, what would be done, what was done.
+ * This module imports nothing and holds no behaviour.
+ *
+ * The way of one command: Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
+ */
+
+/** `s-` and 32 lower-case hex digits (128 random bits). */
+export type SessionId = `s-${string}`;
+/** `x-` and 32 lower-case hex digits (128 random bits). */
+export type ExecId = `x-${string}`;
+
+/** Who asks. */
+export interface Caller {
+  readonly actor: string;
+  readonly kind: 'agent' | 'person';
+  /** How the caller was authenticated: the kernel (socket owner) or the parent process. */
+  readonly authenticatedBy: 'socket-owner' | 'parent-process';
+  readonly roles: readonly Role[];
+}
+export type Role = 'agent' | 'approver' | 'auditor' | 'admin';
+
+/** One path rule set: an entry is an absolute path or a glob; deny beats allow. */
+export interface PathRules {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+}
+
+/** Which files beyond the system directories a session may see and change. */
+export interface FileGrants {
+  readonly read: PathRules;
+  readonly write: PathRules;
+}
+
+/** What a session may use; every field has a default in `limits.ts` or here. */
+export interface Grants {
+  readonly files: FileGrants;
+  /** `off`: a loopback of the session's own and nothing else. `on`: the host's network. */
+  readonly network: 'off' | 'on';
+  readonly sandbox: SandboxKind;
+}
+export type SandboxKind = 'bubblewrap' | 'none';
+
+/** The bounds of one command. `null` means not bounded. */
+export interface Bounds {
+  readonly timeoutMs: number | null;
+  readonly idleTimeoutMs: number | null;
+  /** From TERM to KILL. */
+  readonly graceMs: number;
+  readonly cpuSeconds: number | null;
+  readonly processesMax: number | null;
+  readonly openFilesMax: number | null;
+  readonly fileBytesMax: number | null;
+  readonly memoryBytesMax: number | null;
+  /** Whether the memory bound was asked for by name: then it is enforced or the command refused. */
+  readonly memoryRequired: boolean;
+  readonly addressSpaceBytesMax: number | null;
+  readonly journalBytesMax: number;
+}
+
+export type ShellDialect = 'bash' | 'posix' | 'zsh';
+export interface Shell {
+  readonly path: string;
+  readonly dialect: ShellDialect;
+}
+
+/** What carries from one command of a session to the next. */
+export type Carry = 'none' | 'cwd+env' | 'shell';
+
+/** One command as the caller put it, parsed and trusted in shape only. */
+export interface Request {
+  readonly command: string;
+  readonly cwd: string | null;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: StdinChoice;
+  readonly pty: { readonly columns: number; readonly rows: number } | null;
+  readonly bounds: Partial<Bounds>;
+  /** `foreground` makes the session busy and carries state back; `detached` does neither. */
+  readonly mode: 'foreground' | 'detached';
+  readonly execKey: string | null;
+}
+export type StdinChoice =
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'bytes'; readonly base64: string }
+  | { readonly kind: 'open' };
+
+/** Three verdicts; the strictest rule wins and every verdict names its rules. */
+export interface Verdict {
+  readonly decision: 'allow' | 'ask' | 'block';
+  readonly rules: readonly { readonly id: string; readonly reason: string }[];
+}
+
+/**
+ * Everything that would be done, as a value: it is shown, hashed, approved and sent as it is to
+ * the runner. Field names are the runner's wire. Values of carried variables are not in it: they
+ * live in the runner's memory only.
+ */
+export interface Plan {
+  readonly exec_id: ExecId;
+  readonly session_id: SessionId;
+  readonly command: string;
+  readonly shell: Shell;
+  /** Absolute path inside the sandbox; `null`: where the session's last command ended. */
+  readonly cwd: string | null;
+  /** Where to start when the session's directory is gone. */
+  readonly cwd_fallback: string;
+  /** Variables of runtime and session level. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Variables of this command only: they never carry. */
+  readonly command_env: Readonly<Record<string, string>>;
+  readonly carry: Carry;
+  readonly mode: 'foreground' | 'detached';
+  readonly stdin: StdinChoice;
+  readonly pty: { readonly columns: number; readonly rows: number } | null;
+  readonly bounds: Bounds;
+  readonly box: Box;
+}
+
+/** What holds the command. */
+export type Box =
+  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'bubblewrap';
+      readonly holder: Holder;
+      /** Arguments of the command's own bubblewrap, up to but without `--`. */
+      readonly args: readonly string[];
+      /** Seccomp program (`struct sock_filter[]`), base64. */
+      readonly seccomp: string;
+    };
+
+/** The session's user, network and mount namespace, made once and kept as descriptors. */
+export interface Holder {
+  /** SHA-256 of the rest: two holders of equal id are interchangeable within a session. */
+  readonly id: string;
+  /**
+   * `user`: made with the rights of an ordinary user. `root-idmap`: root binds `staged` trees
+   * idmapped, then everything runs as host uid `hostUid`. `root-uid`: uid 0 without capabilities.
+   */
+  readonly level: 'user' | 'root-idmap' | 'root-uid';
+  /** Host uid and gid that run the sandbox; inside it is `insideUid`. */
+  readonly hostUid: number;
+  readonly hostGid: number;
+  readonly insideUid: number;
+  readonly insideGid: number;
+  /** An absolute directory used as the private mount point of staged trees (`root-idmap`). */
+  readonly stage: string;
+  /** Trees bound at `<stage>/<index>` before the uid drops (`root-idmap`), else empty. */
+  readonly staged: readonly {
+    readonly source: string;
+    readonly writable: boolean;
+    /** Uid and gid of the tree on disk that become the sandbox's own. */
+    readonly uid: number;
+    readonly gid: number;
+  }[];
+  /** Arguments of the holder's bubblewrap, up to but without `--`. */
+  readonly args: readonly string[];
+  /** Small files written into the view; `fd` is the number `args` refers to (from 20 upwards). */
+  readonly files: readonly { readonly fd: number; readonly base64: string }[];
+}
+
+declare const approved: unique symbol;
+/** A plan that passed policy and, where asked, a person. Minted only by `approval/`. */
+export type ApprovedPlan = {
+  readonly plan: Plan;
+  /** SHA-256 (hex) of the plan's canonical JSON. */
+  readonly digest: string;
+  readonly canonical: string;
+  readonly [approved]: true;
+};
+
+/** Why a command was ended by the runtime rather than by itself. */
+export type StopReason = 'timeout' | 'idle-timeout' | 'cancelled' | 'session-destroyed' | 'shutdown';
+
+/** How one command ended, as the runner saw it. `exit_code` comes from a wait, never made up. */
+export interface Exit {
+  readonly exec_id: ExecId;
+  readonly session_id: SessionId;
+  /** 0–255; 124 after a time-out; 128+n after signal n. */
+  readonly exit_code: number;
+  /** `SIGKILL` … or `null`. */
+  readonly signal: string | null;
+  readonly timed_out: boolean;
+  readonly stopped: StopReason | null;
+  /** Unix milliseconds. */
+  readonly started_at: number;
+  readonly ended_at: number;
+  readonly duration_ms: number;
+  /** Bytes the command wrote, per stream, and the end of the journal. */
+  readonly stdout_bytes: number;
+  readonly stderr_bytes: number;
+  readonly journal_bytes: number;
+  /** First journal offset still held. */
+  readonly journal_from: number;
+  readonly cwd: string | null;
+  readonly state_captured: boolean;
+  readonly state_names: readonly string[];
+  readonly state_dropped: readonly { readonly name: string; readonly reason: string }[];
+  /** Where the command started when the session's directory was gone, else `null`. */
+  readonly cwd_fallback: string | null;
+  /** Processes still alive when the shell ended; all were ended with it. */
+  readonly ended_background: number;
+  /** Processes that could not be confirmed gone. Empty in a sandbox. */
+  readonly survivors: readonly number[];
+  /** Whether the sandbox had been prepared ahead. */
+  readonly warm: boolean;
+  readonly limits: readonly EnforcedLimit[];
+}
+
+/** A bound, its value and how it was enforced. */
+export interface EnforcedLimit {
+  readonly name: string;
+  readonly value: number;
+  readonly by: 'runtime' | 'setrlimit' | 'cgroup-v1' | 'cgroup-v2' | 'tmpfs' | 'none';
+  readonly hit: boolean;
+}
+
+/** What a probe found enforced, from strongest to weakest. */
+export type AssuranceLevel = 'full' | 'root-uid' | 'none';
+export interface Assurance {
+  readonly level: AssuranceLevel;
+  readonly checks: readonly { readonly name: string; readonly enforced: boolean }[];
+}
+
+declare const redacted: unique symbol;
+/** Text that passed the redactor and may leave. Minted only by `output/`. */
+export type RedactedText = string & { readonly [redacted]: true };

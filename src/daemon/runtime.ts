@@ -1,0 +1,59 @@
+/**
+ * What the daemon can do, as its doors see it. The doors parse and order requests; everything
+ * else is behind this interface. Methods throw `TrlError`.
+ */
+import type { Caller, ExecId, SessionId } from '../command.ts';
+import type {
+  ExecParams,
+  ExecReadAnswer,
+  ExecReadParams,
+  ExecView,
+  Receipt,
+  SessionCreateParams,
+  SessionView,
+  WireError,
+} from '../protocol/types.ts';
+
+/** Takes a stream's output. `output` may return a promise: nothing more is sent until it settles. */
+export interface OutputSink {
+  output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void | Promise<void>;
+  gap(from: number, to: number): void;
+  waiting(info: { pid: number; program: string; certain: boolean }): void;
+  /** The last call: the receipt, or the failure that lost the execution. */
+  exit(offset: number, end: Omit<Receipt, 'stdout' | 'stderr'> | WireError): void;
+}
+
+export interface Runtime {
+  readonly startedAt: number;
+  createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
+  listSessions(caller: Caller): readonly SessionView[];
+  sessionInfo(caller: Caller, id: SessionId): SessionView;
+  updateSession(caller: Caller, params: { session_id: SessionId; name?: string; timeout_s?: number; env?: Readonly<Record<string, string>>; unset?: readonly string[] }): Promise<SessionView>;
+  forkSession(caller: Caller, id: SessionId, name: string | null): Promise<SessionView>;
+  sessionState(caller: Caller, id: SessionId): Promise<{ session_id: SessionId; cwd: string | null; names: readonly string[] }>;
+  /** Ends the session and everything that runs in it. Without `force` a busy one is refused. */
+  destroySession(caller: Caller, id: SessionId, force: boolean): Promise<void>;
+
+  /**
+   * Runs to the end and answers with output. A time-out throws `COMMAND_TIMEOUT` whose `data` is
+   * the receipt with the partial output. Whoever listens, the command runs to its end.
+   */
+  run(caller: Caller, params: ExecParams): Promise<Receipt>;
+  /** Starts in the foreground (`exec.stream`); the session is busy until it ends. */
+  openStream(caller: Caller, params: ExecParams): Promise<ExecId>;
+  /** Starts detached (`exec.start`). */
+  start(caller: Caller, params: ExecParams): Promise<ExecId>;
+  /** Sends output from `from` on until the end; resolves after `sink.exit`, or when aborted. */
+  follow(caller: Caller, id: ExecId, from: number, sink: OutputSink, signal: AbortSignal): Promise<void>;
+  read(caller: Caller, params: ExecReadParams): Promise<ExecReadAnswer>;
+  write(caller: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void>;
+  resize(caller: Caller, id: ExecId, columns: number, rows: number): Promise<void>;
+  /** With a signal: sends just that. Without: TERM, grace, KILL. Answers what was stopped. */
+  cancel(caller: Caller, target: { exec_id: ExecId } | { session_id: SessionId }, signal: string | null): Promise<{ stopped: readonly ExecId[] }>;
+  listExecs(caller: Caller, session: SessionId | null): Promise<readonly ExecView[]>;
+  execInfo(caller: Caller, id: ExecId): Promise<ExecView>;
+
+  stats(): { active_sessions: number; total_commands_run: number; uptime_s: number; memory_rss_bytes: number };
+  /** Stops taking requests, ends or leaves commands as configured, closes. */
+  close(): Promise<void>;
+}

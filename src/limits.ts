@@ -1,0 +1,53 @@
+/**
+ * Every bound of the runtime in one table: unit, default, hard maximum. `null` as a maximum means
+ * that any larger value may be asked for; `null` as a default means not bounded unless asked for.
+ */
+export interface Limit {
+  readonly unit: 'bytes' | 'ms' | 's' | 'count';
+  readonly default: number | null;
+  readonly max: number | null;
+  readonly about: string;
+}
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+
+export const limits = {
+  sessionsActive: { unit: 'count', default: 64, max: 4096, about: 'sessions with a holder' },
+  sessionRecords: { unit: 'count', default: 10_000, max: 100_000, about: 'session records' },
+  commandsConcurrent: { unit: 'count', default: 16, max: 256, about: 'commands running at once' },
+  timeoutMs: { unit: 'ms', default: 60_000, max: 7 * 86_400_000, about: 'run time of a command' },
+  detachedTimeoutMs: { unit: 'ms', default: null, max: null, about: 'run time of exec.start' },
+  idleTimeoutMs: { unit: 'ms', default: null, max: 7 * 86_400_000, about: 'time without output' },
+  graceMs: { unit: 'ms', default: 5_000, max: 60_000, about: 'from TERM to KILL' },
+  sessionIdleMs: { unit: 'ms', default: 86_400_000, max: null, about: 'session without a command' },
+  holderIdleMs: { unit: 'ms', default: 600_000, max: null, about: 'namespaces without a command' },
+  warmIdleMs: { unit: 'ms', default: 30_000, max: 600_000, about: 'age of a prepared sandbox' },
+  warmCount: { unit: 'count', default: 4, max: 64, about: 'prepared sandboxes at once' },
+  frameBytes: { unit: 'bytes', default: 8 * MiB, max: 8 * MiB, about: 'one request line' },
+  frameDepth: { unit: 'count', default: 32, max: 32, about: 'nesting of one request' },
+  commandBytes: { unit: 'bytes', default: 1 * MiB, max: 1 * MiB, about: 'command text' },
+  stdinBytes: { unit: 'bytes', default: 1 * MiB, max: 1 * MiB, about: 'stdin given with a call' },
+  envBytes: { unit: 'bytes', default: 1 * MiB, max: 1 * MiB, about: 'all variables of a call' },
+  stateBytes: { unit: 'bytes', default: 1 * MiB, max: 1 * MiB, about: 'state out of a command' },
+  stateValueBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'one carried value' },
+  outputBytes: { unit: 'bytes', default: 4 * MiB, max: 64 * MiB, about: 'a stream in an answer' },
+  journalBytes: { unit: 'bytes', default: 64 * MiB, max: 16 * GiB, about: 'journal of a command' },
+  journalsBytes: { unit: 'bytes', default: 512 * MiB, max: 64 * GiB, about: 'all journals' },
+  journalKeepMs: { unit: 'ms', default: 900_000, max: 86_400_000, about: 'journal after exit' },
+  cpuSeconds: { unit: 's', default: null, max: null, about: 'CPU time of a process' },
+  processes: { unit: 'count', default: 512, max: 32_768, about: 'processes of a command' },
+  openFiles: { unit: 'count', default: 4_096, max: 1_048_576, about: 'open files of a process' },
+  fileBytes: { unit: 'bytes', default: null, max: null, about: 'size of a written file' },
+  memoryBytes: { unit: 'bytes', default: null, max: null, about: 'memory of a command' },
+  addressSpaceBytes: { unit: 'bytes', default: null, max: null, about: 'address space' },
+  scratchBytes: { unit: 'bytes', default: 2 * GiB, max: 64 * GiB, about: 'private HOME, TMPDIR each' },
+  connections: { unit: 'count', default: 256, max: 4_096, about: 'connections to the socket' },
+  pendingRequests: { unit: 'count', default: 256, max: 256, about: 'requests queued a connection' },
+  streamWindowBytes: { unit: 'bytes', default: 4 * MiB, max: 64 * MiB, about: 'unread stream bytes' },
+  slowReaderMs: { unit: 'ms', default: 10_000, max: 600_000, about: 'a reader that holds a command' },
+  workspaceEntries: { unit: 'count', default: 200_000, max: 2_000_000, about: 'entries walked' },
+} as const satisfies Record<string, Limit>;
+
+export type LimitName = keyof typeof limits;

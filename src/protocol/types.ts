@@ -1,0 +1,181 @@
+/**
+ * The wire in types: what each method takes and answers. Field names are the protocol's own
+ * (`snake_case`). Legacy fields keep their exact meaning; everything else is additive.
+ */
+import type { ErrorCode } from '../errors.ts';
+import type {
+  Assurance,
+  EnforcedLimit,
+  ExecId,
+  FileGrants,
+  SandboxKind,
+  SessionId,
+  StopReason,
+  Verdict,
+} from '../command.ts';
+
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+export type Answer<T> =
+  | { readonly id: string; readonly ok: true; readonly data: T }
+  | { readonly id: string; readonly ok: false; readonly error: WireError; readonly data?: unknown };
+
+/** `files` rules are absolute paths, paths relative to the workspace, or globs. */
+export interface SessionCreateParams {
+  readonly shell?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly working_dir?: string;
+  readonly name?: string;
+  /** Default time-out of the session's commands; 0 means the runtime's default. */
+  readonly timeout_s?: number;
+  readonly timeout_ms?: number;
+  readonly files?: Partial<{ read: Partial<FileGrants['read']>; write: Partial<FileGrants['write']> }>;
+  readonly network?: 'off' | 'on';
+  readonly sandbox?: SandboxKind;
+  readonly limits?: LimitParams;
+  readonly carry?: 'none' | 'cwd+env' | 'shell';
+}
+export interface LimitParams {
+  readonly cpu_s?: number;
+  readonly processes?: number;
+  readonly open_files?: number;
+  readonly file_bytes?: number;
+  readonly memory_bytes?: number;
+  readonly address_space_bytes?: number;
+  readonly journal_bytes?: number;
+}
+
+export type SessionState = 'creating' | 'idle' | 'running' | 'terminated';
+export interface SessionView {
+  readonly session_id: SessionId;
+  readonly name: string | null;
+  readonly state: SessionState;
+  readonly shell: string;
+  /** Present when the shell asked for is missing here and another took its place. */
+  readonly shell_resolved?: string;
+  readonly working_dir: string;
+  /** `null`: the session has no host directory, only its private `/tmp` and home. */
+  readonly workspace: string | null;
+  readonly created_at: string;
+  readonly last_activity: string;
+  readonly env_keys: readonly string[];
+  readonly command_count: number;
+  readonly timeout_s: number;
+  readonly network: 'off' | 'on';
+  readonly sandbox: SandboxKind;
+  /** `null` until the first command probed it. */
+  readonly assurance: Assurance | null;
+}
+
+export interface ExecParams {
+  readonly session_id: SessionId;
+  readonly command: string;
+  readonly cwd?: string;
+  readonly timeout_s?: number;
+  readonly timeout_ms?: number;
+  readonly idle_timeout_ms?: number;
+  readonly stdin?: string;
+  readonly stdin_encoding?: 'utf8' | 'base64';
+  /** Keep stdin open for `exec.write`. */
+  readonly stdin_open?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly pty?: { readonly columns: number; readonly rows: number };
+  readonly limits?: LimitParams;
+  readonly exec_key?: string;
+  /** Bytes a stream in the answer; default 4 MiB. */
+  readonly output_bytes?: number;
+}
+
+/** The answer to one command. */
+export interface Receipt {
+  readonly exec_id: ExecId;
+  readonly session_id: SessionId;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly stdout_encoding?: 'base64';
+  readonly stderr_encoding?: 'base64';
+  readonly exit_code: number;
+  readonly signal: string | null;
+  readonly duration_ms: number;
+  readonly timed_out: boolean;
+  readonly stopped: StopReason | null;
+  /** Whether bytes are missing from `stdout` or `stderr`; the counts say how many. */
+  readonly truncated: boolean;
+  readonly stdout_bytes: number;
+  readonly stderr_bytes: number;
+  /** Bytes left out between the head and the tail kept of each stream. */
+  readonly stdout_omitted_bytes: number;
+  readonly stderr_omitted_bytes: number;
+  readonly started_at: string;
+  readonly cwd: string | null;
+  readonly cwd_fallback?: string;
+  readonly state_captured: boolean;
+  readonly state_dropped: readonly { readonly name: string; readonly reason: string }[];
+  readonly ended_background: number;
+  readonly survivors: readonly number[];
+  /** Protected paths the command created or replaced; they were put back as they were. */
+  readonly reverted: readonly string[];
+  readonly sandbox: {
+    readonly kind: SandboxKind;
+    readonly level: Assurance['level'];
+    readonly network: 'off' | 'on';
+    readonly warm: boolean;
+  };
+  readonly limits: readonly EnforcedLimit[];
+  readonly verdict: Verdict;
+  readonly plan_digest: string;
+  /** Plain sentences that help: how to keep a background child, what a 127 could not see. */
+  readonly hints: readonly string[];
+}
+
+export interface ExecView {
+  readonly exec_id: ExecId;
+  readonly session_id: SessionId;
+  readonly state: 'running' | 'exited' | 'lost';
+  readonly mode: 'foreground' | 'detached';
+  readonly command: string;
+  readonly started_at: string;
+  readonly journal_from: number;
+  readonly journal_bytes: number;
+  readonly exit_code?: number;
+  readonly receipt?: Omit<Receipt, 'stdout' | 'stderr'>;
+}
+
+export interface ExecReadParams {
+  readonly exec_id: ExecId;
+  readonly from?: number;
+  readonly max?: number;
+  readonly wait_ms?: number;
+  /** Keep only lines that contain this text. */
+  readonly grep?: string;
+  /** Only the last so many lines. */
+  readonly tail?: number;
+}
+export interface ExecReadAnswer {
+  readonly exec_id: ExecId;
+  readonly from: number;
+  /** Offset to ask for next. */
+  readonly next: number;
+  readonly chunks: readonly StreamChunk[];
+  /** Present when bytes before `next` are no longer held. */
+  readonly gap?: { readonly from: number; readonly to: number };
+  readonly state: 'running' | 'exited' | 'lost';
+  readonly exit_code?: number;
+}
+export type StreamChunk =
+  | { readonly seq: number; readonly stream: 'stdout' | 'stderr'; readonly data: string }
+  | { readonly seq: number; readonly stream: 'stdout' | 'stderr'; readonly b64: string };
+
+/** Event lines of a stream. The last one is `exit` (or `exit` with `lost:true`). */
+export type StreamEvent = { readonly stream_id: ExecId } & (
+  | StreamChunk
+  | { readonly stream: 'gap'; readonly from: number; readonly to: number }
+  | {
+      readonly stream: 'status';
+      readonly waiting_for_input: { readonly pid: number; readonly program: string; readonly certain: boolean };
+    }
+  | ({ readonly seq: number; readonly stream: 'exit'; readonly lost?: false } & Omit<Receipt, 'stdout' | 'stderr'>)
+  | { readonly seq: number; readonly stream: 'exit'; readonly lost: true; readonly error: WireError }
+);

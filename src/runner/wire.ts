@@ -1,0 +1,74 @@
+/**
+ * What daemon and runner say to each other, over any duplex byte stream, in frames (`frame.ts`).
+ *
+ * Hand-shake, both sides proving the 256-bit key without sending it (hex strings):
+ *   daemon → runner  {hello: {versions:[1], epoch, nonce}}
+ *   runner → daemon  {hello: {version, nonce, proof: HMAC(key, "runner" nonce_d nonce_r epoch)}}
+ *   daemon → runner  {proof: HMAC(key, "daemon" nonce_r nonce_d epoch)}
+ *   runner → daemon  {welcome: {pid, started_at, journal}}
+ * An epoch below or equal to the last one is refused; a higher one ends the older connection.
+ *
+ * Then requests `{n, op, …}` and answers `{n, ok:true, …}` or `{n, ok:false, code, message}`, and
+ * events without `n`. Output flows in `stdout`/`stderr` frames on the channel a `follow` named.
+ */
+import type { ErrorCode } from '../errors.ts';
+import type { ExecId, Exit, Plan, SessionId } from '../command.ts';
+
+export const wireVersions: readonly number[] = [1];
+/** Largest control frame: a plan holds a command, stdin and variables of 1 MiB each. */
+export const controlBytesMax = 16 * 1024 * 1024;
+
+export type RunnerRequest =
+  /** `plan` is canonical JSON of a {@link Plan}; `mac` = HMAC(key, "plan" sha256(plan) exec epoch). */
+  | { op: 'launch'; plan: string; mac: string }
+  /** Streams the journal from `from` on `channel`; `max` bytes at most when given. */
+  | { op: 'follow'; exec_id: ExecId; from: number; channel: number; max?: number }
+  | { op: 'unfollow'; channel: number }
+  /** Moves the window: `offset` is the first byte not yet taken. */
+  | { op: 'ack'; channel: number; offset: number }
+  | { op: 'stdin'; exec_id: ExecId; base64: string; eof: boolean }
+  | { op: 'resize'; exec_id: ExecId; columns: number; rows: number }
+  /** Sends one signal to everything the command started. */
+  | { op: 'signal'; exec_id: ExecId; signal: string }
+  /** TERM, grace, KILL. */
+  | { op: 'stop'; exec_id: ExecId; reason: Exit['stopped'] }
+  | { op: 'list' }
+  | { op: 'info'; exec_id: ExecId }
+  | { op: 'state'; session_id: SessionId }
+  | { op: 'fork'; session_id: SessionId; to: SessionId }
+  | { op: 'unset'; session_id: SessionId; names: string[] }
+  /** Prepares one sandbox of this plan's shape; the plan itself is not run. */
+  | { op: 'prepare'; plan: string; mac: string }
+  | { op: 'close'; session_id: SessionId }
+  | { op: 'stats' }
+  | { op: 'shutdown' };
+
+export type RunnerAnswer =
+  | ({ n: number; ok: true } & Record<string, unknown>)
+  | { n: number; ok: false; code: ErrorCode; message: string };
+
+export type RunnerEvent =
+  | { event: 'exit'; exit: Exit }
+  /** The followed range ended: nothing more will come on the channel. */
+  | { event: 'end'; channel: number; offset: number; reason: 'exit' | 'max' | 'slow' }
+  | { event: 'gap'; channel: number; from: number; to: number }
+  | { event: 'waiting'; exec_id: ExecId; pid: number; program: string; certain: boolean };
+
+/** One execution as `list` and `info` tell it. */
+export interface ExecEntry {
+  readonly exec_id: ExecId;
+  readonly session_id: SessionId;
+  readonly state: 'running' | 'exited';
+  readonly mode: Plan['mode'];
+  readonly command: string;
+  readonly started_at: number;
+  readonly journal_from: number;
+  readonly journal_bytes: number;
+  readonly exit: Exit | null;
+}
+
+/** The carried state of a session, without values. */
+export interface StateEntry {
+  readonly cwd: string | null;
+  readonly names: readonly string[];
+}
