@@ -1,19 +1,26 @@
-# Sourced by the launcher and the npm scripts, with the checkout's directory in $root.
+# Sourced by the launcher and the npm scripts, with the checkout's directory in $root and in $failure
+# the exit code for a checkout that cannot be made ready.
 # Guarantees that set-up has run and dist/runner.js is current; leaves the Node to use in $node.
 # Exports NODE_COMPILE_CACHE: without it, stripping types costs every start 40 ms.
-# The way where nothing is to be done is the start-up time of every command: it forks once, for `find`.
+# Every command waits for this: where nothing is to be done it forks once, for `find`.
 # shellcheck shell=sh disable=SC2154
 
-node=
 stamp=$root/node_modules/.trl-setup
+node=
+# The Node that set-up chose: the system's, or the checkout's own by its path from the root.
+read_stamp() {
+  read -r node <"$stamp" || node=
+  case $node in /* | '') ;; *) node=$root/$node ;; esac
+}
+
 if [ -f "$stamp" ] &&
   [ ! "$root/package-lock.json" -nt "$stamp" ] &&
   [ ! "$root/tools/node24/package-lock.json" -nt "$stamp" ]; then
-  read -r node <"$stamp" || node=
+  read_stamp
 fi
 if [ ! -x "$node" ]; then
-  "$root/tools/setup" >&2 || return 1
-  read -r node <"$stamp"
+  "$root/tools/setup" >&2 || exit "$failure"
+  read_stamp
 fi
 
 export NODE_COMPILE_CACHE="$root/node_modules/.cache/node"
@@ -22,6 +29,6 @@ if [ -f "$root/src/runner/main.ts" ]; then
   runner=$root/dist/runner.js
   if [ ! -f "$runner" ] ||
     [ -n "$(find "$root/src/runner" "$root"/src/*.ts -newer "$runner" 2>/dev/null)" ]; then
-    "$root/tools/build-runner" >&2 || return 1
+    "$root/tools/build-runner" >&2 || exit "$failure"
   fi
 fi
