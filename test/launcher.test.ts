@@ -1,0 +1,75 @@
+// ./trl on a stand-in checkout: this one's launcher and packages around a program of one line.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+
+const root = path.dirname(import.meta.dirname);
+const overheadMaxMs = 100;
+
+function checkout(t: TestContext, program: string): string {
+  const dir = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-launcher-')));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const filter = (file: string): boolean => path.basename(file) !== 'node_modules';
+  for (const name of ['trl', 'tools', 'package.json', 'package-lock.json']) {
+    const options = { recursive: true, preserveTimestamps: true, filter };
+    cpSync(path.join(root, name), path.join(dir, name), options);
+  }
+  for (const name of ['node_modules', 'tools/node24/node_modules']) {
+    symlinkSync(path.join(root, name), path.join(dir, name));
+  }
+  mkdirSync(path.join(dir, 'src/cli'), { recursive: true });
+  writeFileSync(path.join(dir, 'src/cli/main.ts'), program);
+  return dir;
+}
+
+test('the launcher passes arguments, directory, input and exit code through', (t) => {
+  const program = `import { readFileSync } from 'node:fs';
+    const seen: unknown = [process.argv.slice(2), process.cwd(), readFileSync(0, 'utf8')];
+    console.log(JSON.stringify(seen));
+    process.exitCode = 7;`;
+  const dir = checkout(t, program);
+  symlinkSync('trl', path.join(dir, 'first'));
+  symlinkSync(path.join(dir, 'first'), path.join(dir, 'second'));
+  const args = ['run', '', 'a  b', '*', '--', "it's"];
+  const env = { PATH: '/usr/bin:/bin', HOME: '/nonexistent', CDPATH: '/' };
+  const ran = spawnSync('../second', args, { cwd: path.join(dir, 'src'), env, input: 'in' });
+  assert.deepEqual(
+    { stdout: ran.stdout.toString(), stderr: ran.stderr.toString(), status: ran.status },
+    { stdout: `${JSON.stringify([args, `${dir}/src`, 'in'])}\n`, stderr: '', status: 7 },
+  );
+});
+
+test('a runner that does not build is a failure of the runtime, with the reason on stderr', (t) => {
+  const dir = checkout(t, 'console.log("ran")');
+  mkdirSync(path.join(dir, 'src/runner'));
+  writeFileSync(path.join(dir, 'src/runner/main.ts'), 'not a program');
+  const ran = spawnSync(path.join(dir, 'trl'), { encoding: 'utf8' });
+  assert.deepEqual([ran.status, ran.stdout], [125, '']);
+  assert.match(ran.stderr, /cannot build dist\/runner\.js/);
+});
+
+test(`the launcher adds less than ${overheadMaxMs} ms to the Node it starts`, (t) => {
+  const dir = checkout(t, 'export {};');
+  mkdirSync(path.join(dir, 'src/runner'));
+  writeFileSync(path.join(dir, 'src/runner/main.ts'), 'export {};');
+  const main = path.join(dir, 'src/cli/main.ts');
+  const launched = fastest(() => spawnSync(path.join(dir, 'trl')).status);
+  const bare = fastest(() => spawnSync(process.execPath, [main]).status);
+  t.diagnostic(`launched ${launched.toFixed(1)} ms, bare ${bare.toFixed(1)} ms`);
+  assert.ok(launched - bare < overheadMaxMs);
+});
+
+/** The least of ten times, in `ms`: what the machine's other work does not touch. */
+function fastest(run: () => number | null): number {
+  const times = Array.from({ length: 10 }, () => {
+    const begun = performance.now();
+    assert.equal(run(), 0);
+    return performance.now() - begun;
+  });
+  return Math.min(...times);
+}
