@@ -1,0 +1,139 @@
+/**
+ * The kinds of values that parameters are made of. Every schema's messages finish the sentence
+ * `"<field>" must be …`, so that `parseParams` can name the field and what it got.
+ */
+import { constants } from 'node:os';
+import * as z from 'zod/mini';
+import { limits } from '../limits.ts';
+
+const pathBytesMax = 4_096;
+const nameBytesMax = 256;
+const patternsMax = 256;
+const namesMax = 4_096;
+const base64Form = /^[A-Za-z0-9+/]*={0,2}$/;
+const secondsMax = (limits.timeoutMs.max ?? 0) / 1_000;
+
+/** Text that has a UTF-8 form (no half of a surrogate pair) of at most `bytesMax` bytes. */
+function text(what: string, bytesMax: number) {
+  return z.string({ error: what }).check(
+    z.refine((value) => value.isWellFormed(), `${what} that is well-formed Unicode`),
+    z.refine((value) => bytesIn(value) <= bytesMax, `${what} of at most ${bytesMax} bytes`),
+  );
+}
+
+function textWithoutNul(what: string, bytesMax: number) {
+  return text(what, bytesMax).check(
+    z.refine((value) => !value.includes('\0'), `${what} without NUL`),
+  );
+}
+
+/** A whole number from `min` to `max`; `max` defaults to the largest that JSON carries exactly. */
+export function whole(min: number, max = Number.MAX_SAFE_INTEGER) {
+  const wanted =
+    max === Number.MAX_SAFE_INTEGER
+      ? `a whole number >= ${min}`
+      : `a whole number from ${min} to ${max}`;
+  return z.int({ error: wanted }).check(z.gte(min, wanted), z.lte(max, wanted));
+}
+
+function seconds(max: number | null) {
+  const wanted = max === null ? 'a number >= 0' : `a number >= 0 and <= ${max}`;
+  const top = max ?? Number.MAX_SAFE_INTEGER / 1_000;
+  return z.number({ error: wanted }).check(z.gte(0, wanted), z.lte(top, wanted));
+}
+
+export const flag = z.boolean({ error: 'true or false' });
+export const sessionId = z.templateLiteral(['s-', z.string()], { error: 'a session id' });
+export const execId = z.templateLiteral(['x-', z.string()], { error: 'an execution id' });
+export const command = textWithoutNul('text', limits.commandBytes.max);
+export const path = textWithoutNul('a path', pathBytesMax);
+export const name = textWithoutNul('a name', nameBytesMax);
+export const execKey = textWithoutNul('a key', nameBytesMax).check(
+  z.minLength(1, 'a key that is not empty'),
+);
+export const searchText = text('text', 1_024);
+
+/** Seconds, fractions allowed; 0 means the default. */
+export const timeoutSeconds = seconds(secondsMax);
+export const timeoutMs = whole(0, limits.timeoutMs.max ?? undefined);
+/** Of `exec.start`: as long as asked for. */
+export const detachedSeconds = seconds(limits.detachedTimeoutMs.max);
+export const detachedMs = whole(0, limits.detachedTimeoutMs.max ?? undefined);
+
+export const encoding = z.enum(['utf8', 'base64'], { error: '"utf8" or "base64"' });
+/** Text or base64 of at most 1 MiB decoded; {@link encodedFits} checks what it decodes to. */
+export const encoded = z.string({ error: 'text' });
+export const encodedWanted = `text of at most ${limits.stdinBytes.max} bytes, well-formed`;
+
+/** Whether `data` is what `form` says and decodes to at most `limits.stdinBytes` bytes. */
+export function encodedFits(data: string, form: 'utf8' | 'base64'): boolean {
+  if (form === 'utf8') return data.isWellFormed() && bytesIn(data) <= limits.stdinBytes.max;
+  const isBase64 = data.length % 4 === 0 && base64Form.test(data);
+  return isBase64 && Buffer.byteLength(data, 'base64') <= limits.stdinBytes.max;
+}
+
+export const environmentNames = z
+  .array(environmentName(), { error: 'a list of names' })
+  .check(z.maxLength(namesMax, `a list of at most ${namesMax} names`));
+
+/** Variables by name, without a prototype: names come from outside. */
+export const environment = z.pipe(
+  z
+    .record(z.string(), z.string({ error: 'text' }), { error: 'an object of text by name' })
+    .check((payload) => {
+      for (const [key, value] of Object.entries(payload.value)) {
+        const message = whyNotVariable(key, value);
+        if (message === null) continue;
+        payload.issues.push({ code: 'custom', input: value, path: [key], message });
+        return;
+      }
+      const bytes = Object.entries(payload.value)
+        .map(([key, value]) => bytesIn(key) + bytesIn(value) + 2)
+        .reduce((sum, each) => sum + each, 0);
+      if (bytes <= limits.envBytes.max) return;
+      const message = `at most ${limits.envBytes.max} bytes in all`;
+      payload.issues.push({ code: 'custom', input: payload.value, path: [], message });
+    }),
+  z.transform((env): Readonly<Record<string, string>> => withoutPrototype(env)),
+);
+
+export const patterns = z
+  .array(path, { error: 'a list of paths' })
+  .check(z.maxLength(patternsMax, `a list of at most ${patternsMax} paths`));
+
+/** `TERM`, `SIGTERM` → `SIGTERM`. */
+export const signal = z.pipe(
+  z
+    .string({ error: 'a signal name' })
+    .check(z.refine((value) => signalNames.has(fullSignalName(value)), 'a signal name like "INT"')),
+  z.transform(fullSignalName),
+);
+const signalNames: ReadonlySet<string> = new Set(Object.keys(constants.signals));
+
+function fullSignalName(value: string): string {
+  return value.startsWith('SIG') ? value : `SIG${value}`;
+}
+
+function environmentName() {
+  const wanted = 'a name that is not empty and has no "=" or NUL';
+  return z.string({ error: wanted }).check(z.refine(isVariableName, wanted));
+}
+
+function whyNotVariable(key: string, value: string): string | null {
+  if (!isVariableName(key)) return 'named without "=" or NUL, and not empty';
+  if (value.includes('\0')) return 'text without NUL';
+  return value.isWellFormed() ? null : 'text that is well-formed Unicode';
+}
+
+function isVariableName(key: string): boolean {
+  return key !== '' && !/[=\0]/.test(key) && key.isWellFormed();
+}
+
+function withoutPrototype(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const bare: Record<string, string> = Object.create(null);
+  return Object.assign(bare, env);
+}
+
+function bytesIn(value: string): number {
+  return Buffer.byteLength(value, 'utf8');
+}
