@@ -1,0 +1,150 @@
+/** A connection to a daemon, as a program uses it. */
+import type { ExecId, SessionId } from '../command.ts';
+import type {
+  ExecReadAnswer,
+  ExecReadParams,
+  ExecView,
+  SessionCreateParams,
+  SessionView,
+} from '../protocol/types.ts';
+import { Links } from './links.ts';
+import type {
+  Data,
+  ExecCancelParams,
+  ExecResizeParams,
+  ExecWriteParams,
+  Method,
+  Params,
+} from './methods.ts';
+import { Session } from './session.ts';
+import { defaultSocketPath } from './socket-path.ts';
+import { ExecStream } from './stream.ts';
+import type { StreamOptions } from './stream.ts';
+import type { EphemeralOptions } from './transport.ts';
+
+export interface ConnectOptions {
+  /** Default: see `defaultSocketPath`. */
+  readonly socketPath?: string;
+  /** Ends the wait for the connection; a client that is connected does not watch it. */
+  readonly signal?: AbortSignal;
+  /** Default `bin`: output in binary frames, which costs a tenth of JSON. */
+  readonly frames?: 'json' | 'bin';
+  /**
+   * Starts a daemon of the client's own where nothing listens; it ends with the client, and all
+   * its sessions with it. Default `false`: then connecting fails.
+   */
+  readonly ephemeral?: EphemeralOptions | false;
+}
+
+/**
+ * Connects to the daemon of this user.
+ *
+ * @throws TrlError BACKEND_UNAVAILABLE when nothing listens or no daemon can be started,
+ *   AUTH_FAILED when the socket's directory is not this user's.
+ */
+export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  const { socketPath = defaultSocketPath(), frames = 'bin', ephemeral = false } = options;
+  return new Client(await Links.open({ socketPath, frames, ephemeral }, options.signal));
+}
+
+/**
+ * All methods throw TrlError with the code the daemon answered, and BACKEND_UNAVAILABLE when the
+ * connection was lost. A client that waits for nothing does not keep its process alive.
+ */
+export class Client implements AsyncDisposable {
+  readonly #links: Links;
+
+  constructor(links: Links) {
+    this.#links = links;
+  }
+
+  /** Whether the daemon is this client's own and ends with it. */
+  get ownsDaemon(): boolean {
+    return this.#links.own;
+  }
+
+  async createSession(params: SessionCreateParams = {}): Promise<Session> {
+    const view = await this.call('session.create', params);
+    return new Session(this.#links, view.session_id);
+  }
+
+  /** A session that exists. Nothing is asked: an unknown id fails at the first use. */
+  session(id: SessionId): Session {
+    return new Session(this.#links, id);
+  }
+
+  async sessions(): Promise<readonly SessionView[]> {
+    return (await this.call('session.list', {})).sessions;
+  }
+
+  /** The output of an execution from journal offset `from` (default 0) to its end. */
+  attach(execId: ExecId, options: StreamOptions & { readonly from?: number } = {}): ExecStream {
+    return new ExecStream(
+      this.#links,
+      { kind: 'attach', execId, from: options.from ?? 0 },
+      options,
+    );
+  }
+
+  async execs(sessionId?: SessionId): Promise<readonly ExecView[]> {
+    const params = sessionId === undefined ? {} : { session_id: sessionId };
+    return (await this.call('exec.list', params)).execs;
+  }
+
+  async exec(execId: ExecId): Promise<ExecView> {
+    return this.call('exec.info', { exec_id: execId });
+  }
+
+  /** A piece of an execution's journal; waits up to `wait_ms` for one. */
+  async read(params: ExecReadParams, signal?: AbortSignal): Promise<ExecReadAnswer> {
+    if (params.wait_ms === undefined || this.#links.own) {
+      return this.call('exec.read', params, { signal });
+    }
+    const lease = await this.#links.lease();
+    try {
+      return await lease.link.call('exec.read', params, signal);
+    } finally {
+      lease.release({ busy: signal?.aborted === true });
+    }
+  }
+
+  async write(params: ExecWriteParams): Promise<void> {
+    await this.call('exec.write', params);
+  }
+
+  async resize(params: ExecResizeParams): Promise<void> {
+    await this.call('exec.resize', params);
+  }
+
+  /** Answers what was stopped. */
+  async cancel(params: ExecCancelParams): Promise<readonly ExecId[]> {
+    return (await this.call('exec.cancel', params)).stopped;
+  }
+
+  async ping(): Promise<Data<'system.ping'>> {
+    return this.call('system.ping', {});
+  }
+
+  async stats(): Promise<Data<'system.stats'>> {
+    return this.call('system.stats', {});
+  }
+
+  /** Asks for any method of the wire. An abort ends the wait, not what was asked. */
+  async call<M extends Method>(
+    method: M,
+    params: Params<M>,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Data<M>> {
+    const link = await this.#links.shared();
+    return link.call(method, params, options.signal);
+  }
+
+  /** Ends the connections; an own daemon and all it runs end with them. */
+  async close(): Promise<void> {
+    await this.#links.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,35 @@
+/** The client: connect to a daemon, run commands in sessions, follow their output. */
+export { Client, connect } from './client.ts';
+export type { ConnectOptions } from './client.ts';
+export { Session } from './session.ts';
+export type { RunOptions, StartOptions } from './session.ts';
+export { ExecStream } from './stream.ts';
+export type { ExecEnd, ExecEvent, StreamOptions } from './stream.ts';
+export { daemonEntry } from './transport.ts';
+export type { EphemeralOptions } from './transport.ts';
+export { defaultSocketPath } from './socket-path.ts';
+export type {
+  Data,
+  ExecCancelParams,
+  ExecResizeParams,
+  ExecWriteParams,
+  Method,
+  MethodParams,
+  Params,
+  SessionUpdateParams,
+} from './methods.ts';
+export { errorTable, isTrlError, TrlError } from '../errors.ts';
+export type { ErrorCode } from '../errors.ts';
+export type { ExecId, SandboxKind, SessionId } from '../command.ts';
+export type {
+  ExecParams,
+  ExecReadAnswer,
+  ExecReadParams,
+  ExecView,
+  LimitParams,
+  MethodAnswers,
+  Receipt,
+  SessionCreateParams,
+  SessionView,
+  StreamChunk,
+} from '../protocol/types.ts';

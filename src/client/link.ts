@@ -1,0 +1,356 @@
+/**
+ * One connection to a daemon: numbered requests and their answers, and the streams that some of
+ * them open. Begins in lines of JSON; after `system.hello` both directions may be binary frames:
+ *
+ *   →  {"id":"1","method":"exec.stream","params":{…}}          control frame, or a line
+ *   ←  {"id":"1","ok":true,"data":{"stream_id":"x-…","channel":3}}
+ *   ←  stdout/stderr frames on channel 3                        or {"stream_id":"x-…","seq":…}
+ *   ←  {"stream_id":"x-…","seq":N,"stream":"exit",…}
+ *
+ * What the daemon sends is trusted in shape: it is this user's own process. `JSON.parse` is where
+ * the wire becomes typed, by the method that was called.
+ */
+import { errorTable, TrlError } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
+import { encodeHeader, FrameReader, frameTypes } from '../frame.ts';
+import type { Frame } from '../frame.ts';
+import { LineReader } from '../protocol/lines.ts';
+import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
+import type { Data, Method, Params } from './methods.ts';
+import type { Transport } from './transport.ts';
+
+/** Largest answer a client takes, in `bytes`: two streams of 64 MiB in base64, and the rest. */
+const answerBytesMax = 256 * 1024 * 1024;
+
+/** The connection ended; what was asked on it may or may not have been done. */
+export class LinkLost extends TrlError {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super('BACKEND_UNAVAILABLE', message, options);
+  }
+}
+
+/** Takes one stream. Must not throw. */
+export interface StreamSink {
+  output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void;
+  event(event: StreamNotice): void;
+  /** The connection ended before the stream did. */
+  lost(error: LinkLost): void;
+}
+/** What a stream tells besides output. */
+export type StreamNotice = Exclude<StreamEvent, StreamChunk>;
+
+/** `data` is as the method says; see {@link Link.call}. */
+interface Pending {
+  readonly accept: (data: never) => void;
+  readonly refuse: (error: TrlError) => void;
+}
+interface Incoming {
+  readonly id?: string;
+  readonly ok?: boolean;
+  readonly data?: never;
+  readonly error?: WireError;
+  readonly stream_id?: string;
+}
+
+export class Link {
+  readonly #transport: Transport;
+  readonly #pending = new Map<string, Pending>();
+  readonly #streams = new Map<string, StreamSink>();
+  readonly #channels = new Map<number, string>();
+  readonly #lines = new LineReader(answerBytesMax);
+  #frames: FrameReader | null = null;
+  #asked = 0;
+  #paused = false;
+  #failure: LinkLost | null = null;
+
+  private constructor(transport: Transport) {
+    this.#transport = transport;
+    const { from, to, peer } = transport;
+    from.on('data', (chunk: Uint8Array) => this.#take(chunk));
+    from.on('end', () => this.#fail(new LinkLost(`Lost the connection: ${peer} closed it`)));
+    from.on('close', () => this.#fail(new LinkLost(`Lost the connection to ${peer}`)));
+    for (const side of new Set([from, to])) {
+      side.on('error', (cause: Error) => {
+        this.#fail(new LinkLost(`Lost the connection to ${peer}: ${cause.message}`, { cause }));
+      });
+    }
+  }
+
+  /**
+   * Takes over `transport`. A daemon that does not know `system.hello` is spoken to in JSON.
+   *
+   * @throws TrlError BACKEND_UNAVAILABLE when the connection ends first.
+   */
+  static async open(
+    transport: Transport,
+    frames: 'json' | 'bin',
+    signal?: AbortSignal,
+  ): Promise<Link> {
+    const link = new Link(transport);
+    try {
+      if (frames === 'bin') {
+        await link.#hello(signal);
+      }
+      return link;
+    } catch (error) {
+      await link.close();
+      throw error;
+    }
+  }
+
+  /** Why nothing can be asked any more, else `null`. */
+  get failure(): LinkLost | null {
+    return this.#failure;
+  }
+
+  /** Whether nothing is asked and no stream is open. */
+  get idle(): boolean {
+    return this.#pending.size === 0 && this.#streams.size === 0;
+  }
+
+  /**
+   * Asks and waits. An abort ends the wait; what was asked may still be done.
+   *
+   * @throws TrlError with the code the daemon answered; BACKEND_UNAVAILABLE when the connection
+   *   ends first.
+   */
+  async call<M extends Method>(
+    method: M,
+    params: Params<M>,
+    signal?: AbortSignal,
+  ): Promise<Data<M>> {
+    return this.#ask<Data<M>>(method, params, () => {}, signal);
+  }
+
+  /** Like {@link call}, for a method that opens a stream: `sink` gets all that follows. */
+  async follow<M extends 'exec.stream' | 'exec.attach'>(
+    method: M,
+    params: Params<M>,
+    sink: StreamSink,
+  ): Promise<StreamAnswer> {
+    const register = (opened: StreamAnswer): void => {
+      this.#streams.set(opened.stream_id, sink);
+      if (opened.channel !== undefined) {
+        this.#channels.set(opened.channel, opened.stream_id);
+      }
+    };
+    return this.#ask<StreamAnswer>(method, params, register);
+  }
+
+  /** Stops giving a stream to its sink; what still comes is dropped. */
+  leave(streamId: string): void {
+    if (this.#streams.delete(streamId)) {
+      this.#settle();
+    }
+  }
+
+  /**
+   * Stops reading, so that the daemon is held back too. Answers that are waited for are still
+   * read, as a caller that waits for one would otherwise wait for itself.
+   */
+  pause(paused: boolean): void {
+    this.#paused = paused;
+    this.#settle();
+  }
+
+  /** Sends what was asked, then ends. Never rejects. */
+  async close(): Promise<void> {
+    this.#fail(new LinkLost('The connection is closed: the client closed it'));
+    await this.#transport.close();
+  }
+
+  #ask<T>(
+    method: string,
+    params: unknown,
+    onAnswer: (data: T) => void,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#failure !== null) {
+        reject(this.#failure);
+        return;
+      }
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      this.#asked += 1;
+      const id = String(this.#asked);
+      const abort = (): void => {
+        this.#pending.delete(id);
+        this.#settle();
+        reject(signal?.reason);
+      };
+      const done = (): void => signal?.removeEventListener('abort', abort);
+      signal?.addEventListener('abort', abort, { once: true });
+      const accept = (data: T): void => {
+        done();
+        onAnswer(data);
+        resolve(data);
+      };
+      const refuse = (error: TrlError): void => {
+        done();
+        reject(error);
+      };
+      this.#pending.set(id, { accept, refuse });
+      this.#settle();
+      this.#send(JSON.stringify({ id, method, params }));
+    });
+  }
+
+  async #hello(signal?: AbortSignal): Promise<void> {
+    const params: Params<'system.hello'> = { protocol: 'trl/2', frames: 'bin' };
+    const accept = (data: Data<'system.hello'>): void => {
+      if (data.frames === 'bin') {
+        this.#frames = new FrameReader(answerBytesMax);
+      }
+    };
+    try {
+      await this.#ask('system.hello', params, accept, signal);
+    } catch (error) {
+      if (!(error instanceof TrlError && error.code === 'INVALID_PARAMS')) {
+        throw error;
+      }
+    }
+  }
+
+  #send(text: string): void {
+    const { to } = this.#transport;
+    if (this.#frames === null) {
+      to.write(`${text}\n`);
+      return;
+    }
+    const payload = Buffer.from(text);
+    to.write(Buffer.concat([encodeHeader(frameTypes.control, 0, 0, payload.length), payload]));
+  }
+
+  #take(chunk: Uint8Array): void {
+    if (this.#failure !== null) {
+      return;
+    }
+    try {
+      if (this.#frames === null) {
+        this.#takeLines(chunk);
+      } else {
+        this.#takeFrames(chunk);
+      }
+    } catch (cause) {
+      this.#fail(new LinkLost(`Lost the connection: ${this.#transport.peer} broke it`, { cause }));
+      this.#transport.close().catch(() => {});
+    }
+  }
+
+  #takeLines(chunk: Uint8Array): void {
+    this.#lines.feed(chunk);
+    for (let line = this.#lines.take(); line !== null; line = this.#lines.take()) {
+      if (line.kind === 'long') {
+        throw new RangeError(`an answer is longer than ${answerBytesMax} bytes`);
+      }
+      this.#message(line.bytes);
+      if (this.#frames !== null) {
+        // What came behind the answer that switches is already in frames.
+        this.#takeFrames(this.#lines.takeUnread());
+        return;
+      }
+    }
+  }
+
+  #takeFrames(bytes: Uint8Array): void {
+    for (const frame of this.#frames?.push(bytes) ?? []) {
+      if (frame.type === frameTypes.control) {
+        this.#message(frame.payload);
+      } else {
+        this.#output(frame);
+      }
+    }
+  }
+
+  #output({ type, channel, offset, payload }: Frame): void {
+    const sink = this.#streams.get(this.#channels.get(channel) ?? '');
+    sink?.output(type === frameTypes.stderr ? 'stderr' : 'stdout', offset, payload);
+  }
+
+  #message(bytes: Uint8Array): void {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+    const message: Incoming & StreamEvent = JSON.parse(text);
+    if (message.id === undefined) {
+      this.#event(message);
+      return;
+    }
+    const pending = this.#pending.get(message.id);
+    this.#pending.delete(message.id);
+    if (message.ok === true && message.data !== undefined) {
+      pending?.accept(message.data);
+    } else {
+      pending?.refuse(toError(message.error, message.data ?? null));
+    }
+    this.#settle();
+  }
+
+  #event(event: StreamEvent): void {
+    const sink = this.#streams.get(event.stream_id);
+    if ('data' in event) {
+      sink?.output(event.stream, event.seq, Buffer.from(event.data));
+      return;
+    }
+    if ('b64' in event) {
+      sink?.output(event.stream, event.seq, Buffer.from(event.b64, 'base64'));
+      return;
+    }
+    if (event.stream === 'exit') {
+      this.#streams.delete(event.stream_id);
+      this.#settle();
+    }
+    sink?.event(event);
+  }
+
+  /** Keeps the process alive while something is awaited, and reads as far as it is taken. */
+  #settle(): void {
+    const { from, hold } = this.#transport;
+    hold(this.#pending.size > 0 || this.#streams.size > 0);
+    const paused = this.#paused && this.#pending.size === 0;
+    if (paused !== from.isPaused()) {
+      from[paused ? 'pause' : 'resume']();
+    }
+  }
+
+  #fail(failure: LinkLost): void {
+    if (this.#failure !== null) {
+      return;
+    }
+    this.#failure = failure;
+    const pending = [...this.#pending.values()];
+    const streams = [...this.#streams.values()];
+    this.#pending.clear();
+    this.#streams.clear();
+    this.#paused = false;
+    this.#settle();
+    for (const { refuse } of pending) {
+      refuse(failure);
+    }
+    for (const sink of streams) {
+      sink.lost(failure);
+    }
+  }
+}
+
+/** The error a daemon answered. A code of a newer daemon is kept in the message. */
+export function toError(
+  error: WireError | undefined,
+  data: Readonly<Record<string, unknown>> | null,
+): TrlError {
+  if (error === undefined) {
+    return new TrlError(
+      'INTERNAL_ERROR',
+      'Cannot read the answer: it holds neither data nor error',
+    );
+  }
+  const partial = data === null ? {} : { data };
+  return isErrorCode(error.code)
+    ? new TrlError(error.code, error.message, partial)
+    : new TrlError('INTERNAL_ERROR', `${String(error.code)}: ${error.message}`, partial);
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorTable, code);
+}

@@ -1,0 +1,142 @@
+/**
+ * The connections of one client. On a socket every long call (a command, a stream) has a
+ * connection of its own, so that a slow reader holds back nothing but itself; short calls share
+ * one. A daemon on pipes has one connection for all.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { TrlError } from '../errors.ts';
+import { Link, LinkLost } from './link.ts';
+import { dialSocket, spawnDaemon } from './transport.ts';
+import type { EphemeralOptions } from './transport.ts';
+
+/** Idle connections kept for the next long call. */
+const idleLinksMax = 4;
+
+export interface LinkOptions {
+  readonly socketPath: string;
+  readonly frames: 'json' | 'bin';
+  readonly ephemeral: EphemeralOptions | false;
+}
+
+/** A connection for one long call. Release it once, or dispose it. */
+export interface Lease extends Disposable {
+  readonly link: Link;
+  /** A `busy` connection (the daemon still does what nobody waits for) is not used again. */
+  release(options?: { readonly busy?: boolean }): void;
+}
+
+/** How long {@link Links.close} waits for cancellations that are on their way, in `ms`. */
+const finishMs = 2_000;
+
+export class Links {
+  readonly #options: LinkOptions;
+  /** Whether the daemon is this client's own: then it ends with the one connection. */
+  readonly own: boolean;
+  readonly #idle: Link[] = [];
+  readonly #open = new Set<Link>();
+  readonly #finishing = new Set<Promise<unknown>>();
+  #shared: Promise<Link>;
+  #closed = false;
+
+  private constructor(options: LinkOptions, first: Link, own: boolean) {
+    this.#options = options;
+    this.#shared = Promise.resolve(first);
+    this.#open.add(first);
+    this.own = own;
+  }
+
+  /**
+   * Connects once, so that a daemon that is not there is known at once.
+   *
+   * @throws TrlError BACKEND_UNAVAILABLE when nothing listens and no daemon may be started.
+   */
+  static async open(options: LinkOptions, signal?: AbortSignal): Promise<Links> {
+    const found = await dialSocket(options.socketPath, signal);
+    if (found === null && options.ephemeral === false) {
+      throw nothingListens(options.socketPath);
+    }
+    const transport = found ?? (await spawnDaemon(options.ephemeral || {}));
+    const link = await Link.open(transport, options.frames, signal);
+    return new Links(options, link, found === null);
+  }
+
+  /** The connection of short calls, made again when it was lost. */
+  async shared(): Promise<Link> {
+    const link = await this.#shared.catch(() => null);
+    if (link !== null && (link.failure === null || this.own || this.#closed)) {
+      return link;
+    }
+    if (link !== null) {
+      this.#open.delete(link);
+    }
+    this.#shared = this.#dial();
+    return this.#shared;
+  }
+
+  /** A connection for one long call; disposing gives it back. */
+  async lease(): Promise<Lease> {
+    if (this.own) {
+      const link = await this.shared();
+      const release = (): void => link.pause(false);
+      return { link, release, [Symbol.dispose]: release };
+    }
+    let link = this.#idle.pop();
+    while (link !== undefined && link.failure !== null) {
+      this.#open.delete(link);
+      link = this.#idle.pop();
+    }
+    const leased = link ?? (await this.#dial());
+    const release: Lease['release'] = (how) => this.#giveBack(leased, how?.busy === true);
+    return { link: leased, release, [Symbol.dispose]: () => release() };
+  }
+
+  /** Starts work that nobody waits for but {@link close}. Its failure is nobody's. */
+  finish(work: () => Promise<unknown>): void {
+    const done = Promise.resolve()
+      .then(work)
+      .catch(() => {})
+      .finally(() => this.#finishing.delete(done));
+    this.#finishing.add(done);
+  }
+
+  /** Ends all connections, and an own daemon. What waits on them fails. */
+  async close(): Promise<void> {
+    const late = delay(finishMs, undefined, { ref: false });
+    await Promise.race([Promise.all(this.#finishing), late]);
+    this.#closed = true;
+    await Promise.all([...this.#open].map((link) => link.close()));
+    this.#open.clear();
+  }
+
+  async #dial(): Promise<Link> {
+    if (this.#closed) {
+      throw new LinkLost('Cannot ask the runtime: the client is closed');
+    }
+    const { socketPath, frames } = this.#options;
+    const transport = await dialSocket(socketPath);
+    if (transport === null) {
+      throw new LinkLost(nothingListens(socketPath).message);
+    }
+    const link = await Link.open(transport, frames);
+    this.#open.add(link);
+    if (this.#closed) {
+      await link.close();
+    }
+    return link;
+  }
+
+  #giveBack(link: Link, busy: boolean): void {
+    if (!busy && link.failure === null && link.idle && this.#idle.length < idleLinksMax) {
+      link.pause(false);
+      this.#idle.push(link);
+      return;
+    }
+    this.#open.delete(link);
+    this.finish(() => link.close());
+  }
+}
+
+function nothingListens(socketPath: string): TrlError {
+  const message = `Cannot connect to "${socketPath}": nothing listens there; start it: trl serve`;
+  return new TrlError('BACKEND_UNAVAILABLE', message);
+}

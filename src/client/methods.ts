@@ -1,0 +1,70 @@
+/** What each method of the wire takes and answers. `call` is typed by it. */
+import type { ExecId, SessionId } from '../command.ts';
+import type {
+  ExecParams,
+  ExecReadParams,
+  MethodAnswers,
+  SessionCreateParams,
+} from '../protocol/types.ts';
+
+export interface SessionUpdateParams {
+  readonly session_id: SessionId;
+  readonly name?: string;
+  readonly timeout_s?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly unset?: readonly string[];
+}
+export interface ExecWriteParams {
+  readonly exec_id: ExecId;
+  readonly data?: string;
+  /** Default `utf8`. */
+  readonly encoding?: 'utf8' | 'base64';
+  readonly eof?: boolean;
+}
+export interface ExecResizeParams {
+  readonly exec_id: ExecId;
+  readonly columns: number;
+  readonly rows: number;
+}
+/** With `signal` just that one is sent; without it: TERM, the grace time, KILL. */
+export type ExecCancelParams = (
+  | { readonly exec_id: ExecId }
+  | { readonly session_id: SessionId }
+) & { readonly signal?: string };
+
+/** What each method takes. */
+export interface MethodParams {
+  readonly 'session.create': SessionCreateParams;
+  readonly 'session.list': Empty;
+  readonly 'session.info': OfSession;
+  readonly 'session.update': SessionUpdateParams;
+  readonly 'session.fork': OfSession & { readonly name?: string };
+  readonly 'session.state': OfSession;
+  readonly 'session.destroy': OfSession & { readonly force?: boolean };
+  readonly 'exec.run': ExecParams;
+  readonly 'exec.stream': ExecParams & { readonly from?: number };
+  readonly 'exec.start': ExecParams;
+  readonly 'exec.attach': OfExec & { readonly from?: number };
+  readonly 'exec.read': ExecReadParams;
+  readonly 'exec.write': ExecWriteParams;
+  readonly 'exec.resize': ExecResizeParams;
+  readonly 'exec.cancel': ExecCancelParams;
+  readonly 'exec.list': { readonly session_id?: SessionId };
+  readonly 'exec.info': OfExec;
+  readonly 'system.hello': { readonly protocol?: 'trl/2'; readonly frames?: 'lines' | 'bin' };
+  readonly 'system.ping': Empty;
+  readonly 'system.stats': Empty;
+  readonly 'runtime.list': Empty;
+}
+
+type Empty = Readonly<Record<string, never>>;
+interface OfSession {
+  readonly session_id: SessionId;
+}
+interface OfExec {
+  readonly exec_id: ExecId;
+}
+
+export type Method = keyof MethodParams & keyof MethodAnswers;
+export type Params<M extends Method> = MethodParams[M];
+export type Data<M extends Method> = MethodAnswers[M];

@@ -1,0 +1,138 @@
+/** One session of a daemon: where commands run, and what carries from one to the next. */
+import { randomUUID } from 'node:crypto';
+import type { ExecId, SessionId } from '../command.ts';
+import { isTrlError } from '../errors.ts';
+import type { ExecParams, Receipt, SessionView } from '../protocol/types.ts';
+import type { Lease, Links } from './links.ts';
+import type { Data, Method, Params, SessionUpdateParams } from './methods.ts';
+import { persist } from './persist.ts';
+import { ExecStream } from './stream.ts';
+import type { StreamOptions } from './stream.ts';
+
+/** The wire's parameters of a command, and how to stop waiting for it. */
+export type RunOptions = Omit<ExecParams, 'session_id' | 'command'> & StreamOptions;
+export type StartOptions = Omit<ExecParams, 'session_id' | 'command'>;
+
+export class Session {
+  readonly id: SessionId;
+  readonly #links: Links;
+
+  constructor(links: Links, id: SessionId) {
+    this.#links = links;
+    this.id = id;
+  }
+
+  /**
+   * Runs a command to its end. A non-zero exit and a time-out (exit code 124, `timed_out`) are
+   * answers. Through a lost connection the command is not run twice.
+   *
+   * @throws TrlError when no truthful receipt can be had; the signal's reason on an abort.
+   */
+  async run(command: string, options: RunOptions = {}): Promise<Receipt> {
+    // The one connection of an own daemon must stay free for others while the command runs.
+    if (this.#links.own) {
+      const stream = this.stream(command, options);
+      return stream.collect(
+        options.output_bytes === undefined ? {} : { outputBytes: options.output_bytes },
+      );
+    }
+    const { signal, cancelOnAbort = true, ...rest } = options;
+    const params = this.#params(command, rest);
+    const attempt = async (): Promise<Receipt> => {
+      signal?.throwIfAborted();
+      const lease = await this.#links.lease();
+      try {
+        const receipt = await lease.link.call('exec.run', params, signal);
+        lease.release();
+        return receipt;
+      } catch (error) {
+        const busy = signal?.aborted === true;
+        this.#links.finish(async () => {
+          if (busy && cancelOnAbort) {
+            await this.#cancelOn(lease).catch(() => {});
+          }
+          lease.release({ busy });
+        });
+        throw error;
+      }
+    };
+    try {
+      return await persist(attempt, signal === undefined ? {} : { signal });
+    } catch (error) {
+      if (isTrlError(error, 'COMMAND_TIMEOUT') && isReceipt(error.data)) {
+        return error.data;
+      }
+      throw error;
+    }
+  }
+
+  /** Runs a command and gives its output as it comes. */
+  stream(command: string, options: RunOptions = {}): ExecStream {
+    const { signal, cancelOnAbort, ...rest } = options;
+    const params = this.#params(command, rest);
+    return new ExecStream(
+      this.#links,
+      { kind: 'run', params },
+      {
+        ...(signal === undefined ? {} : { signal }),
+        ...(cancelOnAbort === undefined ? {} : { cancelOnAbort }),
+      },
+    );
+  }
+
+  /**
+   * Starts a command that runs beside others and outlives this client; it carries no state back.
+   * Attach to its id for the output.
+   */
+  async start(command: string, options: StartOptions = {}): Promise<ExecId> {
+    return (await this.#call('exec.start', this.#params(command, options))).exec_id;
+  }
+
+  async info(): Promise<SessionView> {
+    return this.#call('session.info', { session_id: this.id });
+  }
+
+  async update(changes: Omit<SessionUpdateParams, 'session_id'>): Promise<SessionView> {
+    return this.#call('session.update', { ...changes, session_id: this.id });
+  }
+
+  /** A new session that starts where this one stands. */
+  async fork(name?: string): Promise<Session> {
+    const params = { session_id: this.id, ...(name === undefined ? {} : { name }) };
+    const view = await this.#call('session.fork', params);
+    return new Session(this.#links, view.session_id);
+  }
+
+  /** The directory and the names of the variables that the next command gets. */
+  async state(): Promise<Data<'session.state'>> {
+    return this.#call('session.state', { session_id: this.id });
+  }
+
+  /** Ends the session. One that runs a command is refused unless `force`. */
+  async destroy(options: { readonly force?: boolean } = {}): Promise<void> {
+    await this.#call('session.destroy', { session_id: this.id, ...options });
+  }
+
+  /** Destroys the session and what runs in it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.destroy({ force: true });
+  }
+
+  #params(command: string, options: StartOptions): ExecParams & { readonly exec_key: string } {
+    return { exec_key: randomUUID(), ...options, session_id: this.id, command };
+  }
+
+  /** On the connection of the command: there the daemon has seen the command before. */
+  async #cancelOn({ link }: Lease): Promise<void> {
+    await link.call('exec.cancel', { session_id: this.id });
+  }
+
+  async #call<M extends Method>(method: M, params: Params<M>): Promise<Data<M>> {
+    const link = await this.#links.shared();
+    return link.call(method, params);
+  }
+}
+
+function isReceipt(data: unknown): data is Receipt {
+  return typeof data === 'object' && data !== null && 'exec_id' in data && 'exit_code' in data;
+}

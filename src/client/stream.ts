@@ -1,0 +1,251 @@
+/**
+ * The output of one execution as it comes, through lost connections: it continues at the byte
+ * after the last one taken, so nothing is lost and nothing comes twice.
+ */
+import type { ExecId } from '../command.ts';
+import type { ExecParams, Receipt, StreamAnswer, StreamEvent } from '../protocol/types.ts';
+import { collect } from './collect.ts';
+import { EventBuffer } from './event-buffer.ts';
+import { toError } from './link.ts';
+import type { Link, StreamNotice, StreamSink } from './link.ts';
+import type { Links } from './links.ts';
+import { persist } from './persist.ts';
+
+/** Output held for a reader that is slower than the command, in `bytes`. */
+const bufferBytesMax = 1024 * 1024;
+/** What an event costs besides its bytes, in `bytes`, so that tiny ones are bounded too. */
+const eventCostBytes = 128;
+
+/** How a command ended: its receipt without the output. */
+export type ExecEnd = Omit<Receipt, 'stdout' | 'stderr'>;
+
+export type ExecEvent =
+  /** `bytes` of one stream, the first of which has `offset` in the execution's journal. */
+  | {
+      readonly type: 'output';
+      readonly stream: 'stdout' | 'stderr';
+      readonly offset: number;
+      readonly bytes: Uint8Array;
+    }
+  /** Journal bytes from `from` up to `to` are no longer held. */
+  | { readonly type: 'gap'; readonly from: number; readonly to: number }
+  /** The command waits for input. */
+  | ({ readonly type: 'waiting' } & WaitingForInput);
+type WaitingForInput = Extract<StreamEvent, { stream: 'status' }>['waiting_for_input'];
+
+/** What opens the stream: a new command, or an execution that is there already. */
+export type StreamSource =
+  | { readonly kind: 'run'; readonly params: ExecParams & { readonly exec_key: string } }
+  | { readonly kind: 'attach'; readonly execId: ExecId; readonly from: number };
+
+export interface StreamOptions {
+  /** Ends the stream: the iteration and `exit` reject with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /**
+   * Whether an abort, or a disposal before the end, cancels the command too. Default: `true` for
+   * a command of this stream, `false` for one that was attached to.
+   */
+  readonly cancelOnAbort?: boolean;
+}
+
+/**
+ * Iterate it once for the output, or {@link ExecStream.collect} or {@link ExecStream.drain} it.
+ * A reader that pauses holds the command back once 1 MiB waits. Leaving the loop drops further
+ * output and lets the command run on; disposing the stream ends it.
+ */
+export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
+  /** Known once the command was started. Rejects when it was not. */
+  readonly execId: Promise<ExecId>;
+  /**
+   * The end, once all output before it was read or dropped: something has to iterate, collect or
+   * drain the stream. Rejects when the end is not known.
+   */
+  readonly exit: Promise<ExecEnd>;
+
+  readonly #links: Links;
+  readonly #source: StreamSource;
+  readonly #options: StreamOptions;
+  readonly #buffer = new EventBuffer<ExecEvent>(bufferBytesMax);
+  readonly #id = Promise.withResolvers<ExecId>();
+  readonly #end = Promise.withResolvers<ExecEnd>();
+  readonly #stop = new AbortController();
+  readonly #pumping: Promise<void>;
+  #known: ExecId | null;
+  #next: number;
+  #progressed = false;
+  #over = false;
+
+  constructor(links: Links, source: StreamSource, options: StreamOptions) {
+    this.#links = links;
+    this.#source = source;
+    this.#options = options;
+    this.#known = source.kind === 'attach' ? source.execId : null;
+    this.#next = source.kind === 'attach' ? source.from : 0;
+    this.execId = this.#id.promise;
+    this.exit = this.#end.promise;
+    // Whoever only iterates gets the failure there.
+    this.execId.catch(() => {});
+    this.exit.catch(() => {});
+    if (this.#known !== null) {
+      this.#id.resolve(this.#known);
+    }
+    const { signal } = options;
+    const abort = (): void => this.#abort(signal?.reason);
+    if (signal?.aborted) {
+      abort();
+    }
+    signal?.addEventListener('abort', abort, { once: true });
+    this.#pumping = this.#pump().finally(() => signal?.removeEventListener('abort', abort));
+  }
+
+  /** Sends `signal`, or without one ends the command: TERM, the grace time, KILL. */
+  async cancel(signal?: string): Promise<void> {
+    const exec_id = await this.execId;
+    const link = await this.#links.shared();
+    await link.call('exec.cancel', { exec_id, ...(signal === undefined ? {} : { signal }) });
+  }
+
+  /**
+   * Takes all output and answers the whole receipt. Of each stream at most `outputBytes` are kept
+   * (default 4 MiB, at most 64 MiB), the first half and the last; the receipt counts the rest.
+   */
+  async collect(options: { readonly outputBytes?: number } = {}): Promise<Receipt> {
+    return collect(this, this.exit, options.outputBytes);
+  }
+
+  /** Drops all output that was not read and waits for the end. */
+  async drain(): Promise<ExecEnd> {
+    this.#buffer.discard();
+    return this.exit;
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<ExecEvent, void, void> {
+    return this.#buffer[Symbol.asyncIterator]();
+  }
+
+  /** Settles when the daemon knows of the cancellation, where there is one. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort(new DOMException('The stream was disposed before its end', 'AbortError'));
+    await this.#pumping;
+  }
+
+  /** What waits ends at once; the pump still learns the id of the command and cancels it. */
+  #abort(reason: unknown): void {
+    if (this.#over) {
+      return;
+    }
+    this.#fail(reason);
+    this.#buffer.discard();
+    this.#stop.abort(reason);
+    this.#links.finish(() => this.#pumping);
+  }
+
+  async #pump(): Promise<void> {
+    const progressed = (): boolean => {
+      const progressed = this.#progressed;
+      this.#progressed = false;
+      return progressed;
+    };
+    try {
+      const { signal } = this.#stop;
+      await persist(() => this.#attempt(), this.#links.own ? null : { progressed, signal });
+    } catch (error) {
+      this.#fail(error);
+    }
+    const cancels = this.#options.cancelOnAbort ?? this.#source.kind === 'run';
+    if (this.#stop.signal.aborted && cancels && this.#known !== null) {
+      await this.cancel().catch(() => {});
+    }
+  }
+
+  /** One connection's worth of the stream. Rejects when it ended before the stream did. */
+  async #attempt(): Promise<void> {
+    const { signal } = this.#stop;
+    using lease = await this.#links.lease();
+    signal.throwIfAborted();
+    const { link } = lease;
+    const ended = Promise.withResolvers<void>();
+    ended.promise.catch(() => {});
+    const opened = await this.#open(link, {
+      output: (stream, offset, bytes) => this.#output(stream, offset, bytes),
+      event: (event) => this.#notice(event) && ended.resolve(),
+      lost: ended.reject,
+    });
+    this.#buffer.throttle((paused) => link.pause(paused));
+    const stop = (): void => ended.reject(signal.reason);
+    signal.addEventListener('abort', stop);
+    try {
+      if (signal.aborted) {
+        stop();
+      }
+      await ended.promise;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#buffer.throttle(() => {});
+      link.leave(opened.stream_id);
+    }
+  }
+
+  async #open(link: Link, sink: StreamSink): Promise<StreamAnswer> {
+    if (this.#known !== null) {
+      return link.follow('exec.attach', { exec_id: this.#known, from: this.#next }, sink);
+    }
+    if (this.#source.kind === 'attach') {
+      throw new TypeError('a stream that attaches knows its execution');
+    }
+    // The key makes a repetition attach to what the lost connection may have started.
+    const opened = await link.follow('exec.stream', this.#source.params, sink);
+    this.#known = opened.exec_id;
+    this.#id.resolve(this.#known);
+    return opened;
+  }
+
+  #output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void {
+    this.#skipTo(offset);
+    const fresh = bytes.subarray(Math.min(this.#next - offset, bytes.length));
+    if (fresh.length > 0) {
+      const event: ExecEvent = { type: 'output', stream, offset: this.#next, bytes: fresh };
+      this.#next += fresh.length;
+      this.#progressed = true;
+      this.#buffer.push(event, fresh.length + eventCostBytes);
+    }
+  }
+
+  /** Bytes that are missing are told, whether or not the daemon did. */
+  #skipTo(offset: number): void {
+    if (offset > this.#next) {
+      this.#buffer.push({ type: 'gap', from: this.#next, to: offset }, eventCostBytes);
+      this.#next = offset;
+    }
+  }
+
+  /** Whether this was the last event. */
+  #notice(event: StreamNotice): boolean {
+    this.#progressed = true;
+    if (event.stream === 'gap') {
+      this.#skipTo(event.to);
+      return false;
+    }
+    if (event.stream === 'status') {
+      this.#buffer.push({ type: 'waiting', ...event.waiting_for_input }, eventCostBytes);
+      return false;
+    }
+    if (event.lost === true) {
+      this.#fail(toError(event.error, null));
+      return true;
+    }
+    this.#skipTo(event.seq);
+    const { stream_id: _id, seq: _seq, stream: _stream, lost: _lost, ...end } = event;
+    this.#over = true;
+    this.#end.resolve(end);
+    this.#buffer.end();
+    return true;
+  }
+
+  #fail(error: unknown): void {
+    this.#over = true;
+    this.#id.reject(error);
+    this.#end.reject(error);
+    this.#buffer.fail(error);
+  }
+}
