@@ -156,6 +156,12 @@ export interface Holder {
   readonly args: readonly string[];
   /** Small files written into the view; `fd` is the number `args` refers to (from 20 upwards). */
   readonly files: readonly { readonly fd: number; readonly base64: string }[];
+  /** Absolute paths. `nsenter` and `perl` are the host's, `bwrap` exists in the view too. */
+  readonly tools: {
+    readonly bwrap: string;
+    readonly nsenter: string;
+    readonly perl: string | null;
+  };
 }
 
 declare const approved: unique symbol;

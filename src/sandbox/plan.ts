@@ -1,0 +1,129 @@
+/**
+ * Plans the sandbox of a session and of its commands: a value, made from facts alone. Pure.
+ *
+ *   holder    user, network and mount namespace with the whole root file system; once a session
+ *   command   a fresh bubblewrap joined to it: own processes, IPC, host name, /proc and filter
+ */
+import type { Box, Grants, Holder } from '../command.ts';
+import type { HostFacts } from './facts.ts';
+import { seccompFd, seccompProgram } from './seccomp.ts';
+import { hostname, planView, type Cover, type Granted, type Identity } from './view.ts';
+
+/** What was looked up about the workspace and the files granted beyond it. */
+export interface BoxWorkspace {
+  /** Owner of the workspace; its files appear as the sandbox's own. */
+  readonly uid: number;
+  readonly gid: number;
+  /** Whether the file systems of {@link granted} take idmapped mounts. */
+  readonly idmap: boolean;
+  /** The workspace (writable) and every grant, by real path. */
+  readonly granted: readonly Granted[];
+  readonly covers: readonly Cover[];
+}
+
+export interface BoxInput {
+  readonly host: HostFacts;
+  /** `null`: no workspace and nothing granted beyond the system. */
+  readonly workspace: BoxWorkspace | null;
+  readonly grants: Pick<Grants, 'network'>;
+  /** Bound of each private tmpfs (HOME, /tmp, /var/tmp, /dev/shm) in bytes. */
+  readonly scratchBytes: number;
+  /** SHA-256 of a text, in hex: keeps this module free of I/O. */
+  readonly digest: (text: string) => string;
+}
+
+type BubblewrapBox = Extract<Box, { kind: 'bubblewrap' }>;
+
+/** The account of a sandbox that root runs. */
+const rootInside = { uid: 1000, gid: 1000, user: 'agent' } as const;
+/** Host ids of one range, of which the owner's takes one place. */
+const idRange = 65_536;
+
+/**
+ * Plans the box of every command of a session; equal input gives an equal box.
+ *
+ * @throws RangeError where {@link HostFacts.unavailable} names what is missing: callers look there
+ *   first.
+ */
+export function planBox(input: BoxInput): BubblewrapBox {
+  const { host, workspace, grants } = input;
+  const { bwrap, nsenter, perl } = host.tools;
+  if (bwrap === null || nsenter === null || host.arch === null) {
+    throw new RangeError('planBox needs a host on which sandboxes are available');
+  }
+  const identity = identify(host, workspace);
+  const staged = identity.level === 'root-idmap' ? stagedTrees(host, workspace) : [];
+  const view = planView({
+    host,
+    identity,
+    granted: workspace?.granted ?? [],
+    covers: workspace?.covers ?? [],
+    sourceOf: (path) => stagedSource(path, staged, host.stage),
+    network: grants.network,
+    scratchBytes: input.scratchBytes,
+  });
+  const { user: _, ...ids } = identity;
+  const holder = { ...ids, stage: host.stage, staged, ...view, tools: { bwrap, nsenter, perl } };
+  // Without a network namespace of its own, a command could reach the host's abstract sockets.
+  const program = seccompProgram(host.arch, { unixSockets: grants.network === 'off' });
+  return {
+    kind: 'bubblewrap',
+    holder: { id: input.digest(JSON.stringify(holder)), ...holder },
+    args: commandArgs(identity),
+    seccomp: btoa(Array.from(program, (byte) => String.fromCharCode(byte)).join('')),
+  };
+}
+
+function identify(host: HostFacts, workspace: BoxWorkspace | null): Identity {
+  if (host.uid !== 0) {
+    const { uid, gid, user } = host;
+    return { level: 'user', hostUid: uid, hostGid: gid, insideUid: uid, insideGid: gid, user };
+  }
+  const inside = { insideUid: rootInside.uid, insideGid: rootInside.gid, user: rootInside.user };
+  const owner = workspace ?? { uid: 0, gid: 0, idmap: true };
+  if (!host.idmap || !owner.idmap) return { level: 'root-uid', hostUid: 0, hostGid: 0, ...inside };
+  return {
+    level: 'root-idmap',
+    hostUid: host.idBase + (owner.uid % idRange),
+    hostGid: host.idBase + (owner.gid % idRange),
+    ...inside,
+  };
+}
+
+function stagedTrees(host: HostFacts, workspace: BoxWorkspace | null): Holder['staged'] {
+  const readOnly = host.toolchains.map((tree) => ({ ...tree, writable: false }));
+  return [...(workspace?.granted ?? []), ...readOnly].map(({ path, writable, uid, gid }) => ({
+    source: path,
+    writable,
+    uid,
+    gid,
+  }));
+}
+
+/** The deepest staged tree that holds `path`, else the path itself. */
+function stagedSource(path: string, staged: Holder['staged'], stage: string): string {
+  let best = -1;
+  staged.forEach(({ source }, index) => {
+    const holds = path === source || path.startsWith(`${source}/`);
+    if (holds && source.length > (staged[best]?.source.length ?? -1)) best = index;
+  });
+  const source = staged[best]?.source;
+  return source === undefined ? path : `${stage}/${best}${path.slice(source.length)}`;
+}
+
+/** Root's own files of /proc that a sandbox with uid 0 could write. */
+const writableByRoot = ['/proc/sysrq-trigger', '/proc/irq', '/proc/bus', '/proc/acpi'];
+
+/** Pid 1 is the command's shim: bubblewrap's own would run without the filter. */
+const commandOptions = [
+  '--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --as-pid-1 --cap-drop ALL',
+  '--new-session --die-with-parent --dev-bind / / --proc /proc --ro-bind /proc/sys /proc/sys',
+  `--hostname ${hostname} --seccomp ${seccompFd}`,
+].flatMap((line) => line.split(' '));
+
+function commandArgs({ level, insideUid, insideGid }: Identity): string[] {
+  const covered = level === 'root-uid' ? writableByRoot : [];
+  const ids = ['--unshare-user', '--uid', String(insideUid), '--gid', String(insideGid)];
+  const covers = covered.flatMap((path) => ['--ro-bind-try', path, path]);
+  return [...ids, ...commandOptions, ...covers];
+}
