@@ -1,0 +1,30 @@
+/**
+ * Names of variables by which one program makes the next one run something else. A command may set
+ * them for itself; they never carry from one command to the next.
+ * This module imports nothing and holds no state.
+ */
+
+/** What loaders, libc, shells, interpreters and git run or load because a variable says so. */
+const injectionNames: ReadonlySet<string> = new Set([
+  // libc
+  ...['GCONV_PATH', 'GETCONF_DIR', 'GLIBC_TUNABLES', 'HOSTALIASES', 'LOCPATH', 'MALLOC_TRACE'],
+  ...['NLSPATH', 'RESOLV_HOST_CONF', 'RES_OPTIONS', 'TZDIR'],
+  // shells
+  ...['BASH_ENV', 'BASHOPTS', 'ENV', 'FPATH', 'GLOBIGNORE', 'IFS', 'PROMPT_COMMAND', 'PS0', 'PS4'],
+  ...['SHELLOPTS', 'ZDOTDIR'],
+  // interpreters
+  ...['NODE_OPTIONS', 'NODE_REPL_EXTERNAL_MODULE', 'PERL5DB', 'PERL5LIB', 'PERL5OPT', 'PERLLIB'],
+  ...['PYTHONBREAKPOINT', 'PYTHONEXECUTABLE', 'PYTHONHOME', 'PYTHONINSPECT', 'PYTHONSTARTUP'],
+  ...['RUBYLIB', 'RUBYOPT', 'JAVA_TOOL_OPTIONS', 'JDK_JAVA_OPTIONS', '_JAVA_OPTIONS'],
+  // git and ssh
+  ...['GIT_ASKPASS', 'GIT_EXEC_PATH', 'GIT_EXTERNAL_DIFF', 'GIT_PROXY_COMMAND', 'GIT_SSH'],
+  ...['GIT_SSH_COMMAND', 'GIT_TEMPLATE_DIR', 'SSH_ASKPASS', 'SSH_ASKPASS_REQUIRE'],
+  // others
+  ...['LESSCLOSE', 'LESSOPEN'],
+]);
+const injectionPrefixes = ['LD_', 'DYLD_', 'BASH_FUNC_', 'GIT_CONFIG', 'GIT_TRACE'];
+
+/** Whether a variable of this name must not carry to the next command. */
+export function isInjectionName(name: string): boolean {
+  return injectionNames.has(name) || injectionPrefixes.some((prefix) => name.startsWith(prefix));
+}
