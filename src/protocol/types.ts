@@ -31,7 +31,10 @@ export interface SessionCreateParams {
   /** Default time-out of the session's commands; 0 means the runtime's default. */
   readonly timeout_s?: number;
   readonly timeout_ms?: number;
-  readonly files?: Partial<{ read: Partial<FileGrants['read']>; write: Partial<FileGrants['write']> }>;
+  readonly files?: Partial<{
+    read: Partial<FileGrants['read']>;
+    write: Partial<FileGrants['write']>;
+  }>;
   readonly network?: 'off' | 'on';
   readonly sandbox?: SandboxKind;
   readonly limits?: LimitParams;
@@ -174,8 +177,80 @@ export type StreamEvent = { readonly stream_id: ExecId } & (
   | { readonly stream: 'gap'; readonly from: number; readonly to: number }
   | {
       readonly stream: 'status';
-      readonly waiting_for_input: { readonly pid: number; readonly program: string; readonly certain: boolean };
+      readonly waiting_for_input: {
+        readonly pid: number;
+        readonly program: string;
+        readonly certain: boolean;
+      };
     }
-  | ({ readonly seq: number; readonly stream: 'exit'; readonly lost?: false } & Omit<Receipt, 'stdout' | 'stderr'>)
-  | { readonly seq: number; readonly stream: 'exit'; readonly lost: true; readonly error: WireError }
+  | ({ readonly seq: number; readonly stream: 'exit'; readonly lost?: false } & Omit<
+      Receipt,
+      'stdout' | 'stderr'
+    >)
+  | {
+      readonly seq: number;
+      readonly stream: 'exit';
+      readonly lost: true;
+      readonly error: WireError;
+    }
 );
+
+/** What `exec.stream` and `exec.attach` answer before the first event. */
+export interface StreamAnswer {
+  readonly stream_id: ExecId;
+  readonly exec_id: ExecId;
+  /** Journal offset of the first byte that is sent, unless a gap is reported first. */
+  readonly offset: number;
+  /** On a connection with binary frames: the channel of the output frames. */
+  readonly channel?: number;
+}
+
+/** What each method answers in `data`. */
+export interface MethodAnswers {
+  readonly 'session.create': SessionView;
+  readonly 'session.list': { readonly sessions: readonly SessionView[] };
+  readonly 'session.info': SessionView;
+  readonly 'session.destroy': { readonly session_id: SessionId; readonly state: 'terminated' };
+  readonly 'session.update': SessionView;
+  readonly 'session.fork': SessionView;
+  readonly 'session.state': {
+    readonly session_id: SessionId;
+    readonly cwd: string | null;
+    readonly names: readonly string[];
+  };
+  readonly 'exec.run': Receipt;
+  readonly 'exec.stream': StreamAnswer;
+  readonly 'exec.start': { readonly exec_id: ExecId; readonly session_id: SessionId };
+  readonly 'exec.attach': StreamAnswer;
+  readonly 'exec.read': ExecReadAnswer;
+  readonly 'exec.write': { readonly exec_id: ExecId; readonly bytes: number };
+  readonly 'exec.resize': { readonly exec_id: ExecId };
+  readonly 'exec.cancel': { readonly stopped: readonly ExecId[] };
+  readonly 'exec.list': { readonly execs: readonly ExecView[] };
+  readonly 'exec.info': ExecView;
+  readonly 'system.ping': { readonly uptime_s: number; readonly version: string };
+  readonly 'system.stats': {
+    readonly active_sessions: number;
+    readonly total_commands_run: number;
+    readonly uptime_s: number;
+    readonly memory_rss_bytes: number;
+  };
+  /** `frames: "bin"`: everything after this answer is binary frames, in both directions. */
+  readonly 'system.hello': {
+    readonly version: string;
+    readonly protocol: 'trl/2';
+    readonly features: readonly string[];
+    readonly frames: 'lines' | 'bin';
+  };
+  readonly 'runtime.list': { readonly runtimes: readonly RuntimeView[] };
+}
+
+/** A place where commands run. */
+export interface RuntimeView {
+  readonly runtime_id: string;
+  readonly kind: 'local';
+  readonly platform: string;
+  readonly version: string;
+  readonly uptime_s: number;
+  readonly active_sessions: number;
+}

@@ -1,0 +1,109 @@
+/**
+ * The doors of the daemon: a Unix socket for many clients, and a pair of streams for one.
+ */
+import { createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import type { Caller } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type { SocketPlace } from '../../protocol/locate.ts';
+import { unknownId } from '../../protocol/request.ts';
+import type { Runtime } from '../runtime.ts';
+import { failed } from './answer.ts';
+import type { Log } from './answer.ts';
+import { Connection } from './connection.ts';
+import { bind } from './socket.ts';
+
+/** How long replies under way may take to leave when a door closes, in ms. */
+const closeWaitMs = 1_000;
+/** Bytes a socket holds before its streams wait: a few chunks, so that none waits for one. */
+const socketBufferBytes = 262_144;
+
+export interface DoorOptions {
+  readonly runtime: Runtime;
+  /** The runtime's own version, as `system.ping` answers it. */
+  readonly version: string;
+  readonly log: Log;
+}
+
+export interface Door {
+  readonly socketPath: string;
+  /** Connections that are open. */
+  readonly connections: number;
+  /**
+   * Takes no more connections and refuses new requests with `BACKEND_UNAVAILABLE`; what is under
+   * way goes on. Call it before the runtime is closed, so that its last answers can leave.
+   */
+  stop(): void;
+  /** Sends the replies that are ready, drops streams and connections, removes the socket. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the socket; clients may connect when this resolves. Everyone who may connect is the
+ * user who runs the daemon (or root): the socket is mode 0600.
+ *
+ * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken.
+ */
+export async function listen(options: DoorOptions & { place: SocketPlace }): Promise<Door> {
+  const { place, log } = options;
+  const open = new Set<Connection>();
+  const caller = callerBy('socket-owner');
+  const server = createServer({ allowHalfOpen: true, highWaterMark: socketBufferBytes });
+  server.on('connection', (socket) => {
+    if (open.size >= limits.connections.default) {
+      refuse(socket, log);
+      return;
+    }
+    const connection = new Connection({ ...options, caller, input: socket, output: socket });
+    open.add(connection);
+    void connection.serve().finally(() => open.delete(connection));
+  });
+  await bind(server, place);
+  server.on('error', (error) => log(`the socket: ${String(error)}`));
+  let closed: Promise<void> | null = null;
+  const stop = (): void => {
+    closed ??= closing(server);
+    for (const connection of open) connection.stop();
+  };
+  return {
+    socketPath: place.path,
+    get connections() {
+      return open.size;
+    },
+    stop,
+    close: async () => {
+      stop();
+      await Promise.all([...open].map((connection) => connection.close(closeWaitMs)));
+      await closed;
+    },
+  };
+}
+
+/** Serves one client on a pair of streams (`trl stdio`) until it has left. Never rejects. */
+export async function serveStream(
+  options: DoorOptions & { readonly input: Readable; readonly output: Writable },
+): Promise<void> {
+  await new Connection({ ...options, caller: callerBy('parent-process') }).serve();
+}
+
+function callerBy(authenticatedBy: Caller['authenticatedBy']): Caller {
+  const actor = `uid:${process.getuid?.() ?? 'unknown'}`;
+  return { actor, kind: 'agent', authenticatedBy, roles: ['agent'] };
+}
+
+/** One line a client can read in place of its answer, then the end. */
+function refuse(socket: Socket, log: Log): void {
+  const reason = `${limits.connections.default} connections are open`;
+  const error = new TrlError('QUOTA_EXCEEDED', `Cannot accept the connection: ${reason}`);
+  socket.on('error', () => socket.destroy());
+  socket.end(`${failed(unknownId, 'the connection', error, log)}\n`, () => socket.destroy());
+}
+
+/** Settles when the socket is removed and its last connection has ended. */
+function closing(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}

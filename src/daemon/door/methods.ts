@@ -1,0 +1,165 @@
+/** Each method of the wire as a call of the runtime, and when it may act. */
+import type { Caller, ExecId } from '../../command.ts';
+import type { ChunkForm } from '../../protocol/chunks.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import { parseParams } from '../../protocol/methods.ts';
+import type { MethodName, MethodParams } from '../../protocol/methods.ts';
+import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
+import type { Runtime } from '../runtime.ts';
+
+/** What a method sees of its connection. */
+export interface Desk {
+  readonly runtime: Runtime;
+  readonly caller: Caller;
+  readonly version: string;
+  /**
+   * Follows an execution on this connection once the answer has left.
+   *
+   * @throws TrlError `INVALID_PARAMS` when this connection follows it already; `QUOTA_EXCEEDED`
+   *   when it follows as many as it may.
+   */
+  follow(execId: ExecId, from: number, form: ChunkForm): StreamAnswer;
+  /** @throws TrlError `INVALID_PARAMS` when something else is under way on this connection. */
+  switchToFrames(): void;
+}
+
+/**
+ * When a request acts and when its reply leaves.
+ *
+ * - `in-turn`: after the in-turn requests before it have ended; replies keep request order.
+ * - `at-once`: without waiting; the reply keeps request order all the same.
+ * - `beside`: without waiting; the reply leaves when it is ready, so that a caller which waits
+ *   for output can write, resize and list meanwhile. Clients of the first protocol know none.
+ */
+export type Lane = 'in-turn' | 'at-once' | 'beside';
+
+export const lanes = {
+  'session.create': 'in-turn',
+  'session.list': 'in-turn',
+  'session.info': 'in-turn',
+  'session.destroy': 'at-once',
+  'session.update': 'in-turn',
+  'session.fork': 'in-turn',
+  'session.state': 'in-turn',
+  'exec.run': 'in-turn',
+  'exec.stream': 'in-turn',
+  'exec.start': 'beside',
+  'exec.attach': 'beside',
+  'exec.read': 'beside',
+  'exec.write': 'beside',
+  'exec.resize': 'beside',
+  'exec.cancel': 'at-once',
+  'exec.list': 'beside',
+  'exec.info': 'beside',
+  'system.ping': 'at-once',
+  'system.stats': 'at-once',
+  'system.hello': 'at-once',
+  'runtime.list': 'beside',
+} as const satisfies Record<MethodName, Lane>;
+
+/** What a client may rely on beyond the first protocol. */
+const features = [
+  'exec.stream',
+  'exec.attach',
+  'exec.read',
+  'exec.key',
+  'exec.pty',
+  'frames.bin',
+  'session.fork',
+  'timeout_ms',
+] as const;
+
+type Handlers = {
+  readonly [M in MethodName]: (
+    desk: Desk,
+    params: MethodParams[M],
+  ) => MethodAnswers[M] | Promise<MethodAnswers[M]>;
+};
+
+const handlers: Handlers = {
+  'session.create': ({ runtime, caller }, params) => runtime.createSession(caller, params),
+  'session.list': ({ runtime, caller }) => ({ sessions: runtime.listSessions(caller) }),
+  'session.info': ({ runtime, caller }, { session_id: id }) => runtime.sessionInfo(caller, id),
+  'session.destroy': async ({ runtime, caller }, { session_id: id, force }) => {
+    await runtime.destroySession(caller, id, force ?? false);
+    return { session_id: id, state: 'terminated' };
+  },
+  'session.update': ({ runtime, caller }, params) => runtime.updateSession(caller, params),
+  'session.fork': ({ runtime, caller }, { session_id: id, name }) =>
+    runtime.forkSession(caller, id, name ?? null),
+  'session.state': ({ runtime, caller }, { session_id: id }) => runtime.sessionState(caller, id),
+
+  'exec.run': ({ runtime, caller }, params) => runtime.run(caller, params),
+  'exec.stream': async (desk, { from, enc, ...params }) =>
+    desk.follow(await desk.runtime.openStream(desk.caller, params), from ?? 0, enc ?? 'text'),
+  'exec.start': async ({ runtime, caller }, params) => ({
+    exec_id: await runtime.start(caller, params),
+    session_id: params.session_id,
+  }),
+  'exec.attach': async (desk, { exec_id: id, from, enc }) => {
+    // An execution that is not there is refused here, before a stream is announced.
+    await desk.runtime.execInfo(desk.caller, id);
+    return desk.follow(id, from ?? 0, enc ?? 'text');
+  },
+  'exec.read': ({ runtime, caller }, params) => runtime.read(caller, params),
+  'exec.write': async ({ runtime, caller }, { exec_id: id, data, encoding, eof }) => {
+    const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
+    await runtime.write(caller, id, bytes, eof ?? false);
+    return { exec_id: id, bytes: bytes.length };
+  },
+  'exec.resize': async ({ runtime, caller }, { exec_id: id, columns, rows }) => {
+    await runtime.resize(caller, id, columns, rows);
+    return { exec_id: id };
+  },
+  'exec.cancel': ({ runtime, caller }, { signal, ...target }) =>
+    runtime.cancel(caller, targetOf(target), signal ?? null),
+  'exec.list': async ({ runtime, caller }, { session_id: id }) => ({
+    execs: await runtime.listExecs(caller, id ?? null),
+  }),
+  'exec.info': ({ runtime, caller }, { exec_id: id }) => runtime.execInfo(caller, id),
+
+  'system.ping': ({ runtime, version }) => ({ uptime_s: runtime.stats().uptime_s, version }),
+  'system.stats': ({ runtime }) => runtime.stats(),
+  'system.hello': (desk, { frames }) => {
+    if (frames === 'bin') desk.switchToFrames();
+    return { version: desk.version, protocol: 'trl/2', features, frames: frames ?? 'lines' };
+  },
+  'runtime.list': ({ runtime, version }) => {
+    const { active_sessions: sessions, uptime_s: uptime } = runtime.stats();
+    return {
+      runtimes: [
+        {
+          runtime_id: 'local',
+          kind: 'local',
+          platform: `${process.platform}-${process.arch}`,
+          version,
+          uptime_s: uptime,
+          active_sessions: sessions,
+        },
+      ],
+    };
+  },
+};
+
+/**
+ * Checks `params` and calls the runtime.
+ *
+ * @throws TrlError of the check, or of the runtime.
+ */
+export async function call<M extends MethodName>(
+  method: M,
+  params: JsonObject,
+  desk: Desk,
+): Promise<MethodAnswers[M]> {
+  const handler: Handlers[M] = handlers[method];
+  return handler(desk, parseParams(method, params));
+}
+
+type Target = Parameters<Runtime['cancel']>[1];
+
+/** The check of `exec.cancel` lets through exactly one of the two. */
+function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {
+  if (given.exec_id !== undefined) return { exec_id: given.exec_id };
+  if (given.session_id !== undefined) return { session_id: given.session_id };
+  throw new Error('exec.cancel without a target passed its check');
+}

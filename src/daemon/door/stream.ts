@@ -1,0 +1,83 @@
+/** Sends one execution's output and events on a connection, as lines or as frames. */
+import type { ExecId } from '../../command.ts';
+import { frameTypes } from '../../frame.ts';
+import { ChunkWriter } from '../../protocol/chunks.ts';
+import type { ChunkForm } from '../../protocol/chunks.ts';
+import type { StreamChunk, StreamEvent, WireError } from '../../protocol/types.ts';
+import type { OutputSink } from '../runtime.ts';
+import type { Writer } from './writer.ts';
+
+export interface StreamTarget {
+  readonly writer: Writer;
+  readonly execId: ExecId;
+  readonly form: ChunkForm;
+  /** Where output frames go; unused on a connection of lines. */
+  readonly channel: number;
+  readonly from: number;
+}
+
+type Body<Event> = Event extends unknown ? Omit<Event, 'stream_id'> : never;
+
+/** A sink that knows how far it came, so that a stream which breaks still ends with `exit`. */
+export class StreamSink implements OutputSink {
+  readonly #target: StreamTarget;
+  readonly #chunks: ChunkWriter;
+  #next: number;
+  #ended = false;
+
+  constructor(target: StreamTarget) {
+    this.#target = target;
+    this.#chunks = new ChunkWriter(target.form);
+    this.#next = target.from;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  output(
+    stream: 'stdout' | 'stderr',
+    offset: number,
+    bytes: Uint8Array,
+  ): Promise<void> | undefined {
+    const { writer, channel } = this.#target;
+    this.#next = offset + bytes.length;
+    if (writer.inFrames) writer.output(frameTypes[stream], channel, offset, bytes);
+    else this.#sendAll(this.#chunks.push(stream, offset, bytes));
+    return writer.ready();
+  }
+
+  gap(from: number, to: number): void {
+    this.#next = to;
+    this.#sendAll(this.#chunks.flush());
+    this.#send({ stream: 'gap', from, to });
+  }
+
+  waiting(info: { pid: number; program: string; certain: boolean }): void {
+    this.#sendAll(this.#chunks.flush());
+    this.#send({ stream: 'status', waiting_for_input: info });
+  }
+
+  exit(offset: number, end: Parameters<OutputSink['exit']>[1]): void {
+    this.#ended = true;
+    this.#sendAll(this.#chunks.flush());
+    if ('code' in end) {
+      this.#send({ seq: offset, stream: 'exit', lost: true, error: end });
+    } else {
+      this.#send({ seq: offset, stream: 'exit', ...end });
+    }
+  }
+
+  /** The last event of a stream that cannot go on. */
+  lose(error: WireError): void {
+    if (!this.#ended) this.exit(this.#next, error);
+  }
+
+  #sendAll(chunks: Iterable<StreamChunk>): void {
+    for (const chunk of chunks) this.#send(chunk);
+  }
+
+  #send(event: Body<StreamEvent>): void {
+    this.#target.writer.message(JSON.stringify({ stream_id: this.#target.execId, ...event }));
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * The outgoing half of a connection: JSON messages and output, as lines or as binary frames.
+ * Writing never fails: what is written after the other side has gone is dropped.
+ */
+import type { Writable } from 'node:stream';
+import { encodeHeader, frameTypes } from '../../frame.ts';
+
+/** Output bytes in one frame, so that a client can bound what it accepts. */
+const frameBytesMax = 1_048_576;
+
+export class Writer {
+  readonly #out: Writable;
+  #inFrames = false;
+  #drained: Promise<void> | null = null;
+  #drain: () => void = () => {};
+  #closed = false;
+
+  constructor(out: Writable) {
+    this.#out = out;
+    out.on('drain', () => this.#release());
+    out.on('close', () => {
+      this.#closed = true;
+      this.#release();
+    });
+  }
+
+  get inFrames(): boolean {
+    return this.#inFrames;
+  }
+
+  /** From here on everything is sent in frames. */
+  switchToFrames(): void {
+    this.#inFrames = true;
+  }
+
+  /** Sends one compact JSON text: a line, or a control frame. */
+  message(json: string): void {
+    if (!this.#inFrames) {
+      this.#write(`${json}\n`);
+      return;
+    }
+    const payload = Buffer.from(json, 'utf8');
+    this.#frame(encodeHeader(frameTypes.control, 0, 0, payload.length), payload);
+  }
+
+  /**
+   * Sends output in frames, without copying it: `bytes` must not change afterwards.
+   *
+   * @param offset journal offset of the first byte
+   */
+  output(type: number, channel: number, offset: number, bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; at += frameBytesMax) {
+      const part = bytes.subarray(at, at + frameBytesMax);
+      this.#frame(encodeHeader(type, channel, offset + at, part.length), part);
+    }
+  }
+
+  /** Settles when the other side has read enough for more; `undefined` when it has already. */
+  ready(): Promise<void> | undefined {
+    if (this.#closed || !this.#out.writableNeedDrain) return undefined;
+    this.#drained ??= new Promise((resolve) => {
+      this.#drain = resolve;
+    });
+    return this.#drained;
+  }
+
+  /** Finds out whether the other side is still there: an empty write fails when it is not. */
+  probe(): void {
+    this.#write(Buffer.alloc(0));
+  }
+
+  /** Sends what is left and then the end; settles when it has left or the other side is gone. */
+  async end(): Promise<void> {
+    if (this.#closed || this.#out.writableFinished) return;
+    await new Promise<void>((resolve) => {
+      this.#out
+        .once('finish', resolve)
+        .once('close', resolve)
+        .once('error', () => resolve());
+      if (this.#out.writable) this.#out.end();
+    });
+  }
+
+  /** Header and payload leave in one system call. */
+  #frame(header: Uint8Array, payload: Uint8Array): void {
+    this.#out.cork();
+    this.#write(header);
+    this.#write(payload);
+    this.#out.uncork();
+  }
+
+  #write(data: Uint8Array | string): void {
+    if (this.#out.writable) this.#out.write(data);
+  }
+
+  #release(): void {
+    this.#drained = null;
+    this.#drain();
+  }
+}
