@@ -203,6 +203,8 @@ export interface Exit {
   readonly state_dropped: readonly { readonly name: string; readonly reason: string }[];
   /** Where the command started when the session's directory was gone, else `null`. */
   readonly cwd_fallback: string | null;
+  /** The directory asked for did not exist inside, so nothing ran. */
+  readonly cwd_missing: boolean;
   /** Processes still alive when the shell ended; all were ended with it. */
   readonly ended_background: number;
   /** Processes that could not be confirmed gone. Empty in a sandbox. */

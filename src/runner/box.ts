@@ -1,0 +1,305 @@
+/**
+ * One single-use sandbox with a shell in it that waits for its script. It may be made ahead: it
+ * holds no command and no variable, only mounts, network, uid and limits.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Plan } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { Fifos, Pipe } from './fifo.ts';
+import type { OpenHolder } from './holder.ts';
+import type { Terminal } from './pty.ts';
+import { descendants } from './processes.ts';
+import { bootArgs, shim } from './shell.ts';
+
+/** Time for a sandbox to say `ready`. */
+const readyMs = 15_000;
+const readBytes = 64 * 1024;
+
+/** What two plans must share to be able to use the same prepared sandbox. */
+export function shapeOf(plan: Plan): string {
+  const { cpuSeconds, processesMax, openFilesMax, fileBytesMax, addressSpaceBytesMax } = plan.bounds;
+  const bounds = [cpuSeconds, processesMax, openFilesMax, fileBytesMax, addressSpaceBytesMax];
+  const stdin = plan.stdin.kind === 'closed' ? 'null' : 'pipe';
+  const shape = [plan.session_id, plan.shell, bounds, stdin, plan.pty !== null, plan.box];
+  return createHash('sha256').update(JSON.stringify(shape)).digest('hex');
+}
+
+/** Bytes out of a command. `take` answers whether to go on reading. */
+export interface Taker {
+  take(bytes: Uint8Array): boolean;
+}
+
+export class Reader {
+  readonly #socket: Socket;
+  readonly ended: Promise<void>;
+  #taker: Taker | null = null;
+
+  constructor(fd: number) {
+    const callback = (count: number, buffer: Uint8Array): boolean =>
+      this.#taker?.take(buffer.subarray(0, count)) ?? false;
+    this.#socket = new Socket({
+      fd,
+      readable: true,
+      writable: false,
+      onread: { buffer: Buffer.allocUnsafe(readBytes), callback },
+    });
+    this.ended = new Promise((resolve) => {
+      this.#socket.once('close', () => resolve());
+    });
+    // A read error ends the stream like its end; `close` follows.
+    this.#socket.on('error', () => this.#socket.destroy());
+  }
+  start(taker: Taker): void {
+    this.#taker = taker;
+    this.#socket.resume();
+  }
+  resume(): void {
+    this.#socket.resume();
+  }
+  close(): void {
+    this.#socket.destroy();
+  }
+}
+
+/** What the shim said, line by line. */
+export interface ShimEnd {
+  readonly code: number;
+  readonly background: number;
+}
+
+export interface BoxParts {
+  readonly holder: OpenHolder | null;
+  readonly fifos: Fifos;
+  readonly dir: string;
+  readonly terminal: Terminal | null;
+  /** Marks processes outside a sandbox so that they can be found again. */
+  readonly mark: string;
+}
+
+interface Pipes {
+  readonly stdin: Pipe | null;
+  readonly stdout: Pipe | null;
+  readonly stderr: Pipe | null;
+  readonly script: Pipe;
+  readonly status: Pipe;
+  readonly state: Pipe;
+}
+
+async function makePipes(plan: Plan, fifos: Fifos): Promise<Pipes> {
+  const pty = plan.pty !== null;
+  return {
+    stdin: pty || plan.stdin.kind === 'closed' ? null : await fifos.writing(),
+    stdout: pty ? null : await fifos.reading(),
+    stderr: pty ? null : await fifos.reading(),
+    script: await fifos.writing(),
+    status: await fifos.reading(),
+    state: await fifos.reading(),
+  };
+}
+
+function commandLine(plan: Plan, parts: BoxParts): [string, ...string[]] {
+  const { box } = plan;
+  const sandboxed = box.kind === 'bubblewrap';
+  const text = shim(plan.bounds, { sandboxed, pty: plan.pty !== null });
+  const shell = ['/bin/sh', '-c', text, 'sh', plan.shell.path, ...bootArgs(plan.shell.dialect)];
+  if (box.kind === 'none' || parts.holder === null) return ['/bin/sh', ...shell.slice(1)];
+  const [enter = 'nsenter', ...args] = parts.holder.enterArgs();
+  return [enter, ...args, box.holder.tools.bwrap, ...box.args, '--', ...shell];
+}
+
+export class CommandBox {
+  readonly shape: string;
+  readonly madeAt = Date.now();
+  readonly stdout: Reader | null;
+  readonly stderr: Reader | null;
+  readonly stdin: Socket | null;
+  readonly terminal: Terminal | null;
+  /** Settles when the process that the runner started was waited for. */
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  readonly ready: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #script: Socket;
+  readonly #status: Reader;
+  readonly #state: Reader;
+  readonly #stateParts: Buffer[] = [];
+  #stateBytes = 0;
+  #statusText = '';
+  #onLine: (line: string) => void = () => {};
+  end: ShimEnd | null = null;
+  cwdFallback: string | null = null;
+  cwdMissing = false;
+  dead = false;
+
+  private constructor(plan: Plan, parts: BoxParts, pipes: Pipes, seccomp: number | null) {
+    this.shape = shapeOf(plan);
+    this.terminal = parts.terminal;
+    const [file, ...args] = commandLine(plan, parts);
+    const tty = parts.terminal?.slave ?? 'ignore';
+    this.#child = spawn(file, args, {
+      env: { PATH: '/usr/bin:/bin', ...(plan.box.kind === 'none' ? { TRL_EXEC_ID: parts.mark } : {}) },
+      cwd: '/',
+      detached: plan.box.kind === 'none',
+      stdio: [
+        pipes.stdin?.theirs ?? tty,
+        pipes.stdout?.theirs ?? tty,
+        pipes.stderr?.theirs ?? tty,
+        pipes.script.theirs,
+        pipes.status.theirs,
+        pipes.state.theirs,
+        seccomp ?? 'ignore',
+      ],
+    });
+    this.exited = new Promise((resolve) => {
+      this.#child.once('error', () => resolve({ code: 125, signal: null }));
+      this.#child.once('exit', (code, signal) => resolve({ code, signal }));
+    }).then((end) => {
+      this.dead = true;
+      return end as { code: number | null; signal: NodeJS.Signals | null };
+    });
+    this.stdout = pipes.stdout === null ? null : new Reader(pipes.stdout.ours);
+    this.stderr = pipes.stderr === null ? null : new Reader(pipes.stderr.ours);
+    this.stdin = pipes.stdin === null ? null : writer(pipes.stdin.ours);
+    this.#script = writer(pipes.script.ours);
+    this.#status = new Reader(pipes.status.ours);
+    this.#state = new Reader(pipes.state.ours);
+    this.#state.start({ take: (bytes) => this.#takeState(bytes) });
+    this.ready = this.#awaitReady();
+    // Whoever needs a prepared box awaits `ready` again; until then a failure is not unhandled.
+    this.ready.catch(() => {});
+    this.#status.start({ take: (bytes) => this.#takeStatus(bytes) });
+  }
+
+  /** @throws TrlError `INTERNAL_ERROR` when pipes cannot be made */
+  static async open(plan: Plan, parts: BoxParts): Promise<CommandBox> {
+    const pipes = await makePipes(plan, parts.fifos);
+    const seccomp = plan.box.kind === 'bubblewrap' ? openProgram(plan.box.seccomp, parts.dir) : null;
+    try {
+      return new CommandBox(plan, parts, pipes, seccomp);
+    } finally {
+      for (const pipe of Object.values(pipes)) if (pipe !== null) closeSync(pipe.theirs);
+      if (seccomp !== null) closeSync(seccomp);
+      parts.terminal?.closeSlave();
+    }
+  }
+
+  get pid(): number | null {
+    return this.#child.pid ?? null;
+  }
+
+  /** Processes of the command itself: without the monitor and without the shim. */
+  processes(): number[] {
+    if (this.dead || this.pid === null) return [];
+    const all = descendants(this.pid);
+    return this.#child.spawnfile.endsWith('nsenter') ? all.slice(1) : all;
+  }
+
+  /** Gives the shell its script. A box takes one. */
+  feed(text: string): void {
+    this.#script.end(text);
+  }
+
+  /** What the shell wrote about its state so far. */
+  stateBytes(): Buffer {
+    return Buffer.concat(this.#stateParts);
+  }
+
+  kill(): void {
+    if (!this.dead) this.#child.kill('SIGKILL');
+  }
+
+  /** Closes what is open besides the output readers. */
+  close(): void {
+    this.#script.destroy();
+    this.stdin?.destroy();
+    this.#status.close();
+    this.#state.close();
+    this.terminal?.close();
+  }
+
+  /** Ends a box that was never used. */
+  async discard(): Promise<void> {
+    this.kill();
+    await this.exited;
+    this.stdout?.close();
+    this.stderr?.close();
+    this.close();
+  }
+
+  /** Resolves when everything written to status and state was read. */
+  async settled(): Promise<void> {
+    await Promise.all([this.#status.ended, this.#state.ended]);
+  }
+
+  #takeState(bytes: Uint8Array): boolean {
+    this.#stateBytes += bytes.length;
+    if (this.#stateBytes > limits.stateBytes.max) {
+      this.#state.close();
+      return false;
+    }
+    this.#stateParts.push(Buffer.from(bytes));
+    return true;
+  }
+
+  #takeStatus(bytes: Uint8Array): boolean {
+    this.#statusText += Buffer.from(bytes).toString('utf8');
+    // The command can write here as well (the shim is its parent): bounded, and data only.
+    if (this.#statusText.length > 64 * 1024) this.#status.close();
+    for (let at = this.#statusText.indexOf('\n'); at >= 0; at = this.#statusText.indexOf('\n')) {
+      const line = this.#statusText.slice(0, at);
+      this.#statusText = this.#statusText.slice(at + 1);
+      this.#line(line);
+    }
+    return true;
+  }
+
+  #line(line: string): void {
+    const [word = '', first = '', second = ''] = line.split(' ');
+    if (word === 'exit') this.end = { code: Number(first), background: Number(second) };
+    else if (word === 'fallback') this.cwdFallback = line.slice('fallback '.length);
+    else if (word === 'nocwd') this.cwdMissing = true;
+    this.#onLine(line);
+  }
+
+  async #awaitReady(): Promise<void> {
+    const said = new Promise<string>((resolve) => {
+      this.#onLine = resolve;
+    });
+    const errors: Buffer[] = [];
+    this.stderr?.start({ take: (bytes) => errors.push(Buffer.from(bytes)) < 64 });
+    const timer = setTimeout(() => this.kill(), readyMs);
+    const first = await Promise.race([said, this.exited.then(() => null)]);
+    clearTimeout(timer);
+    if (first === null) {
+      const why = Buffer.concat(errors).toString('utf8').trim().slice(0, 500);
+      throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${why || 'it ended at once'}`);
+    }
+    const failed = first.split(' ').slice(1);
+    if (failed.length > 0) {
+      this.kill();
+      throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot set the bounds asked for: ${failed.join(', ')}`);
+    }
+  }
+}
+
+function writer(fd: number): Socket {
+  const socket = new Socket({ fd, readable: false, writable: true });
+  // EPIPE: the command closed its input, which is its right.
+  socket.on('error', () => socket.destroy());
+  return socket;
+}
+
+/** A descriptor of its own for every box: bubblewrap reads it to the end. */
+function openProgram(base64: string, dir: string): number {
+  const path = join(dir, `seccomp-${createHash('sha256').update(base64).digest('hex').slice(0, 16)}`);
+  try {
+    return openSync(path, 'r');
+  } catch {
+    writeFileSync(path, Buffer.from(base64, 'base64'), { mode: 0o600 });
+    return openSync(path, 'r');
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Memory bounds by cgroup, v2 or v1, where this process may use them. The processes of a box are
+ * placed while its shell still waits for its script, so nothing escapes by forking first.
+ */
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface MemoryGroup {
+  readonly by: 'cgroup-v1' | 'cgroup-v2';
+  /** Whether the kernel ended a process of the group for want of memory. */
+  hit(): boolean;
+  remove(): void;
+}
+
+const roots = [
+  { by: 'cgroup-v2', dir: '/sys/fs/cgroup', file: 'memory.max', events: 'memory.events' },
+  {
+    by: 'cgroup-v1',
+    dir: '/sys/fs/cgroup/memory',
+    file: 'memory.limit_in_bytes',
+    events: 'memory.oom_control',
+  },
+] as const;
+
+const removeTries = 50;
+const removeEveryMs = 100;
+
+/** Puts `pids` under a bound, or answers `null` where no cgroup can be used. */
+export function boundMemory(name: string, bytes: number, pids: readonly number[]): MemoryGroup | null {
+  for (const root of roots) {
+    const dir = join(root.dir, `trl-${name}`);
+    if (root.by === 'cgroup-v2' && !hasMemoryController(root.dir)) continue;
+    if (root.by === 'cgroup-v1' && !existsSync(join(root.dir, root.file))) continue;
+    try {
+      mkdirSync(dir);
+    } catch {
+      continue;
+    }
+    try {
+      writeFileSync(join(dir, root.file), String(bytes));
+      forbidSwap(dir, root.by, bytes);
+      for (const pid of pids) writeFileSync(join(dir, 'cgroup.procs'), String(pid));
+      return { by: root.by, hit: () => killed(join(dir, root.events)), remove: () => remove(dir, 0) };
+    } catch {
+      remove(dir, 0);
+    }
+  }
+  return null;
+}
+
+function hasMemoryController(dir: string): boolean {
+  try {
+    return readFileSync(join(dir, 'cgroup.subtree_control'), 'utf8').split(/\s/).includes('memory');
+  } catch {
+    return false;
+  }
+}
+
+function forbidSwap(dir: string, by: MemoryGroup['by'], bytes: number): void {
+  try {
+    if (by === 'cgroup-v2') writeFileSync(join(dir, 'memory.swap.max'), '0');
+    else writeFileSync(join(dir, 'memory.memsw.limit_in_bytes'), String(bytes));
+  } catch {
+    // A kernel without swap accounting: the memory bound stands without it.
+  }
+}
+
+function killed(path: string): boolean {
+  try {
+    return Number(/^oom_kill (\d+)$/m.exec(readFileSync(path, 'utf8'))?.[1] ?? 0) > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** A group stays busy until its last zombie was reaped, so removal is tried again for a while. */
+function remove(dir: string, tries: number): void {
+  try {
+    rmdirSync(dir);
+  } catch {
+    if (tries < removeTries) setTimeout(() => remove(dir, tries + 1), removeEveryMs);
+  }
+}

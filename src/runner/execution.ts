@@ -1,0 +1,292 @@
+/**
+ * One command from its script to its exit record. The exit code comes from a wait, the counts
+ * from the bytes read; where the runtime ended the command, the record says why.
+ */
+import type { EnforcedLimit, Exit, Plan, StopReason } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { CommandBox } from './box.ts';
+import { boundMemory, type MemoryGroup } from './cgroup.ts';
+import type { Journal, Stream } from './journal.ts';
+import { isAlive, linkOf, marked, send, waitingForInput, type Waiting } from './processes.ts';
+import { script } from './shell.ts';
+import { capturedState, type States } from './state.ts';
+
+/** After the shell ended outside a sandbox: how long output of survivors is still taken. */
+const drainMs = 250;
+const survivorPollMs = 50;
+const waitingPollMs = 250;
+const signalNumbers: Readonly<Record<string, number>> = { SIGKILL: 9, SIGTERM: 15, SIGSEGV: 11 };
+
+export interface ExecutionEvents {
+  output(): void;
+  waiting(info: Waiting): void;
+  exit(exit: Exit): void;
+}
+
+export class Execution {
+  readonly plan: Plan;
+  readonly journal: Journal;
+  readonly startedAt = Date.now();
+  readonly done: Promise<Exit>;
+  exit: Exit | null = null;
+  /** Set while a follower holds the command back. */
+  #held = false;
+  readonly #box: CommandBox;
+  readonly #warm: boolean;
+  readonly #states: States;
+  readonly #events: ExecutionEvents;
+  #stopped: StopReason | null = null;
+  #killTimer: NodeJS.Timeout | null = null;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #lastOutput = Date.now();
+  #memory: MemoryGroup | null = null;
+  readonly #stdinLink: string | null;
+
+  constructor(
+    plan: Plan,
+    parts: { box: CommandBox; warm: boolean; journal: Journal; states: States },
+    events: ExecutionEvents,
+  ) {
+    this.plan = plan;
+    this.#box = parts.box;
+    this.#warm = parts.warm;
+    this.journal = parts.journal;
+    this.#states = parts.states;
+    this.#events = events;
+    this.#boundMemory();
+    const shell = this.#box.processes()[0];
+    this.#stdinLink = shell === undefined ? null : linkOf(`/proc/${shell}/fd/0`);
+    this.#take();
+    this.#box.feed(script(plan, this.#states.get(plan.session_id)));
+    if (plan.stdin.kind === 'bytes') this.#box.stdin?.end(Buffer.from(plan.stdin.base64, 'base64'));
+    this.#startTimers();
+    this.done = this.#finish();
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` when stdin is not open */
+  write(data: Uint8Array, eof: boolean): void {
+    if (this.#box.terminal !== null) {
+      if (data.length > 0) this.#box.terminal.master.write(data);
+      if (eof) this.#box.terminal.master.write('\u0004');
+      return;
+    }
+    const { stdin } = this.#box;
+    if (this.plan.stdin.kind !== 'open' || stdin === null) {
+      throw new TrlError('INVALID_PARAMS', `Cannot write to ${this.plan.exec_id}: its stdin is closed`);
+    }
+    if (stdin.writableLength > limits.stdinBytes.max) {
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.plan.exec_id}: 1 MiB is unread`);
+    }
+    if (data.length > 0) stdin.write(data);
+    if (eof) stdin.end();
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#box.terminal?.resize(columns, rows);
+  }
+
+  /** Sends one signal to everything the command started. */
+  signal(signal: NodeJS.Signals): void {
+    if (signal === 'SIGKILL') this.#kill();
+    else for (const pid of this.#targets()) send(pid, signal);
+  }
+
+  /** TERM to everything, then KILL after the grace period. */
+  stop(reason: StopReason): void {
+    if (this.#stopped !== null || this.exit !== null) return;
+    this.#stopped = reason;
+    for (const pid of this.#targets()) {
+      send(pid, 'SIGTERM');
+      // A stopped process cannot act on TERM.
+      send(pid, 'SIGCONT');
+    }
+    const graceMs = reason === 'session-destroyed' ? 0 : this.plan.bounds.graceMs;
+    this.#killTimer = setTimeout(() => this.#kill(), graceMs);
+  }
+
+  /** Stops reading while a follower is behind; the command then blocks on its pipe. */
+  hold(held: boolean): void {
+    if (this.#held === held) return;
+    this.#held = held;
+    if (held) return;
+    this.#box.stdout?.resume();
+    this.#box.stderr?.resume();
+    this.#box.terminal?.master.resume();
+  }
+
+  #targets(): number[] {
+    const found = this.#box.processes();
+    if (this.plan.box.kind === 'bubblewrap') return found;
+    return [...new Set([...found, ...marked(this.plan.exec_id)])].filter((pid) => pid !== this.#box.pid);
+  }
+
+  #kill(): void {
+    if (this.plan.box.kind === 'none') {
+      for (const pid of this.#targets()) send(pid, 'SIGKILL');
+    }
+    this.#box.kill();
+    this.hold(false);
+  }
+
+  #take(): void {
+    const take = (stream: Stream) => ({
+      take: (bytes: Uint8Array): boolean => {
+        this.#lastOutput = Date.now();
+        this.journal.append(stream, bytes);
+        this.#events.output();
+        return !this.#held;
+      },
+    });
+    this.#box.stdout?.start(take('stdout'));
+    this.#box.stderr?.start(take('stderr'));
+    const master = this.#box.terminal?.master;
+    master?.on('data', (bytes: Buffer) => {
+      if (!take('stdout').take(bytes)) master.pause();
+    });
+  }
+
+  #boundMemory(): void {
+    const { memoryBytesMax, memoryRequired } = this.plan.bounds;
+    if (memoryBytesMax === null) return;
+    const pids = [this.#box.pid, ...this.#box.processes()].filter((pid) => pid !== null);
+    this.#memory = boundMemory(this.plan.exec_id, memoryBytesMax, pids);
+    if (this.#memory === null && memoryRequired) {
+      void this.#box.discard();
+      throw new TrlError('SANDBOX_UNAVAILABLE', 'Cannot bound memory: no cgroup can be used here');
+    }
+  }
+
+  #startTimers(): void {
+    const { timeoutMs, idleTimeoutMs } = this.plan.bounds;
+    if (timeoutMs !== null) this.#timers.push(setTimeout(() => this.stop('timeout'), timeoutMs));
+    if (idleTimeoutMs !== null) {
+      const check = (): void => {
+        const left = this.#lastOutput + idleTimeoutMs - Date.now();
+        if (left <= 0) this.stop('idle-timeout');
+        else this.#timers.push(setTimeout(check, left));
+      };
+      this.#timers.push(setTimeout(check, idleTimeoutMs));
+    }
+    if (this.plan.stdin.kind === 'open' || this.plan.pty !== null) this.#watchInput();
+  }
+
+  #watchInput(): void {
+    let told = 0;
+    const stdin = this.#stdinLink;
+    if (stdin === null) return;
+    const look = (): void => {
+      if (this.#lastOutput + waitingPollMs > Date.now() || told >= this.#lastOutput) return;
+      const found = waitingForInput(this.#box.processes(), stdin);
+      if (found === null) return;
+      told = Date.now();
+      this.#events.waiting(found);
+    };
+    const timer = setInterval(look, waitingPollMs);
+    this.#timers.push(timer);
+  }
+
+  async #finish(): Promise<Exit> {
+    const end = await this.#box.exited;
+    const endedAt = Date.now();
+    const survivors = await this.#sweep();
+    await this.#drain(survivors.length > 0);
+    for (const timer of this.#timers) clearTimeout(timer);
+    if (this.#killTimer !== null) clearTimeout(this.#killTimer);
+    const captured = this.#capture();
+    const exit = this.#record(end, { endedAt, survivors, captured });
+    this.#memory?.remove();
+    this.#box.close();
+    this.journal.finished = true;
+    this.exit = exit;
+    this.#events.exit(exit);
+    return exit;
+  }
+
+  /** In a sandbox the kernel ended everything with process 1; outside, what is marked is ended. */
+  async #sweep(): Promise<number[]> {
+    if (this.plan.box.kind === 'bubblewrap') return [];
+    const found = marked(this.plan.exec_id);
+    this.#background = found.length;
+    for (const pid of found) send(pid, 'SIGTERM');
+    const deadline = Date.now() + (found.length === 0 ? 0 : this.plan.bounds.graceMs);
+    while (Date.now() < deadline && marked(this.plan.exec_id).length > 0) {
+      await new Promise((resolve) => setTimeout(resolve, survivorPollMs));
+    }
+    for (const pid of marked(this.plan.exec_id)) send(pid, 'SIGKILL');
+    if (found.length > 0) await new Promise((resolve) => setTimeout(resolve, survivorPollMs));
+    return found.filter(isAlive);
+  }
+  #background = 0;
+
+  async #drain(held: boolean): Promise<void> {
+    const readers = [this.#box.stdout, this.#box.stderr].filter((reader) => reader !== null);
+    const ended = Promise.all([...readers.map((reader) => reader.ended), this.#box.settled()]);
+    if (this.#box.terminal !== null) {
+      const { master } = this.#box.terminal;
+      if (!master.destroyed) await new Promise<void>((resolve) => master.once('close', () => resolve()));
+    }
+    if (!held) return void (await ended);
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, drainMs))]);
+    for (const reader of readers) reader.close();
+  }
+
+  #capture(): ReturnType<typeof capturedState> {
+    if (this.plan.mode !== 'foreground' || this.plan.carry === 'none') return null;
+    const before = this.#states.get(this.plan.session_id);
+    const captured = capturedState(this.#box.stateBytes(), this.plan, before);
+    if (captured !== null) this.#states.put(this.plan.session_id, captured.state);
+    return captured;
+  }
+
+  #record(
+    end: { code: number | null; signal: NodeJS.Signals | null },
+    rest: { endedAt: number; survivors: number[]; captured: ReturnType<typeof capturedState> },
+  ): Exit {
+    const timedOut = this.#stopped === 'timeout' || this.#stopped === 'idle-timeout';
+    const bySignal = end.signal === null ? null : 128 + (signalNumbers[end.signal] ?? 9);
+    const state = this.#states.get(this.plan.session_id);
+    return {
+      exec_id: this.plan.exec_id,
+      session_id: this.plan.session_id,
+      exit_code: timedOut ? 124 : (bySignal ?? end.code ?? 125),
+      signal: end.signal,
+      timed_out: timedOut,
+      stopped: this.#stopped,
+      started_at: this.startedAt,
+      ended_at: rest.endedAt,
+      duration_ms: rest.endedAt - this.startedAt,
+      stdout_bytes: this.journal.bytesOf.stdout,
+      stderr_bytes: this.journal.bytesOf.stderr,
+      journal_bytes: this.journal.end,
+      journal_from: this.journal.from,
+      cwd: state.cwd,
+      state_captured: rest.captured !== null,
+      state_names: this.#states.names(this.plan.session_id),
+      state_dropped: rest.captured?.dropped ?? [],
+      cwd_fallback: this.#box.cwdFallback,
+      cwd_missing: this.#box.cwdMissing,
+      ended_background: Math.max(this.#background, this.#box.end?.background ?? 0),
+      survivors: rest.survivors,
+      warm: this.#warm,
+      limits: this.#limits(),
+    };
+  }
+
+  #limits(): EnforcedLimit[] {
+    const { bounds } = this.plan;
+    const memory = this.#memory;
+    const rows: [string, number | null, EnforcedLimit['by'], boolean][] = [
+      ['timeout_ms', bounds.timeoutMs, 'runtime', this.#stopped === 'timeout'],
+      ['idle_timeout_ms', bounds.idleTimeoutMs, 'runtime', this.#stopped === 'idle-timeout'],
+      ['cpu_s', bounds.cpuSeconds, 'setrlimit', false],
+      ['processes', bounds.processesMax, this.plan.box.kind === 'none' ? 'none' : 'setrlimit', false],
+      ['open_files', bounds.openFilesMax, 'setrlimit', false],
+      ['file_bytes', bounds.fileBytesMax, 'setrlimit', false],
+      ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', false],
+      ['memory_bytes', bounds.memoryBytesMax, memory?.by ?? 'none', memory?.hit() ?? false],
+      ['journal_bytes', bounds.journalBytesMax, 'runtime', this.journal.from > 0],
+    ];
+    return rows.flatMap(([name, value, by, hit]) => (value === null ? [] : [{ name, value, by, hit }]));
+  }
+}

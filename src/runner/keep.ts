@@ -1,0 +1,213 @@
+/**
+ * What the runner keeps per session: the holder's namespaces, a sandbox prepared ahead, the
+ * executions. Nothing here is a process except a prepared sandbox, which expires.
+ */
+import type { ExecId, Exit, Plan, SessionId } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { CommandBox, shapeOf, type BoxParts } from './box.ts';
+import { Execution } from './execution.ts';
+import { Fifos } from './fifo.ts';
+import { openHolder, type OpenHolder } from './holder.ts';
+import type { JournalSpace } from './journal.ts';
+import type { Waiting } from './processes.ts';
+import { openTerminal } from './pty.ts';
+import { States } from './state.ts';
+
+export interface KeepEvents {
+  output(execution: Execution): void;
+  waiting(execution: Execution, info: Waiting): void;
+  exit(execution: Execution, exit: Exit): void;
+}
+
+interface Held {
+  readonly id: string;
+  readonly opening: Promise<OpenHolder>;
+  usedAt: number;
+}
+
+export class Keep {
+  readonly states = new States();
+  readonly executions = new Map<ExecId, Execution>();
+  readonly #dir: string;
+  readonly #space: JournalSpace;
+  readonly #ptyPath: string | null;
+  readonly #events: KeepEvents;
+  readonly #fifos: Fifos;
+  readonly #holders = new Map<SessionId, Held>();
+  readonly #warm = new Map<SessionId, CommandBox>();
+  /** Sessions whose prepared sandbox is being made, so that only one is. */
+  readonly #preparing = new Set<SessionId>();
+  readonly #closed = new Set<SessionId>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(
+    options: { dir: string; space: JournalSpace; ptyPath: string | null },
+    events: KeepEvents,
+  ) {
+    this.#dir = options.dir;
+    this.#space = options.space;
+    this.#ptyPath = options.ptyPath;
+    this.#events = events;
+    this.#fifos = new Fifos(options.dir);
+    this.#sweeper = setInterval(() => this.#sweep(), 5_000);
+    this.#sweeper.unref();
+  }
+
+  /** Starts a command. @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED` */
+  async launch(plan: Plan): Promise<Execution> {
+    const running = [...this.executions.values()].filter(({ exit }) => exit === null).length;
+    if (running >= limits.commandsConcurrent.max) {
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
+    }
+    this.#closed.delete(plan.session_id);
+    const taken = this.#takeWarm(plan);
+    const box = taken ?? (await this.#openBox(plan));
+    try {
+      await box.ready;
+    } catch (error) {
+      await box.discard();
+      this.#dropHolder(plan.session_id);
+      throw error;
+    }
+    const journal = this.#space.open(plan.bounds.journalBytesMax);
+    const execution: Execution = new Execution(
+      plan,
+      { box, warm: taken !== null, journal, states: this.states },
+      {
+        output: () => this.#events.output(execution),
+        waiting: (info) => this.#events.waiting(execution, info),
+        exit: (exit) => {
+          this.#events.exit(execution, exit);
+          if (plan.mode === 'foreground' && plan.pty === null && exit.stopped === null) {
+            void this.prepare(plan);
+          }
+        },
+      },
+    );
+    this.executions.set(plan.exec_id, execution);
+    return execution;
+  }
+
+  /** Makes one sandbox of the plan's shape ahead. A failure shows when it is needed. */
+  async prepare(plan: Plan): Promise<void> {
+    const session = plan.session_id;
+    if (plan.box.kind === 'none' || plan.stdin.kind !== 'closed' || plan.pty !== null) return;
+    if (this.#closed.has(session) || this.#preparing.has(session)) return;
+    if (this.#warm.get(session)?.shape === shapeOf(plan)) return;
+    this.#preparing.add(session);
+    try {
+      await this.#discardWarm(session);
+      const box = await this.#openBox(plan);
+      await box.ready.catch(() => box.discard());
+      if (box.dead) return;
+      if (this.#closed.has(session) || this.#warm.has(session)) return void (await box.discard());
+      this.#warm.set(session, box);
+      const oldest = [...this.#warm.keys()][0];
+      if (this.#warm.size > limits.warmCount.default && oldest !== undefined) {
+        await this.#discardWarm(oldest);
+      }
+    } catch {
+      // Preparing ahead is an attempt; the next command makes its own sandbox and reports.
+    } finally {
+      this.#preparing.delete(session);
+    }
+  }
+
+  /** Ends everything of a session and forgets its state and namespaces. */
+  async close(session: SessionId): Promise<void> {
+    this.#closed.add(session);
+    const own = [...this.executions.values()].filter(({ plan }) => plan.session_id === session);
+    for (const execution of own) {
+      execution.stop('session-destroyed');
+      execution.hold(false);
+    }
+    await this.#discardWarm(session);
+    await Promise.all(own.map(({ done }) => done));
+    this.#dropHolder(session);
+    this.states.delete(session);
+  }
+
+  /** TERM, grace, KILL for everything. */
+  async shutdown(): Promise<void> {
+    clearInterval(this.#sweeper);
+    const all = [...this.executions.values()];
+    for (const execution of all) {
+      execution.stop('shutdown');
+      execution.hold(false);
+    }
+    for (const session of [...this.#warm.keys()]) await this.#discardWarm(session);
+    await Promise.all(all.map(({ done }) => done));
+  }
+
+  async #openBox(plan: Plan): Promise<CommandBox> {
+    const holder = plan.box.kind === 'none' ? null : await this.#holder(plan);
+    const uid = plan.box.kind === 'none' ? (process.getuid?.() ?? 0) : plan.box.holder.hostUid;
+    const terminal = plan.pty === null ? null : openTerminal(this.#ptyPath, uid, plan.pty);
+    const parts: BoxParts = {
+      holder,
+      fifos: this.#fifos,
+      dir: this.#dir,
+      terminal,
+      mark: plan.exec_id,
+    };
+    return CommandBox.open(plan, parts);
+  }
+
+  async #holder(plan: Plan): Promise<OpenHolder> {
+    if (plan.box.kind === 'none') throw new TrlError('INTERNAL_ERROR', 'Cannot hold no sandbox');
+    const { holder } = plan.box;
+    const session = plan.session_id;
+    let held = this.#holders.get(session);
+    if (held !== undefined && held.id !== holder.id) {
+      this.#dropHolder(session);
+      held = undefined;
+    }
+    if (held === undefined) {
+      held = { id: holder.id, opening: openHolder(holder), usedAt: Date.now() };
+      this.#holders.set(session, held);
+      held.opening.catch(() => this.#holders.delete(session));
+    }
+    held.usedAt = Date.now();
+    return held.opening;
+  }
+
+  #dropHolder(session: SessionId): void {
+    const held = this.#holders.get(session);
+    this.#holders.delete(session);
+    void held?.opening.then((holder) => holder.close()).catch(() => {});
+  }
+
+  #takeWarm(plan: Plan): CommandBox | null {
+    const box = this.#warm.get(plan.session_id);
+    if (box === undefined) return null;
+    this.#warm.delete(plan.session_id);
+    if (!box.dead && box.shape === shapeOf(plan)) return box;
+    void box.discard();
+    return null;
+  }
+
+  async #discardWarm(session: SessionId): Promise<void> {
+    const box = this.#warm.get(session);
+    this.#warm.delete(session);
+    await box?.discard();
+  }
+
+  #sweep(): void {
+    const now = Date.now();
+    for (const [session, box] of this.#warm) {
+      if (now - box.madeAt > limits.warmIdleMs.default) void this.#discardWarm(session);
+    }
+    for (const [id, { exit, journal }] of this.executions) {
+      if (exit === null || now - exit.ended_at < limits.journalKeepMs.default) continue;
+      journal.drop();
+      this.executions.delete(id);
+    }
+    const busy = new Set([...this.executions.values()].flatMap(({ exit, plan }) =>
+      exit === null ? [plan.session_id] : [],
+    ));
+    for (const [session, { usedAt }] of this.#holders) {
+      if (now - usedAt > limits.holderIdleMs.default && !busy.has(session)) this.#dropHolder(session);
+    }
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The runner's end of a daemon connection: the hand-shake, the requests and the events. Nothing
+ * is executed that does not carry a MAC of this key, this epoch and an exec id never seen before.
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type { Plan } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { Followers } from './follow.ts';
+import { serve, type Served } from './serve.ts';
+import { controlBytesMax, wireVersions } from './wire.ts';
+
+export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
+  createHmac('sha256', key).update(parts.join('\n')).digest('hex');
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+const equal = (left: string, right: unknown): boolean => {
+  if (typeof right !== 'string' || right.length !== left.length) return false;
+  return timingSafeEqual(Buffer.from(left), Buffer.from(right));
+};
+
+/** What all connections of one runner share. */
+export interface Gate {
+  readonly key: Uint8Array;
+  /** The highest epoch that proved itself. */
+  epoch: number;
+  /** Exec ids that were launched, so that a plan runs once. */
+  readonly seen: Set<string>;
+  /** The connection of that epoch. */
+  current: Link | null;
+}
+
+/** Time for a connection to prove itself. */
+const proofMs = 5_000;
+
+export class Link {
+  readonly followers: Followers;
+  readonly #stream: Duplex;
+  readonly #gate: Gate;
+  readonly #served: Served;
+  readonly #reader = new FrameReader(controlBytesMax);
+  readonly #nonce = randomBytes(32).toString('hex');
+  #stage: 'hello' | 'proof' | 'open' | 'closed' = 'hello';
+  #epoch = -1;
+  #daemonNonce = '';
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(stream: Duplex, gate: Gate, served: Served) {
+    this.#stream = stream;
+    this.#gate = gate;
+    this.#served = served;
+    this.followers = new Followers({
+      write: (header, payload) => {
+        stream.cork();
+        stream.write(header);
+        const room = stream.write(payload);
+        process.nextTick(() => stream.uncork());
+        return room;
+      },
+      event: (event) => this.event(event),
+    });
+    this.#timer = setTimeout(() => this.end(), proofMs);
+    stream.on('data', (bytes: Buffer) => this.#take(bytes));
+    stream.on('drain', () => this.followers.pump(null));
+    stream.on('error', () => this.end());
+    stream.on('close', () => this.end());
+  }
+
+  event(message: object): void {
+    if (this.#stage === 'closed') return;
+    const payload = Buffer.from(JSON.stringify(message));
+    this.#stream.write(Buffer.concat([encodeHeader(frameTypes.control, 0, 0, payload.length), payload]));
+  }
+
+  end(): void {
+    if (this.#stage === 'closed') return;
+    this.#stage = 'closed';
+    clearTimeout(this.#timer);
+    if (this.#gate.current === this) this.#gate.current = null;
+    this.#stream.destroy();
+    this.#served.gone(this);
+  }
+
+  #take(bytes: Uint8Array): void {
+    try {
+      for (const frame of this.#reader.push(bytes)) this.#frame(frame);
+    } catch {
+      // A frame that cannot be one: whoever sends it is not our daemon.
+      this.end();
+    }
+  }
+
+  #frame(frame: Frame): void {
+    if (frame.type !== frameTypes.control) throw new Error('only control frames come in');
+    const message: unknown = JSON.parse(Buffer.from(frame.payload).toString('utf8'));
+    if (typeof message !== 'object' || message === null) throw new Error('not an object');
+    if (this.#stage === 'hello') this.#hello(message);
+    else if (this.#stage === 'proof') this.#proof(message);
+    else if (this.#stage === 'open') void this.#request(message);
+  }
+
+  #hello(message: object): void {
+    const hello: unknown = Reflect.get(message, 'hello');
+    if (typeof hello !== 'object' || hello === null) throw new Error('no hello');
+    const nonce: unknown = Reflect.get(hello, 'nonce');
+    const epoch: unknown = Reflect.get(hello, 'epoch');
+    const versions: unknown = Reflect.get(hello, 'versions');
+    if (typeof nonce !== 'string' || nonce.length !== 64) throw new Error('no nonce');
+    if (typeof epoch !== 'number' || !Number.isSafeInteger(epoch)) throw new Error('no epoch');
+    const version = Array.isArray(versions)
+      ? Math.max(...wireVersions.filter((known) => versions.includes(known)))
+      : -Infinity;
+    if (!Number.isFinite(version)) throw new Error('no common version');
+    this.#epoch = epoch;
+    this.#daemonNonce = nonce;
+    const proof = hmac(this.#gate.key, 'runner', nonce, this.#nonce, String(epoch));
+    this.event({ hello: { version, nonce: this.#nonce, proof } });
+    this.#stage = 'proof';
+  }
+
+  #proof(message: object): void {
+    const { key, epoch } = this.#gate;
+    const wanted = hmac(key, 'daemon', this.#nonce, this.#daemonNonce, String(this.#epoch));
+    if (!equal(wanted, Reflect.get(message, 'proof'))) throw new Error('wrong proof');
+    if (this.#epoch <= epoch) {
+      this.event({ refused: `epoch ${this.#epoch} is not above ${epoch}` });
+      throw new Error('old epoch');
+    }
+    clearTimeout(this.#timer);
+    this.#gate.epoch = this.#epoch;
+    this.#gate.current?.end();
+    this.#gate.current = this;
+    this.#stage = 'open';
+    this.event({ welcome: this.#served.welcome() });
+  }
+
+  async #request(message: object): Promise<void> {
+    const n: unknown = Reflect.get(message, 'n');
+    try {
+      // An older daemon's connection is ended with its epoch; a late request of it is nobody's.
+      if (this.#epoch !== this.#gate.epoch) throw new TrlError('AUTH_FAILED', 'an older epoch');
+      const answer = await serve(this.#served, this, message);
+      this.event({ n, ok: true, ...answer });
+    } catch (error) {
+      const known = error instanceof TrlError;
+      this.event({
+        n,
+        ok: false,
+        code: known ? error.code : 'INTERNAL_ERROR',
+        message: known ? error.message : `The runner failed: ${String(error)}`,
+      });
+    }
+  }
+
+  /**
+   * A plan that was approved by our daemon, once.
+   *
+   * @throws TrlError `AUTH_FAILED` for a wrong MAC, a replay or an older epoch
+   */
+  verify(text: unknown, mac: unknown, once: boolean): Plan {
+    if (typeof text !== 'string') throw new TrlError('AUTH_FAILED', 'Cannot launch: no plan');
+    const plan: Plan = JSON.parse(text);
+    const wanted = hmac(this.#gate.key, 'plan', sha256(text), plan.exec_id, String(this.#epoch));
+    if (!equal(wanted, mac)) throw new TrlError('AUTH_FAILED', 'Cannot launch: the MAC is wrong');
+    if (once && this.#gate.seen.has(plan.exec_id)) {
+      throw new TrlError('AUTH_FAILED', `Cannot launch ${plan.exec_id} again`);
+    }
+    if (once) this.#gate.seen.add(plan.exec_id);
+    return plan;
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * The runner: starts every process, owns its pipes, keeps its output and outlives the daemon.
+ *
+ * Started as `node runner.js DIR`, with the start message on descriptor 3: one line of JSON
+ * `{key, journals_bytes, pty, linger_ms}` (key: 64 hex digits). It listens on `DIR/runner.sock`
+ * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
+ * when no daemon has been connected for `linger_ms` and nothing runs.
+ */
+import { chmodSync, readSync, statSync, unlinkSync, writeSync, closeSync, mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { isMemoryDir, JournalSpace } from './journal.ts';
+import { Keep } from './keep.ts';
+import { Link, type Gate } from './link.ts';
+import type { Served } from './serve.ts';
+import type { RunnerEvent } from './wire.ts';
+
+interface Start {
+  readonly key: Uint8Array;
+  readonly journalsBytes: number;
+  readonly pty: string | null;
+  readonly lingerMs: number;
+}
+
+const startFd = 3;
+
+function readStart(): Start {
+  const bytes = Buffer.alloc(64 * 1024);
+  let length = 0;
+  while (!bytes.subarray(0, length).includes(10)) {
+    const count = readSync(startFd, bytes, length, bytes.length - length, null);
+    if (count === 0) break;
+    length += count;
+  }
+  const message: unknown = JSON.parse(bytes.subarray(0, length).toString('utf8'));
+  bytes.fill(0);
+  const get = (name: string): unknown =>
+    typeof message === 'object' && message !== null ? Reflect.get(message, name) : undefined;
+  const key = Buffer.from(String(get('key')), 'hex');
+  if (key.length !== 32) throw new Error('the key is not 32 bytes');
+  const pty = get('pty');
+  return {
+    key,
+    journalsBytes: Number(get('journals_bytes')),
+    pty: typeof pty === 'string' ? pty : null,
+    lingerMs: Number(get('linger_ms')),
+  };
+}
+
+function checkDir(dir: string): void {
+  const stat = statSync(dir);
+  if (stat.uid !== process.getuid?.() || (stat.mode & 0o077) !== 0) {
+    throw new Error(`the directory ${dir} is not ours alone`);
+  }
+}
+
+function main(dir: string): void {
+  checkDir(dir);
+  const start = readStart();
+  const startedAt = Date.now();
+  const journals = join(dir, 'journals');
+  mkdirSync(journals, { mode: 0o700, recursive: true });
+  const inMemory = isMemoryDir(journals);
+  const space = new JournalSpace(inMemory ? journals : null, start.journalsBytes);
+  const gate: Gate = { key: start.key, epoch: 0, seen: new Set(), current: null };
+  const tell = (event: RunnerEvent): void => gate.current?.event(event);
+  const socketPath = join(dir, 'runner.sock');
+  let idleSince = Date.now();
+  const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
+
+  const keep = new Keep(
+    { dir, space, ptyPath: start.pty },
+    {
+      output: (execution) => {
+        const { current } = gate;
+        if (current === null) return;
+        current.followers.pump(execution);
+        const lag = current.followers.lag(execution);
+        if (lag > execution.journal.bytesMax / 2) execution.hold(true);
+      },
+      waiting: (execution, info) =>
+        tell({ event: 'waiting', exec_id: execution.plan.exec_id, ...info }),
+      exit: (execution, exit) => {
+        gate.current?.followers.pump(execution);
+        tell({ event: 'exit', exit });
+      },
+    },
+  );
+  const exit = (): void => {
+    try {
+      unlinkSync(socketPath);
+    } catch {
+      // Gone already with its directory.
+    }
+    process.exit(0);
+  };
+  const served: Served = {
+    keep,
+    welcome: () => ({ pid: process.pid, started_at: startedAt, journal: inMemory ? 'tmpfs' : 'ram' }),
+    gone: () => {
+      idleSince = Date.now();
+      for (const execution of keep.executions.values()) execution.hold(false);
+    },
+    shutdown: async () => {
+      await keep.shutdown();
+      setImmediate(exit);
+    },
+  };
+  const server = createServer((stream) => new Link(stream, gate, served));
+  process.umask(0o077);
+  server.listen(socketPath, () => {
+    chmodSync(socketPath, 0o600);
+    writeSync(startFd, 'ready\n');
+    closeSync(startFd);
+  });
+  setInterval(() => {
+    for (const execution of keep.executions.values()) {
+      const lag = gate.current?.followers.lag(execution) ?? 0;
+      if (lag <= execution.journal.bytesMax / 4) execution.hold(false);
+    }
+    if (gate.current !== null || busy()) idleSince = Date.now();
+    if (Date.now() - idleSince > start.lingerMs) void keep.shutdown().then(exit);
+  }, 100);
+  // A terminal's or a service manager's signals are the daemon's to judge.
+  for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
+  process.on('SIGTERM', () => void keep.shutdown().then(exit));
+}
+
+const [, , dir] = process.argv;
+if (dir === undefined) {
+  process.stderr.write('The runner is started by the daemon\n');
+  process.exit(125);
+}
+main(dir);

@@ -1,0 +1,93 @@
+/**
+ * The processes of a command, read from /proc. Every function treats a process that ended in
+ * between as absent; a zombie counts as gone.
+ */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+const read = (path: string): string | null => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+};
+
+function childrenOf(pid: number): number[] {
+  const text = read(`/proc/${pid}/task/${pid}/children`);
+  return text === null ? [] : text.split(' ').filter(Boolean).map(Number);
+}
+
+/** All descendants of `pid`, parents first. Bounded by the number of processes. */
+export function descendants(pid: number): number[] {
+  const found: number[] = [];
+  const queue = childrenOf(pid);
+  for (let at = queue.shift(); at !== undefined; at = queue.shift()) {
+    found.push(at);
+    queue.push(...childrenOf(at));
+  }
+  return found;
+}
+
+/** `R`, `S`, `Z` …, or `null` when the process is gone. */
+function stateOf(pid: number): string | null {
+  const stat = read(`/proc/${pid}/stat`);
+  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).charAt(0);
+}
+
+export const isAlive = (pid: number): boolean => {
+  const state = stateOf(pid);
+  return state !== null && state !== 'Z' && state !== 'X';
+};
+
+/** Processes whose environment carries `TRL_EXEC_ID=id`, whoever their parent is now. */
+export function marked(id: string): number[] {
+  const found: number[] = [];
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    if (read(`/proc/${pid}/environ`)?.split('\0').includes(`TRL_EXEC_ID=${id}`) === true) {
+      if (isAlive(pid)) found.push(pid);
+    }
+  }
+  return found;
+}
+
+/** Sends a signal; a process that is gone is no error. */
+export function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // ESRCH: it ended by itself. EPERM cannot be for a process that we started.
+  }
+}
+
+export interface Waiting {
+  readonly pid: number;
+  readonly program: string;
+  /** `false` for a program that polls its input among other things. */
+  readonly certain: boolean;
+}
+
+/** System call numbers of `read`: x86-64 and arm64. */
+const readCall = process.arch === 'arm64' ? '63' : '0';
+
+/** The process among `pids` that is blocked in a read of the command's stdin or terminal. */
+export function waitingForInput(pids: readonly number[], stdin: string): Waiting | null {
+  for (const pid of pids) {
+    const call = read(`/proc/${pid}/syscall`)?.split(' ');
+    if (call === undefined || call[0] !== readCall) continue;
+    const target = linkOf(`/proc/${pid}/fd/${Number(call[1])}`);
+    if (target === null || (target !== stdin && target !== '/dev/tty')) continue;
+    return { pid, program: read(`/proc/${pid}/comm`)?.trim() ?? '', certain: true };
+  }
+  return null;
+}
+
+/** What a descriptor is, as the kernel names it. */
+export function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,143 @@
+/** The runner's requests, one function each. */
+import type { ExecId, SessionId } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import type { Execution } from './execution.ts';
+import type { Keep } from './keep.ts';
+import type { Link } from './link.ts';
+import type { ExecEntry } from './wire.ts';
+
+/** What a connection is served from. */
+export interface Served {
+  readonly keep: Keep;
+  welcome(): object;
+  gone(link: Link): void;
+  shutdown(): Promise<void>;
+}
+
+type Message = Readonly<Record<string, unknown>>;
+
+const isExecId = (value: unknown): value is ExecId =>
+  typeof value === 'string' && value.startsWith('x-');
+const isSessionId = (value: unknown): value is SessionId =>
+  typeof value === 'string' && value.startsWith('s-');
+
+const number = (message: Message, name: string): number => {
+  const value = message[name];
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${name}" is not a whole number`);
+};
+
+function execution(keep: Keep, message: Message): Execution {
+  const id = message['exec_id'];
+  const found = isExecId(id) ? keep.executions.get(id) : undefined;
+  if (found === undefined) throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${String(id)}`);
+  return found;
+}
+
+function session(message: Message, name: string): SessionId {
+  const id = message[name];
+  if (isSessionId(id)) return id;
+  throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${name}" is no session id`);
+}
+
+export const entryOf = ({ plan, exit, journal, startedAt }: Execution): ExecEntry => ({
+  exec_id: plan.exec_id,
+  session_id: plan.session_id,
+  state: exit === null ? 'running' : 'exited',
+  mode: plan.mode,
+  command: plan.command,
+  started_at: startedAt,
+  journal_from: journal.from,
+  journal_bytes: journal.end,
+  exit,
+});
+
+function follow(served: Served, link: Link, message: Message): object {
+  const found = execution(served.keep, message);
+  const max = message['max'] === undefined ? null : number(message, 'max');
+  const options = { channel: number(message, 'channel'), from: number(message, 'from'), max };
+  // The answer must come before the first frame of the channel.
+  setImmediate(() => link.followers.add(found, options));
+  const { journal_from, journal_bytes, state } = entryOf(found);
+  return { journal_from, journal_bytes, state };
+}
+
+const signals = /^SIG[A-Z0-9]+$/;
+const isSignal = (value: unknown): value is NodeJS.Signals =>
+  typeof value === 'string' && signals.test(value);
+
+/** @throws TrlError for anything that cannot be done; the link turns it into an answer */
+export async function serve(served: Served, link: Link, message: object): Promise<object> {
+  const { keep } = served;
+  const request: Message = { ...message };
+  switch (request['op']) {
+    case 'launch': {
+      const plan = link.verify(request['plan'], request['mac'], true);
+      return entryOf(await keep.launch(plan));
+    }
+    case 'prepare':
+      void keep.prepare(link.verify(request['plan'], request['mac'], false));
+      return {};
+    case 'follow':
+      return follow(served, link, request);
+    case 'unfollow':
+      link.followers.remove(number(request, 'channel'));
+      return {};
+    case 'ack':
+      link.followers.ack(number(request, 'channel'), number(request, 'offset'));
+      return {};
+    case 'stdin':
+      execution(keep, request).write(
+        Buffer.from(String(request['base64']), 'base64'),
+        request['eof'] === true,
+      );
+      return {};
+    case 'resize':
+      execution(keep, request).resize(number(request, 'columns'), number(request, 'rows'));
+      return {};
+    case 'signal': {
+      const signal = request['signal'];
+      if (!isSignal(signal)) throw new TrlError('INVALID_PARAMS', `Cannot send ${String(signal)}`);
+      execution(keep, request).signal(signal);
+      return {};
+    }
+    case 'stop':
+      execution(keep, request).stop(request['reason'] === 'timeout' ? 'timeout' : 'cancelled');
+      return {};
+    default:
+      return serveSessions(served, request);
+  }
+}
+
+async function serveSessions(served: Served, request: Message): Promise<object> {
+  const { keep } = served;
+  switch (request['op']) {
+    case 'list':
+      return { executions: [...keep.executions.values()].map(entryOf) };
+    case 'info':
+      return entryOf(execution(keep, request));
+    case 'state': {
+      const id = session(request, 'session_id');
+      return { cwd: keep.states.get(id).cwd, names: keep.states.names(id) };
+    }
+    case 'fork':
+      keep.states.fork(session(request, 'session_id'), session(request, 'to'));
+      return {};
+    case 'unset': {
+      const names = request['names'];
+      if (!Array.isArray(names)) throw new TrlError('INVALID_PARAMS', 'Cannot unset: no names');
+      keep.states.unset(session(request, 'session_id'), names.map(String));
+      return {};
+    }
+    case 'close':
+      await keep.close(session(request, 'session_id'));
+      return {};
+    case 'stats':
+      return { rss: process.memoryUsage.rss(), executions: keep.executions.size };
+    case 'shutdown':
+      await served.shutdown();
+      return {};
+    default:
+      throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${String(request['op'])}"`);
+  }
+}

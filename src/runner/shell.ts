@@ -1,0 +1,169 @@
+/**
+ * The texts that run inside: the shim (process 1 of the sandbox), the boot line of the command's
+ * shell and the prologue that sets the stage. All are fixed, or quoted by {@link quote}; what a
+ * command left behind goes through here as quoted data only.
+ *
+ * Descriptors:  0–2 the command's own   3 script (runner → shell)   4 status (shim → runner)
+ *               5 state (shell → runner)   6 seccomp program (read and closed by bubblewrap)
+ */
+import type { Bounds, Plan, ShellDialect } from '../command.ts';
+
+/** Single-quoted for any shell of the Bourne family. */
+export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/**
+ * Process 1: sets the bounds, says `ready`, runs the shell, reaps, and tells how it ended.
+ * Its own diagnostics ("Killed") must not look like the command's, so its stderr is closed.
+ */
+export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean }): string {
+  const set = (name: string, flag: string, value: number | null): string =>
+    value === null ? '' : `ulimit ${flag} ${value} || f="$f ${name}"; `;
+  const blocks = bounds.fileBytesMax === null ? null : Math.ceil(bounds.fileBytesMax / 512);
+  const kilobytes =
+    bounds.addressSpaceBytesMax === null ? null : Math.ceil(bounds.addressSpaceBytesMax / 1024);
+  const processes =
+    bounds.processesMax === null || !options.sandboxed
+      ? ''
+      : `ulimit -u ${bounds.processesMax} || ulimit -p ${bounds.processesMax} || f="$f processes"; `;
+  const count = options.sandboxed ? 'set -- /proc/[0-9]*; n=$(($#-1)); ' : 'n=0; ';
+  return (
+    // A session leader without a terminal acquires the first one that it opens.
+    (options.pty ? ': </proc/self/fd/0; ' : '') +
+    `exec 8>&2 2>/dev/null; f=; ulimit -c 0 || f="$f core"; ` +
+    set('cpu_s', '-t', bounds.cpuSeconds) +
+    set('file_bytes', '-f', blocks) +
+    set('address_space_bytes', '-v', kilobytes) +
+    processes +
+    set('open_files', '-n', bounds.openFilesMax) +
+    `echo "ready$f" >&4; ` +
+    `(exec 2>&8 8>&- 4>&- 5>&-; exec "$@"); r=$?; ${count}` +
+    `echo "exit $r $n" >&4; exit $r`
+  );
+}
+
+/** How the shell is started so that it waits for its script and then runs it. */
+export function bootArgs(dialect: ShellDialect): string[] {
+  switch (dialect) {
+    case 'bash':
+      // -N reads in blocks; the command's text takes the place that `bash -c` gives it.
+      return [
+        '--noprofile',
+        '--norc',
+        '-c',
+        `IFS=' ' read -r -u3 __a __b || exit 125; ` +
+          `IFS= LC_ALL=C read -r -N "$__a" -u3 REPLY; ` +
+          `IFS= LC_ALL=C read -r -N "$__b" -u3 BASH_EXECUTION_STRING; exec 3<&-; ` +
+          `eval "$REPLY"; eval "$BASH_EXECUTION_STRING"; eval "\${__after-exit}"`,
+        'bash',
+      ];
+    case 'zsh':
+      return ['-f', '-c', `eval "$(cat <&3)"`, 'zsh'];
+    case 'posix':
+      return ['-c', `eval "$(cat <&3)"`, 'sh'];
+  }
+}
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz';
+const everyName = [...letters].map((letter) => `\${!${letter}@}`).join(' ');
+
+/**
+ * Runs when the shell ends and writes NUL-separated state to process 1's descriptor 5: `C` cwd,
+ * `P` the `sh` that PATH finds, `F` functions, `O` options, `B`, then NAME=VALUE…, then `E`.
+ */
+function capture(dialect: ShellDialect, whole: boolean): string {
+  const to = '2>/dev/null >"/proc/$PPID/fd/5"';
+  if (dialect !== 'bash') {
+    return (
+      `{ __e=$?; set +efux; printf C; pwd; printf '\\0P'; command -v sh; printf '\\0B\\0'; ` +
+      `/usr/bin/env -0; printf 'E\\0'; } ${to}; exit $__e`
+    );
+  }
+  // The options are read before they are reset for the capture itself.
+  const options = whole ? `__o=$(set +o); ` : '';
+  const shell = whole
+    ? `printf F; declare -f; printf '\\0O%s\\n' "$__o"; shopt -p; alias -p; printf '\\0'; `
+    : '';
+  return (
+    `{ __e=$?; ${options}set +efuvx; IFS=' '; printf C; builtin pwd; printf '\\0P'; ` +
+    `type -P sh; printf '\\0'; ${shell}printf 'B\\0'; for __n in ${everyName}; do ` +
+    `[[ \${!__n@a} == *x* ]] && printf '%s=%s\\0' "$__n" "\${!__n}"; done; ` +
+    `printf 'E\\0'; } ${to}; exit $__e`
+  );
+}
+
+/** The state a command starts from, beyond its plan. */
+export interface Carried {
+  readonly cwd: string | null;
+  readonly set: ReadonlyMap<string, string>;
+  readonly unset: ReadonlySet<string>;
+  /** Function definitions and options, only with `carry: "shell"`. */
+  readonly functions: string;
+  readonly options: string;
+}
+
+/** Variables in the order of rising precedence: plan, carried, this command's own. */
+export function startVariables(plan: Plan, carried: Carried): Map<string, string> {
+  const all = new Map(Object.entries(plan.env));
+  if (plan.carry !== 'none') {
+    for (const name of carried.unset) all.delete(name);
+    for (const [name, value] of carried.set) all.set(name, value);
+  }
+  for (const [name, value] of Object.entries(plan.command_env)) all.set(name, value);
+  return all;
+}
+
+const ancestors = (path: string): string[] => {
+  const found: string[] = [];
+  for (let at = path; at !== '/' && at !== ''; at = at.slice(0, at.lastIndexOf('/'))) found.push(at);
+  return found;
+};
+
+function changeDirectory(plan: Plan, carried: Carried): string {
+  const status = '>"/proc/$PPID/fd/4"';
+  if (plan.cwd !== null) {
+    return `cd -- ${quote(plan.cwd)} 2>/dev/null || { echo nocwd ${status}; exit 126; }`;
+  }
+  const wanted = carried.cwd ?? plan.cwd_fallback;
+  const others = [...ancestors(wanted).slice(1), plan.cwd_fallback, '/']
+    .map((path) => `cd -- ${quote(path)} 2>/dev/null`)
+    .join(' || ');
+  return `cd -- ${quote(wanted)} 2>/dev/null || { ${others}; echo "fallback $PWD" ${status}; }`;
+}
+
+/** What the runner sends down the script pipe. */
+export function script(plan: Plan, carried: Carried): string {
+  const variables = startVariables(plan, carried);
+  // A carried OLDPWD makes `cd -` work; the shell sets PWD and SHLVL itself.
+  const exports = [...variables].map(([name, value]) => `export ${name}=${quote(value)}`);
+  const old = carried.set.get('OLDPWD');
+  const bash = plan.shell.dialect === 'bash';
+  const lines = [
+    ...exports,
+    changeDirectory(plan, carried),
+    old === undefined ? 'unset OLDPWD' : `OLDPWD=${quote(old)}`,
+    ...(plan.carry === 'shell' && bash
+      ? [carried.functions, `{ ${carried.options}\n:; } 2>/dev/null`]
+      : []),
+    ...captureLines(plan),
+  ];
+  if (bash) {
+    const prologue = Buffer.from(`unset -v __a __b REPLY\n${lines.join('\n')}`);
+    const command = Buffer.from(plan.command);
+    return `${prologue.length} ${command.length}\n${prologue.toString()}${command.toString()}`;
+  }
+  return `exec 3<&-\n${lines.join('\n')}\neval ${quote(plan.command)}\neval "\${__after-exit}"\n`;
+}
+
+/**
+ * State is captured when the shell exits. A command with a trap of its own may have replaced
+ * ours, so then it is also captured in a subshell right after the command.
+ */
+function captureLines(plan: Plan): string[] {
+  if (plan.mode !== 'foreground' || plan.carry === 'none') return [];
+  const text = capture(plan.shell.dialect, plan.carry === 'shell');
+  const after = `__e=$?; ( (exit $__e); ${text} ); exit $__e`;
+  return [
+    ...(/\btrap\b/.test(plan.command) ? [`__after=${quote(after)}`] : []),
+    `trap ${quote(text)} EXIT`,
+  ];
+}

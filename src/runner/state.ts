@@ -1,0 +1,138 @@
+/**
+ * What a command left in its shell: untrusted bytes, read as data. Values live here, in the
+ * runner's memory, and nowhere else.
+ */
+import type { Plan, SessionId } from '../command.ts';
+import { limits } from '../limits.ts';
+import { isInjectionName } from '../names.ts';
+import type { Carried } from './shell.ts';
+import { startVariables } from './shell.ts';
+
+export const emptyState: Carried = {
+  cwd: null,
+  set: new Map(),
+  unset: new Set(),
+  functions: '',
+  options: '',
+};
+
+export interface Capture {
+  readonly state: Carried;
+  readonly dropped: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Names the shell sets by itself. */
+const shellNames = new Set(['PWD', 'SHLVL', '_', 'BASH_EXECUTION_STRING']);
+const nameForm = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const prefixes: Readonly<Record<string, 'cwd' | 'sh' | 'functions' | 'options'>> = {
+  C: 'cwd',
+  P: 'sh',
+  F: 'functions',
+  O: 'options',
+};
+
+interface Dump {
+  cwd: string;
+  sh: string;
+  functions: string;
+  options: string;
+  variables: Map<string, string>;
+}
+
+/** The last complete dump in `bytes`, or `null`: an incomplete one never counts. */
+function parseDump(bytes: Buffer): Dump | null {
+  const parts = bytes.toString('utf8').split('\0');
+  const end = parts.lastIndexOf('E');
+  if (end < 0) return null;
+  const previous = parts.lastIndexOf('E', end - 1);
+  const dump: Dump = { cwd: '', sh: '', functions: '', options: '', variables: new Map() };
+  let bare = false;
+  for (const part of parts.slice(previous + 1, end)) {
+    if (part === 'B') {
+      bare = true;
+      continue;
+    }
+    if (bare) {
+      const at = part.indexOf('=');
+      if (at > 0) dump.variables.set(part.slice(0, at), part.slice(at + 1));
+      continue;
+    }
+    const field = prefixes[part.charAt(0)];
+    if (field !== undefined) dump[field] = part.slice(1).replace(/\n$/, '');
+  }
+  return bare ? dump : null;
+}
+
+/** Why a variable does not carry, or `null`. */
+function refusal(name: string, value: string, plan: Plan, sh: string): string | null {
+  if (!nameForm.test(name)) return 'not a variable name';
+  if (value.includes('\uFFFD')) return 'not UTF-8 text';
+  if (isInjectionName(name)) return 'a loader or shell injection variable';
+  if (Object.hasOwn(plan.command_env, name)) {
+    return value === plan.command_env[name] ? '' : 'a variable of that command only';
+  }
+  if (Buffer.byteLength(value) > limits.stateValueBytes.max) return 'larger than 64 KiB';
+  if (name === 'PATH' && !sh.startsWith('/')) return 'a PATH that finds no sh';
+  return null;
+}
+
+/**
+ * The state after `plan`, given the bytes its shell wrote and the state it started from.
+ * Answers `null` when nothing complete was captured: then the previous state stands.
+ */
+export function capturedState(bytes: Buffer, plan: Plan, before: Carried): Capture | null {
+  if (bytes.length > limits.stateBytes.max) return null;
+  const dump = parseDump(bytes);
+  if (dump === null || !dump.cwd.startsWith('/')) return null;
+  const started = startVariables({ ...plan, command_env: {} }, before);
+  const set = new Map<string, string>();
+  const unset = new Set<string>();
+  const dropped: { name: string; reason: string }[] = [];
+  for (const [name, value] of dump.variables) {
+    if (shellNames.has(name) || name.startsWith('TRL_')) continue;
+    const known = plan.env[name];
+    if (value === known) continue;
+    const reason = refusal(name, value, plan, dump.sh);
+    if (reason === null) {
+      set.set(name, value);
+      continue;
+    }
+    if (reason !== '') dropped.push({ name, reason });
+    const held = before.set.get(name);
+    if (held !== undefined) set.set(name, held);
+  }
+  for (const name of started.keys()) {
+    if (dump.variables.has(name) || shellNames.has(name)) continue;
+    // A variable that the command's own one hid was not unset by it.
+    if (!Object.hasOwn(plan.command_env, name)) unset.add(name);
+  }
+  for (const name of before.unset) if (!dump.variables.has(name)) unset.add(name);
+  const state = { cwd: dump.cwd, set, unset, functions: dump.functions, options: dump.options };
+  return { state, dropped };
+}
+
+/** The carried states of all sessions. */
+export class States {
+  readonly #states = new Map<SessionId, Carried>();
+
+  get(session: SessionId): Carried {
+    return this.#states.get(session) ?? emptyState;
+  }
+  put(session: SessionId, state: Carried): void {
+    this.#states.set(session, state);
+  }
+  fork(from: SessionId, to: SessionId): void {
+    this.#states.set(to, this.get(from));
+  }
+  unset(session: SessionId, names: readonly string[]): void {
+    const { set, ...rest } = this.get(session);
+    const kept = new Map([...set].filter(([name]) => !names.includes(name)));
+    this.#states.set(session, { ...rest, set: kept });
+  }
+  delete(session: SessionId): void {
+    this.#states.delete(session);
+  }
+  names(session: SessionId): string[] {
+    return [...this.get(session).set.keys()].toSorted();
+  }
+}
