@@ -1,0 +1,167 @@
+/**
+ * Starts the runner, or adopts the one that a crashed daemon left: its socket, its key (0600) and
+ * the last epoch are in the state directory. The key reaches a new runner through a pipe.
+ */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { TrlError } from '../errors.ts';
+import { RunnerLink, type LinkEvents } from './link.ts';
+
+export interface RunnerOptions {
+  /** Directory for the key and the epoch (0700), or `null`: the runner ends with this daemon. */
+  readonly stateDir: string | null;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Bytes of all journals. */
+  readonly journalsBytes: number;
+  /** The runner's program. */
+  readonly program: string;
+}
+
+interface Known {
+  readonly dir: string;
+  readonly key: string;
+  readonly epoch: number;
+}
+
+const tmpfsMagic = 0x01021994;
+const startMs = 15_000;
+/** How long a runner waits for a daemon to come back before it ends what it holds. */
+const lingerMs = { kept: 600_000, ephemeral: 1_000 };
+
+const recordPath = (stateDir: string): string => join(stateDir, 'runner.json');
+
+async function readKnown(stateDir: string): Promise<Known | null> {
+  try {
+    const known: unknown = JSON.parse(await readFile(recordPath(stateDir), 'utf8'));
+    if (typeof known !== 'object' || known === null) return null;
+    const dir: unknown = Reflect.get(known, 'dir');
+    const key: unknown = Reflect.get(known, 'key');
+    const epoch: unknown = Reflect.get(known, 'epoch');
+    if (typeof dir !== 'string' || typeof key !== 'string' || typeof epoch !== 'number') return null;
+    return { dir, key, epoch };
+  } catch {
+    return null;
+  }
+}
+
+async function writeKnown(stateDir: string, known: Known): Promise<void> {
+  const path = recordPath(stateDir);
+  await writeFile(`${path}.new`, JSON.stringify(known), { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}
+
+/** The first directory on tmpfs that is ours: output is not redacted yet, so it stays in memory. */
+async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
+  const uid = process.getuid?.() ?? 0;
+  const runtime = env['XDG_RUNTIME_DIR'];
+  const onTmpfs = (path: string): boolean => {
+    try {
+      return statfsSync(path).type === tmpfsMagic;
+    } catch {
+      return false;
+    }
+  };
+  const base =
+    runtime !== undefined && onTmpfs(runtime)
+      ? join(runtime, 'trl')
+      : join(onTmpfs('/dev/shm') ? '/dev/shm' : tmpdir(), `trl-${uid}`);
+  await mkdir(base, { mode: 0o700, recursive: true });
+  const found = await stat(base);
+  if (found.uid !== uid || (found.mode & 0o077) !== 0) {
+    throw new TrlError('BACKEND_UNAVAILABLE', `Cannot use "${base}": it is not a 0700 directory of ours`);
+  }
+  const dir = join(base, `r-${randomBytes(8).toString('hex')}`);
+  await mkdir(dir, { mode: 0o700 });
+  await chmod(dir, 0o700);
+  return dir;
+}
+
+/** The native part of node-pty, when the optional package is installed. */
+function ptyPath(): string | null {
+  const name = `@lydell/node-pty-${process.platform}-${process.arch}/pty.node`;
+  try {
+    const require = createRequire(import.meta.url);
+    return createRequire(require.resolve('@lydell/node-pty/package.json')).resolve(name);
+  } catch {
+    return null;
+  }
+}
+
+async function startRunner(dir: string, key: string, options: RunnerOptions): Promise<void> {
+  // The runner's own environment holds nothing: no secret of ours shows in its /proc entry.
+  const child = spawn(process.execPath, [options.program, dir], {
+    detached: true,
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+  });
+  const pipe = child.stdio[3] as Duplex;
+  const said = new Promise<boolean>((resolve) => {
+    pipe.once('data', () => resolve(true));
+    pipe.once('error', () => resolve(false));
+    child.once('exit', () => resolve(false));
+    child.once('error', () => resolve(false));
+    setTimeout(() => resolve(false), startMs).unref();
+  });
+  let complaint = '';
+  child.stderr?.on('data', (bytes: Buffer) => {
+    complaint = (complaint + bytes.toString('utf8')).slice(-2_000);
+  });
+  const start = {
+    key,
+    journals_bytes: options.journalsBytes,
+    pty: ptyPath(),
+    linger_ms: options.stateDir === null ? lingerMs.ephemeral : lingerMs.kept,
+  };
+  pipe.write(`${JSON.stringify(start)}\n`);
+  const ready = await said;
+  pipe.destroy();
+  child.stderr?.destroy();
+  child.unref();
+  if (ready) return;
+  child.kill('SIGKILL');
+  throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start the runner: ${complaint || 'it ended'}`);
+}
+
+/** A connected runner and where it lives. */
+export interface Runner {
+  readonly link: RunnerLink;
+  readonly dir: string;
+  /** Whether it was running before: then it may hold executions. */
+  readonly adopted: boolean;
+}
+
+/**
+ * @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had
+ */
+export async function openRunner(options: RunnerOptions, events: LinkEvents): Promise<Runner> {
+  const { stateDir } = options;
+  const known = stateDir === null ? null : await readKnown(stateDir);
+  const epoch = (known?.epoch ?? 0) + 1;
+  if (known !== null && stateDir !== null) {
+    // The new epoch is on disk before it is used, so no later daemon can use it again.
+    await writeKnown(stateDir, { ...known, epoch });
+    const auth = { key: Buffer.from(known.key, 'hex'), epoch };
+    const link = await RunnerLink.open(join(known.dir, 'runner.sock'), auth, events).catch(() => null);
+    if (link !== null) return { link, dir: known.dir, adopted: true };
+    await rm(known.dir, { recursive: true, force: true });
+  }
+  const dir = await runtimeDir(options.env);
+  const key = randomBytes(32).toString('hex');
+  try {
+    if (stateDir !== null) await writeKnown(stateDir, { dir, key, epoch });
+    await startRunner(dir, key, options);
+    const auth = { key: Buffer.from(key, 'hex'), epoch };
+    const link = await RunnerLink.open(join(dir, 'runner.sock'), auth, events);
+    return { link, dir, adopted: false };
+  } catch (error) {
+    await rm(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
