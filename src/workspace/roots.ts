@@ -1,0 +1,138 @@
+/** Which directory of the host a session may work in, after every link is resolved. */
+import { realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { TrlError, type ErrorCode } from '../errors.ts';
+
+export interface RootsInput {
+  /** Directories that the operator allows, as given. */
+  readonly roots: readonly string[];
+  /** What the caller asked for; `null` or `/tmp`: no workspace. */
+  readonly workingDir: string | null;
+  /** The operator's home directory: never a workspace as a whole. */
+  readonly home: string;
+}
+
+export interface Resolved {
+  /** Real path of the allowed root that becomes the session's workspace. */
+  readonly workspace: string | null;
+  /** Real path of the working directory inside the sandbox. */
+  readonly cwd: string;
+}
+
+/** The session's own, empty at first: nothing of the host is behind it. */
+const privateDirectory = '/tmp';
+/** Whole trees that commands must not write, or that a sandbox has of its own. */
+const systemTrees = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  '/etc',
+  '/boot',
+  '/dev',
+  '/proc',
+  '/sys',
+  '/run',
+  '/nix',
+  '/gnu',
+];
+/** Too wide as they are; a directory below one is fine. */
+const wideDirectories = ['/', '/home', '/root', '/opt', '/var', '/var/tmp', '/tmp', '/var/lib'];
+/** Below a system tree, yet where images and people keep sources. */
+const sourceTrees = ['/usr/src', '/usr/local/src'];
+
+/**
+ * The workspace and working directory of a new session.
+ *
+ * @throws TrlError INVALID_PARAMS where the directory is missing, not a directory or not absolute,
+ *   or where the root that holds it cannot be a workspace; WORKSPACE_ESCAPE where it lies outside
+ *   every root.
+ */
+export async function resolveWorkspace(input: RootsInput): Promise<Resolved> {
+  const { workingDir, home } = input;
+  if (workingDir === null || path.normalize(`${workingDir}/`) === `${privateDirectory}/`) {
+    return { workspace: null, cwd: privateDirectory };
+  }
+  const cwd = await realDirectory(workingDir);
+  const roots = await Promise.all(input.roots.map((root) => realpath(root).catch(() => null)));
+  const holding = roots.filter((root) => root !== null).filter((root) => isBelow(cwd, root));
+  const workspace = holding.toSorted((a, b) => b.length - a.length)[0];
+  if (workspace === undefined) {
+    const allowed = input.roots.map((root) => JSON.stringify(root)).join(', ') || 'none';
+    const help = `it is outside the workspace roots (${allowed}); --workspace-root allows another`;
+    throw refused('WORKSPACE_ESCAPE', workingDir, help);
+  }
+  const reason = whyNotRoot(workspace, await realpath(home).catch(() => home));
+  if (reason !== null) {
+    throw refused('INVALID_PARAMS', workingDir, `the workspace root "${workspace}" ${reason}`);
+  }
+  return { workspace, cwd };
+}
+
+/** Why `root` (a real path) cannot be a workspace, as the end of a sentence; `null` when it can. */
+export function whyNotRoot(root: string, home: string): string | null {
+  const advice = 'name a project directory instead';
+  if (root === home) return `is the home directory: ${advice}`;
+  if (isBelow(home, root)) return `holds the home directory: ${advice}`;
+  if (wideDirectories.includes(root)) return `is shared by the whole system: ${advice}`;
+  if (sourceTrees.some((tree) => root !== tree && isBelow(root, tree))) return null;
+  return systemTrees.some((tree) => isBelow(root, tree))
+    ? `is part of the system: ${advice}`
+    : null;
+}
+
+/**
+ * The working directory of one command: inside the workspace by real path, or inside a directory
+ * that is private to the sandbox, where only the sandbox can tell whether it exists.
+ *
+ * @throws TrlError as {@link resolveWorkspace}.
+ */
+export async function resolveInside(
+  workspace: string | null,
+  cwd: string,
+  privateDirectories: readonly string[],
+): Promise<string> {
+  const lexical = path.resolve('/', cwd);
+  if (workspace === null || !isBelow(lexical, workspace)) {
+    const isPrivate = privateDirectories.some((directory) => isBelow(lexical, directory));
+    if (path.isAbsolute(cwd) && !cwd.includes('\0') && isPrivate) return lexical;
+  }
+  const real = await realDirectory(cwd);
+  if (workspace !== null && isBelow(real, workspace)) return real;
+  const place = workspace === null ? 'the session has no workspace' : `it leaves "${workspace}"`;
+  throw refused('WORKSPACE_ESCAPE', cwd, place);
+}
+
+async function realDirectory(given: string): Promise<string> {
+  if (!path.isAbsolute(given) || given.includes('\0')) {
+    throw refused('INVALID_PARAMS', given, 'it is not an absolute path');
+  }
+  const real = await realpath(given).catch((error: unknown) => {
+    throw refused('INVALID_PARAMS', given, reasonOf(error), error);
+  });
+  if (!(await stat(real)).isDirectory()) {
+    throw refused('INVALID_PARAMS', given, 'it is not a directory');
+  }
+  return real;
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') return 'it does not exist';
+  if (code === 'ENOTDIR') return 'it is not a directory';
+  if (code === 'EACCES') return 'it cannot be read';
+  if (code === 'ELOOP') return 'its links lead in a circle';
+  return 'it cannot be resolved';
+}
+
+function refused(code: ErrorCode, given: string, reason: string, cause?: unknown): TrlError {
+  const shown = JSON.stringify(given.slice(0, 4096));
+  return new TrlError(code, `Cannot use working directory ${shown}: ${reason}`, { cause });
+}
+
+function isBelow(inner: string, outer: string): boolean {
+  return inner === outer || outer === '/' || inner.startsWith(`${outer}/`);
+}
