@@ -1,0 +1,159 @@
+// The socket itself: who may connect, what is replaced, how the daemon leaves.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { locateSocket } from '../src/protocol/locate.ts';
+import { newSession, raw, startRuntime, surroundings } from './support/daemon.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+
+/** Tries to start a daemon that cannot start; answers its exit code and standard error. */
+function tryToServe(home: string, socketPath: string): { status: number | null; text: string } {
+  const result = spawnSync(trl, ['serve', '--socket-path', socketPath], {
+    env: { ...process.env, ...surroundings(home), XDG_STATE_HOME: path.join(home, 'state2') },
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  return { status: result.status, text: result.stderr };
+}
+
+test('only its owner may connect to the socket', async () => {
+  await using daemon = await startRuntime();
+  assert.equal(lstatSync(daemon.socketPath).mode & 0o777, 0o600);
+});
+
+test('a client of the first protocol starts the daemon by its socket path alone', async () => {
+  await using daemon = await startRuntime({ args: ['--socket-path', '{socket}'] });
+  using client = await raw(daemon.socketPath);
+  assert.equal((await client.ask('system.ping')).ok, true);
+});
+
+test('without a path the socket is in the runtime directory of the user', async () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
+  const env = { ...process.env, ...surroundings(home) };
+  const child = spawn(trl, ['serve', '--workspace-root', home], { env, stdio: 'ignore' });
+  const ended = new Promise((resolve) => {
+    child.once('exit', resolve);
+  });
+  const socketPath = path.join(home, 'run', 'trl.sock');
+  while (!existsSync(socketPath) && child.exitCode === null) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20);
+    });
+  }
+  using client = await raw(socketPath);
+  assert.equal((await client.ask('system.ping')).ok, true);
+  child.kill('SIGTERM');
+  await ended;
+  rmSync(home, { recursive: true, force: true });
+});
+
+test('the places of a socket, from the most to the least explicit', () => {
+  const uid = 1_000;
+  const env = { XDG_RUNTIME_DIR: '/run/user/1000', TRL_SOCKET_PATH: '/a/b.sock' };
+  assert.deepEqual(locateSocket({ flag: '/tmp/claw.sock', env, uid }), {
+    path: '/tmp/claw.sock',
+    directory: 'any',
+  });
+  assert.deepEqual(locateSocket({ env, uid }), { path: '/a/b.sock', directory: 'any' });
+  assert.deepEqual(locateSocket({ env: { ...env, TRL_SOCKET_PATH: '' }, uid }), {
+    path: '/run/user/1000/trl.sock',
+    directory: 'private',
+  });
+  for (const directory of ['', 'relative', undefined]) {
+    assert.deepEqual(locateSocket({ env: { XDG_RUNTIME_DIR: directory }, uid }), {
+      path: '/tmp/trl-1000/trl.sock',
+      directory: 'private',
+    });
+  }
+});
+
+test('a missing directory is made for the owner alone', async () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
+  const socketPath = path.join(home, 'a', 'b', 'trl.sock');
+  await using daemon = await startRuntime({ home, socketPath });
+  for (const directory of [path.join(home, 'a'), path.join(home, 'a', 'b')]) {
+    assert.equal(lstatSync(directory).mode & 0o777, 0o700);
+  }
+  assert.equal(lstatSync(daemon.socketPath).mode & 0o777, 0o600);
+});
+
+test('a second daemon on the same socket is refused, and the first works on', async () => {
+  await using daemon = await startRuntime();
+  const { status, text } = tryToServe(daemon.home, daemon.socketPath);
+  assert.equal(status, 125);
+  assert.match(text, /another runtime answers on/);
+  using client = await raw(daemon.socketPath);
+  assert.equal((await client.ask('system.ping')).ok, true);
+});
+
+test('the socket of a daemon that was killed is replaced', async () => {
+  const first = await startRuntime();
+  await first.kill();
+  assert.ok(existsSync(first.socketPath), 'a killed daemon leaves its socket');
+  await using second = await startRuntime({ home: first.home });
+  using client = await raw(second.socketPath);
+  assert.equal((await client.ask('system.ping')).ok, true);
+});
+
+test('what is no socket, is too long, or lies in a shared directory is refused', () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
+  const file = path.join(home, 'precious');
+  writeFileSync(file, 'data');
+  const onFile = tryToServe(home, file);
+  assert.equal(onFile.status, 125);
+  assert.match(onFile.text, /something else than a socket is there/);
+  assert.ok(lstatSync(file).isFile());
+  const long = tryToServe(home, path.join(home, 'x'.repeat(120)));
+  assert.deepEqual([long.status, /a socket's may be 107/.test(long.text)], [125, true]);
+  const env = surroundings(home);
+  chmodSync(path.join(home, 'run'), 0o755);
+  const open = spawnSync(trl, ['serve'], {
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  assert.equal(open.status, 125);
+  assert.match(open.stderr, /is open to others \(mode 755, wanted 700\)/);
+  rmSync(home, { recursive: true, force: true });
+});
+
+test('a daemon that is told to end answers what runs, removes its socket and leaves', async () => {
+  const daemon = await startRuntime();
+  using client = await raw(daemon.socketPath);
+  const session = await newSession(client);
+  const params = { session_id: session, command: 'echo begun; sleep 300' };
+  await client.ask('exec.stream', params);
+  assert.equal((await client.json()).data, 'begun\n');
+  const begun = Date.now();
+  process.kill(daemon.pid, 'SIGTERM');
+  await client.ended();
+  while (existsSync(daemon.socketPath)) assert.ok(Date.now() - begun < 30_000);
+  await daemon.stop();
+});
+
+test('standard input and output are a connection too', () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
+  const result = spawnSync(trl, ['stdio'], {
+    input: '{"id":"1","method":"system.ping"}\n{"id":"2","method":"nope"}\n',
+    env: { ...process.env, ...surroundings(home) },
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  const answers = result.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    answers.map(({ id, ok }) => [id, ok]),
+    [
+      ['1', true],
+      ['2', false],
+    ],
+  );
+  assert.equal(result.status, 0);
+  rmSync(home, { recursive: true, force: true });
+});

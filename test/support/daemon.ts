@@ -1,0 +1,231 @@
+/** A real daemon for tests, started as a user starts it, and a client that hides nothing. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const trl = path.join(path.dirname(path.dirname(import.meta.dirname)), 'trl');
+const startMs = 60_000;
+const stopMs = 20_000;
+const pollMs = 20;
+
+export interface Daemon extends AsyncDisposable {
+  readonly socketPath: string;
+  readonly pid: number;
+  /** The directory of everything below; removed by `stop`. */
+  readonly home: string;
+  /** The one directory under which sessions may work; its name has no links in it. */
+  readonly root: string;
+  /** What the daemon wrote to standard error so far. */
+  log(): string;
+  /** Kills the daemon at once, as a crash would; `stop` still cleans up. */
+  kill(): Promise<void>;
+  /** SIGTERM, wait, remove the directory. May be called twice. */
+  stop(): Promise<void>;
+}
+
+export interface DaemonOptions {
+  /** Arguments in place of `serve --socket-path … --workspace-root …`; `{socket}`, `{root}` in them. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** A directory of an earlier daemon, to start again where it was; `stop` removes it. */
+  readonly home?: string;
+  /** Default: `trl.sock` in the home. */
+  readonly socketPath?: string;
+}
+
+/**
+ * Starts `./trl serve` in a directory of its own and waits until it answers.
+ *
+ * @throws Error with the daemon's standard error when it ends or does not answer in time.
+ */
+export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon> {
+  const home = options.home ?? mkdtempSync(path.join(tmpdir(), 'trl-'));
+  const root = mkdirIn(home, 'work');
+  const socketPath = options.socketPath ?? path.join(home, 'trl.sock');
+  const given = options.args ?? [
+    'serve',
+    '--socket-path',
+    '{socket}',
+    '--workspace-root',
+    '{root}',
+  ];
+  const args = given.map((arg) => arg.replace('{socket}', socketPath).replace('{root}', root));
+  const child = spawn(trl, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...surroundings(home), ...options.env },
+  });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  const ended = once(child, 'exit');
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    const late = setTimeout(() => child.kill('SIGKILL'), stopMs);
+    await ended;
+    clearTimeout(late);
+  };
+  const stop = async (): Promise<void> => {
+    await end('SIGTERM');
+    rmSync(home, { recursive: true, force: true });
+  };
+  for (const begun = Date.now(); !(await answers(socketPath)); await sleep(pollMs)) {
+    const isOver = child.exitCode !== null || Date.now() - begun > startMs;
+    if (!isOver) continue;
+    await stop();
+    throw new Error(`the daemon does not answer on ${socketPath}:\n${log}`);
+  }
+  return {
+    socketPath,
+    pid: child.pid ?? 0,
+    home,
+    root,
+    log: () => log,
+    kill: () => end('SIGKILL'),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Where a runtime keeps everything, so that tests share nothing with each other or the user. */
+export function surroundings(home: string): Record<string, string> {
+  return {
+    XDG_RUNTIME_DIR: mkdirIn(home, 'run'),
+    XDG_STATE_HOME: mkdirIn(home, 'state'),
+    TRL_SOCKET_PATH: '',
+  };
+}
+
+/** A client of bytes: sends what it is told and keeps everything it receives. */
+export class RawClient implements Disposable {
+  readonly #socket: Socket;
+  #text = '';
+  #taken = 0;
+  #ended = false;
+  #wake: () => void = () => {};
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    const end = (): void => {
+      this.#ended = true;
+      this.#wake();
+    };
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      this.#text += text;
+      this.#wake();
+    });
+    socket.on('end', end).on('close', end).on('error', end);
+  }
+
+  /** Sends bytes, text as it is, or anything else as one JSON line. Waits until it has left. */
+  async send(message: unknown): Promise<void> {
+    const isRaw = typeof message === 'string' || message instanceof Uint8Array;
+    const data = isRaw ? message : `${JSON.stringify(message)}\n`;
+    await new Promise<void>((resolve) => {
+      this.#socket.write(data, () => resolve());
+    });
+  }
+
+  /** The next line, without its end. Rejects when the connection ends before it. */
+  async line(): Promise<string> {
+    for (;;) {
+      const end = this.#text.indexOf('\n', this.#taken);
+      if (end !== -1) {
+        const line = this.#text.slice(this.#taken, end);
+        this.#taken = end + 1;
+        return Buffer.from(line, 'latin1').toString('utf8');
+      }
+      if (this.#ended) throw new Error(`the connection ended after:\n${this.#text.slice(-1_000)}`);
+      await this.#more();
+    }
+  }
+
+  /** The next line, as JSON. */
+  async json(): Promise<Json> {
+    return JSON.parse(await this.line());
+  }
+
+  /** Sends a request and takes the next line as its answer, as clients of one request do. */
+  async ask(method: string, params: unknown = {}, id = 'q'): Promise<Json> {
+    await this.send({ id, method, params });
+    return this.json();
+  }
+
+  /** Everything received so far, and all of it when `end` was seen. */
+  received(): string {
+    return Buffer.from(this.#text, 'latin1').toString('utf8');
+  }
+
+  /** Waits until the other side has ended the connection. */
+  async ended(): Promise<void> {
+    while (!this.#ended) await this.#more();
+  }
+
+  /** Ends the sending half; answers still come. */
+  finish(): void {
+    this.#socket.end();
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Leaves without a word. */
+  drop(): void {
+    this.#socket.destroy();
+  }
+
+  [Symbol.dispose](): void {
+    this.drop();
+  }
+
+  async #more(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/** A JSON value in a test, which looks into it without asking. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Json = any;
+
+export async function raw(socketPath: string): Promise<RawClient> {
+  const socket = connect({ path: socketPath, allowHalfOpen: true });
+  await once(socket, 'connect');
+  return new RawClient(socket);
+}
+
+/** Creates a session and returns its id. */
+export async function newSession(client: RawClient, params: object = {}): Promise<string> {
+  const answer = await client.ask('session.create', params);
+  if (answer.ok !== true) throw new Error(`no session: ${JSON.stringify(answer)}`);
+  return answer.data.session_id;
+}
+
+async function answers(socketPath: string): Promise<boolean> {
+  const socket = connect(socketPath);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function mkdirIn(home: string, name: string): string {
+  const directory = path.join(home, name);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  return directory;
+}
