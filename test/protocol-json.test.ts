@@ -97,7 +97,7 @@ test('size, keys, UTF-8 and shape are bounded with a message that says which', (
   refuses(`{${keys.join(',')}}`, /more than 65536 keys/);
   refuses(Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x7d), /not valid UTF-8/);
   refuses(Uint8Array.of(0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x7d), /not valid UTF-8/);
-  refuses('﻿{}', /not JSON/);
+  refuses('\ufeff{}', /not JSON/);
   refuses('[]', /must be a JSON object, got an array/);
   refuses('null', /got null/);
   refuses('"x"', /got a string/);

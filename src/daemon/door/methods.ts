@@ -63,9 +63,8 @@ const features = [
   'exec.attach',
   'exec.read',
   'exec.key',
-  'exec.pty',
   'frames.bin',
-  'session.fork',
+  'frames.stdin',
   'timeout_ms',
 ] as const;
 
