@@ -193,7 +193,7 @@ test('a client that leaves in the middle of a request harms nobody', async () =>
   assert.deepEqual((await other.ask('session.list')).ok, true);
 });
 
-test('a request cut off by the end of the input is refused, and a whole one is answered', async () => {
+test('a request that the end of the input cuts is refused, a whole one answered', async () => {
   using cut = await raw(daemon.socketPath);
   await cut.send('{"id":"1","method":"system.pi');
   cut.finish();

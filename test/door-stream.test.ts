@@ -67,7 +67,7 @@ test('a stream answers first, then sends events without id, then exit', async ()
   assert.deepEqual([exit.exit_code, exit.timed_out, exit.signal], [7, false, null]);
 });
 
-test('a character cut by the end of a chunk arrives whole, and bytes that are no text as base64', async () => {
+test('a cut character arrives whole, and bytes that are no text as base64', async () => {
   using client = await raw(daemon.socketPath);
   const session = await newSession(client);
   const command =

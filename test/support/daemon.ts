@@ -29,7 +29,7 @@ export interface Daemon extends AsyncDisposable {
 }
 
 export interface DaemonOptions {
-  /** Arguments in place of `serve --socket-path … --workspace-root …`; `{socket}`, `{root}` in them. */
+  /** In place of `serve …`; `{socket}` and `{root}` in them stand for this daemon's own. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** A directory of an earlier daemon, to start again where it was; `stop` removes it. */
