@@ -1,0 +1,61 @@
+/** Which control sequences pass to a terminal. Each function answers what is sent, or `null`. */
+
+export interface FilterOptions {
+  /** Whether keys go to the command: then it may ask for mouse, focus and paste reports. */
+  readonly interactive: boolean;
+}
+
+/**
+ * Save and restore (7 8), keypad (= >), index, next line, tab stop, reverse index (D E H M),
+ * reset (c), character sets, double-width lines.
+ */
+const escapes = /^(?:[78=>DEHMc]|[()*+][0-9A-Z<=>]|#[34568])$/;
+
+/** Web links (OSC 8), and their end. */
+const links = /^8;[\w=:.-]*;(?:https?:\/\/[!-~]*)?$/;
+
+/**
+ * Without a private marker: cursor movement, erasing, inserting, scrolling, repetition, tabs,
+ * styles, margins, save and restore; cursor shape, soft reset, sideways scrolling.
+ */
+const plainCsi = /^[\d;:]*(?:[@A-HIJKLMPSTXZ`abdefgmrsu]| q|!p| [@A])$/;
+const selectiveErase = /^\?[\d;]*[JK]$/;
+const modes = /^(?<marker>\??)(?<numbers>[\d;]*)(?<final>[hl])$/;
+
+/** Insert (4) and automatic new line (20). */
+const plainModes: ReadonlySet<string> = new Set(['4', '20']);
+/** Display: reverse, origin, wrap, blink, cursor, alternate screen, synchronised output. */
+const displayModes: ReadonlySet<string> = new Set(
+  '5 6 7 12 25 45 47 1047 1048 1049 2026'.split(' '),
+);
+/** Keys and reports that belong to whoever reads the keys: arrows, mouse, focus, paste. */
+const inputModes: ReadonlySet<string> = new Set(
+  '1 66 9 1000 1001 1002 1003 1004 1005 1006 1007 1015 1016 2004'.split(' '),
+);
+
+/** `sequence` is what follows ESC. */
+export function passEscape(sequence: string): string | null {
+  return escapes.test(sequence) ? `\x1b${sequence}` : null;
+}
+
+/** `sequence` is what follows the introducer, without the terminator. */
+export function passOsc(sequence: string): string | null {
+  return links.test(sequence) ? `\x1b]${sequence}\x1b\\` : null;
+}
+
+/** `sequence` is what follows the introducer. Of a list of modes those that may be set remain. */
+export function passCsi(sequence: string, options: FilterOptions): string | null {
+  if (plainCsi.test(sequence) || selectiveErase.test(sequence)) {
+    return `\x1b[${sequence}`;
+  }
+  const { marker = '', numbers = '', final = '' } = modes.exec(sequence)?.groups ?? {};
+  const passed = numbers.split(';').filter((mode) => maySet(marker, mode, options));
+  return passed.length === 0 ? null : `\x1b[${marker}${passed.join(';')}${final}`;
+}
+
+function maySet(marker: string, mode: string, { interactive }: FilterOptions): boolean {
+  if (marker === '') {
+    return plainModes.has(mode);
+  }
+  return displayModes.has(mode) || (interactive && inputModes.has(mode));
+}

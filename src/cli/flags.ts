@@ -1,0 +1,75 @@
+/** Every flag of the command line, once: parsing, help and completions read it here. */
+export interface Flag {
+  /** What stands for the value in help; `null`: the flag takes none. */
+  readonly value: string | null;
+  readonly about: string;
+  /** Whether it may be given more than once. */
+  readonly many?: true;
+  /** What a shell completes: a kind of path, or these words. */
+  readonly complete?: 'file' | 'directory' | readonly string[];
+}
+
+const signals = ['INT', 'TERM', 'KILL', 'HUP', 'QUIT', 'USR1', 'USR2', 'STOP', 'CONT'];
+
+export const flags = {
+  'allow-read': path('also read what lies under this path or glob'),
+  'allow-write': path('also write what lies under this path or glob'),
+  carry: {
+    value: 'WHAT',
+    about: 'what passes to the next command: none, cwd+env (default), shell',
+    complete: ['none', 'cwd+env', 'shell'],
+  },
+  cpu: { value: 'S', about: 'seconds of CPU time for each process' },
+  cwd: { value: 'DIR', about: 'working directory; default: this one', complete: 'directory' },
+  'deny-read': path('never read what lies under this path or glob'),
+  'deny-write': path('never write what lies under this path or glob'),
+  env: { value: 'K=V', about: 'a variable; K alone takes the value from here', many: true },
+  eof: { value: null, about: 'close the input afterwards' },
+  'file-size': { value: 'N', about: 'largest file written, such as 100m' },
+  force: { value: null, about: 'end what is running, too' },
+  from: { value: 'N', about: 'offset of the first byte; default 0' },
+  grep: { value: 'TEXT', about: 'only lines that contain this text' },
+  help: { value: null, about: 'show this' },
+  'idle-timeout': { value: 'TIME', about: 'end it after so long without output' },
+  json: { value: null, about: 'answer in one line of JSON' },
+  max: { value: 'N', about: 'bytes at most, such as 64k' },
+  memory: { value: 'N', about: 'memory, such as 2g; refused where it cannot be enforced' },
+  name: { value: 'NAME', about: 'a name to call the session by' },
+  net: { value: 'off|on', about: 'network; default off', complete: ['off', 'on'] },
+  'open-files': { value: 'N', about: 'open files of each process' },
+  policy: { value: 'NAME|FILE', about: 'the policy that decides', complete: 'file' },
+  processes: { value: 'N', about: 'processes at once' },
+  pty: { value: null, about: 'give the command a terminal' },
+  quiet: { value: null, about: 'say nothing besides what the command says' },
+  raw: { value: null, about: 'pass all control sequences to the terminal' },
+  sandbox: {
+    value: 'KIND',
+    about: 'bubblewrap (default), or none: no protection',
+    complete: ['bubblewrap', 'none'],
+  },
+  session: { value: 'ID|NAME', about: 'the session to run in' },
+  shell: { value: 'PATH', about: 'the shell; default /bin/sh', complete: 'file' },
+  signal: { value: 'NAME', about: 'send just this signal', complete: signals },
+  'socket-path': { value: 'PATH', about: 'the socket of the runtime', complete: 'file' },
+  stdin: { value: null, about: 'pass the input on, even from a terminal' },
+  tail: { value: 'N', about: 'only the last lines' },
+  timeout: { value: 'TIME', about: 'end it after so long, such as 30s, 5m; default 60s' },
+  version: { value: null, about: 'show the version' },
+  wait: { value: 'TIME', about: 'wait so long for output' },
+  'workspace-root': {
+    value: 'DIR',
+    about: 'sessions work under it; default: this directory',
+    many: true,
+    complete: 'directory',
+  },
+} as const satisfies Record<string, Flag>;
+
+export type FlagName = keyof typeof flags;
+
+export function isFlagName(name: string): name is FlagName {
+  return Object.hasOwn(flags, name);
+}
+
+function path(about: string): Flag {
+  return { value: 'PATH', about, many: true, complete: 'file' };
+}

@@ -1,0 +1,98 @@
+/**
+ * The command line. Each verb is loaded when it is asked for: `trl run` and `trl --version` pay
+ * for nothing else.
+ */
+import { readFileSync } from 'node:fs';
+import { parseArgs, usage } from './args.ts';
+import { sayFailure } from './show.ts';
+import { takesCommand, verbs } from './verbs.ts';
+
+/** The exit code of the process. */
+async function main(argv: readonly string[]): Promise<number> {
+  const [first = '', second = ''] = argv;
+  if (first === '--version' || first === '-V') {
+    process.stdout.write(`${version()}\n`);
+    return 0;
+  }
+  // The command line of other implementations: `trl --socket-path PATH` starts the runtime.
+  if (/^--(socket-path|workspace-root|policy)(=|$)/.test(first)) {
+    return runVerb('serve', argv);
+  }
+  if (verbs.has(first)) {
+    return runVerb(first, argv.slice(1));
+  }
+  if (verbs.has(`${first} ${second}`)) {
+    return runVerb(`${first} ${second}`, argv.slice(2));
+  }
+  return explain(first, second);
+}
+
+async function runVerb(name: string, argv: readonly string[]): Promise<number> {
+  const verb = verbs.get(name);
+  if (verb === undefined) {
+    throw usage(name, 'there is no such verb');
+  }
+  // Until the flags are understood, only those before the first word are surely this program's.
+  let json = argv
+    .slice(
+      0,
+      argv.findIndex((word) => !word.startsWith('-')),
+    )
+    .includes('--json');
+  try {
+    const args = parseArgs(name, { flags: verb.flags, command: takesCommand(verb) }, argv);
+    json = args.has('json');
+    if (args.has('help')) {
+      const { helpOf } = await import('./help.ts');
+      process.stdout.write(helpOf(name, verb));
+      return 0;
+    }
+    const act = await verb.load();
+    return await act(args);
+  } catch (error) {
+    return sayFailure(error, json);
+  }
+}
+
+/** Help, or what the word was meant to be. */
+async function explain(first: string, second: string): Promise<number> {
+  const { helpOfGroup, helpOverall } = await import('./help.ts');
+  const { nearest } = await import('../protocol/nearest.ts');
+  const asked = first === 'help' || first === '--help' || first === '-h';
+  const groups = new Set([...verbs.keys()].map((name) => name.split(' ')[0] ?? ''));
+  if (groups.has(first)) {
+    const help = helpOfGroup(first);
+    if (second === '--help' || second === '-h') {
+      process.stdout.write(help);
+      return 0;
+    }
+    process.stderr.write(help);
+    return 125;
+  }
+  if (asked || first === '') {
+    (asked ? process.stdout : process.stderr).write(helpOverall());
+    return asked ? 0 : 125;
+  }
+  const near = nearest(first, [...groups]);
+  const hint = near === null ? 'see: trl --help' : `did you mean "${near}"?`;
+  return sayFailure(usage(first, `there is no such verb; ${hint}`), false);
+}
+
+function version(): string {
+  const file = import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json';
+  const found: { readonly version: string } = JSON.parse(
+    readFileSync(new URL(file, import.meta.url), 'utf8'),
+  );
+  return found.version;
+}
+
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) =>
+  sayFailure(error, false),
+);
+// Standard input may still be open, with nobody left to read it.
+await Promise.all(
+  [process.stdout, process.stderr].map(
+    (stream) => new Promise((resolve) => stream.write('', resolve)),
+  ),
+);
+process.exit();

@@ -1,0 +1,103 @@
+/** Flags as parameters of the wire. */
+import path from 'node:path';
+import { TrlError } from '../errors.ts';
+import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
+import type { Args } from './args.ts';
+import type { FlagName } from './flags.ts';
+import { countWanted, durationWanted, parseCount, parseDuration, parseSize } from './units.ts';
+import { sizeWanted } from './units.ts';
+
+/** Flags that belong to a session rather than to one of its commands. */
+const sessionFlags: readonly FlagName[] = [
+  'net',
+  'sandbox',
+  'allow-read',
+  'deny-read',
+  'allow-write',
+  'deny-write',
+];
+
+/** What a new session gets. `workingDir` is absolute. */
+export function sessionParams(args: Args, workingDir: string): SessionCreateParams {
+  return given<SessionCreateParams>({
+    working_dir: workingDir,
+    name: args.text('name'),
+    shell: args.text('shell'),
+    network: args.oneOf('net', ['off', 'on']),
+    sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
+    carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
+    files: filesOf(args),
+  });
+}
+
+/** What a command gets besides its text. */
+export function execParams(args: Args): StartOptions {
+  return given<StartOptions>({
+    timeout_ms: args.read('timeout', parseDuration, durationWanted),
+    idle_timeout_ms: args.read('idle-timeout', parseDuration, durationWanted),
+    env: environment(args),
+    limits: limitParams(args),
+  });
+}
+
+/**
+ * Refuses what an existing session has decided already.
+ *
+ * @throws TrlError INVALID_PARAMS with the flag.
+ */
+export function checkSessionFlags(args: Args): void {
+  const found = sessionFlags.find((name) => args.has(name));
+  if (found !== undefined) {
+    throw new TrlError(
+      'INVALID_PARAMS',
+      `Cannot use --${found} with --session: the session decides it; give it to ` +
+        `"trl session create"`,
+    );
+  }
+}
+
+/** `K=V` as they are; `K` alone takes the value from this process, when it has one. */
+export function environment(args: Args): Readonly<Record<string, string>> | undefined {
+  const entries = args.all('env').flatMap((text): [string, string][] => {
+    const at = text.indexOf('=');
+    const value = at === -1 ? process.env[text] : text.slice(at + 1);
+    return value === undefined ? [] : [[at === -1 ? text : text.slice(0, at), value]];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+export function limitParams(args: Args): LimitParams | undefined {
+  const params = given<LimitParams>({
+    memory_bytes: args.read('memory', parseSize, sizeWanted),
+    cpu_s: args.read('cpu', parseCount, countWanted),
+    processes: args.read('processes', parseCount, countWanted),
+    open_files: args.read('open-files', parseCount, countWanted),
+    file_bytes: args.read('file-size', parseSize, sizeWanted),
+  });
+  return Object.keys(params).length === 0 ? undefined : params;
+}
+
+function filesOf(args: Args): SessionCreateParams['files'] | undefined {
+  const rules = (allow: FlagName, deny: FlagName) =>
+    args.has(allow) || args.has(deny)
+      ? { allow: args.all(allow).map(absolute), deny: args.all(deny).map(absolute) }
+      : undefined;
+  const files = given<NonNullable<SessionCreateParams['files']>>({
+    read: rules('allow-read', 'deny-read'),
+    write: rules('allow-write', 'deny-write'),
+  });
+  return Object.keys(files).length === 0 ? undefined : files;
+}
+
+/** A path as seen from here; a glob that begins with `**` matches anywhere. */
+function absolute(pattern: string): string {
+  return pattern.startsWith('**') ? pattern : path.resolve(pattern);
+}
+
+type Loose<T> = { [K in keyof T]: T[K] | undefined };
+
+/** Without the fields that are not given: the wire knows no `undefined`. */
+function given<T extends object>(fields: Loose<T>): T;
+function given(fields: Record<string, unknown>): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

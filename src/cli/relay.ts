@@ -1,0 +1,135 @@
+/** Connects a command to this terminal: output, input, size and interruptions. */
+import type { Client, ExecEnd, ExecStream } from '../client/index.ts';
+import { feed } from './input.ts';
+import type { Interrupts } from './interrupts.ts';
+import { Output } from './output.ts';
+import { Progress } from './progress.ts';
+import { sayAside, sayEnd, sayJson } from './show.ts';
+
+/** What a shell reports of a program whose output nobody reads: 128 + SIGPIPE. */
+const brokenPipeCode = 141;
+
+export interface RelayOptions {
+  /** The receipt in one line instead of the output. */
+  readonly json: boolean;
+  readonly raw: boolean;
+  readonly quiet: boolean;
+  /** Whether the command gets this program's input. */
+  readonly stdin: boolean;
+  /** Whether the command has a terminal: then keys go to it as they are typed. */
+  readonly pty: boolean;
+  /** Whether an interruption ends the command too. */
+  readonly cancels: boolean;
+}
+
+/** Follows `stream` to its end; answers the exit code. */
+export async function relay(
+  client: Client,
+  stream: ExecStream,
+  interrupts: Interrupts,
+  options: RelayOptions,
+): Promise<number> {
+  let broken = false;
+  const quit = (how?: string): void => {
+    const done = options.cancels ? stream.cancel(how) : stream[Symbol.asyncDispose]();
+    // What became of it shows in how the stream ends.
+    done.catch(() => {});
+  };
+  const onBroken = (): void => {
+    broken = true;
+    quit();
+  };
+  interrupts.each((count) => quit(count === 1 ? undefined : 'KILL'));
+  const over = new AbortController();
+  using _terminal = options.pty ? takeTerminal(client, stream) : null;
+  const feeding = options.stdin
+    ? stream.execId.then((id) =>
+        feed(client, id, { signal: over.signal, eof: true, lenient: true }),
+      )
+    : Promise.resolve();
+  // A failure that matters shows in the stream as well.
+  feeding.catch(() => {});
+  try {
+    const end = options.json ? await gather(stream) : await show(stream, options, onBroken);
+    if (!options.json && !options.quiet) {
+      sayEnd(end, process.stderr.isTTY && !options.pty);
+    }
+    return interrupts.exitCode ?? (broken ? brokenPipeCode : end.exit_code);
+  } catch (error) {
+    const left = interrupts.exitCode !== null || broken;
+    if (left && !options.cancels) {
+      return interrupts.exitCode ?? brokenPipeCode;
+    }
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+async function gather(stream: ExecStream): Promise<ExecEnd> {
+  using progress = new Progress(true);
+  progress.begin('running');
+  const receipt = await stream.collect();
+  progress.clear();
+  sayJson(receipt);
+  return receipt;
+}
+
+async function show(
+  stream: ExecStream,
+  options: RelayOptions,
+  onBroken: () => void,
+): Promise<ExecEnd> {
+  const how = { raw: options.raw, interactive: options.pty };
+  const outputs = {
+    stdout: new Output(process.stdout, how, onBroken),
+    stderr: new Output(process.stderr, how, onBroken),
+  };
+  using progress = new Progress(!options.quiet && !options.pty);
+  progress.begin('running');
+  for await (const event of stream) {
+    progress.clear();
+    if (event.type === 'output') {
+      const output = outputs[event.stream];
+      await output.write(event.bytes);
+      if (output.isTerminal) {
+        progress.wrote(event.bytes);
+      }
+    } else if (event.type === 'gap') {
+      sayAside(`${event.to - event.from} bytes of output are missing here`);
+    } else if (process.stderr.isTTY && !options.quiet && !options.pty) {
+      sayAside(`${event.program} waits for input; pass some with --stdin or a pipe`);
+    }
+  }
+  await Promise.all([outputs.stdout.flush(), outputs.stderr.flush()]);
+  return stream.exit;
+}
+
+/** Keys go to the command as they are typed, and it learns of the size; until disposed. */
+function takeTerminal(client: Client, stream: ExecStream): Disposable {
+  const resize = (): void => {
+    const { columns, rows } = terminalSize();
+    const resized = stream.execId.then((id) => client.resize({ exec_id: id, columns, rows }));
+    // A command that ended has no size.
+    resized.catch(() => {});
+  };
+  const raw = process.stdin.isTTY && !process.stdin.isRaw;
+  if (raw) {
+    process.stdin.setRawMode(true);
+  }
+  process.stdout.on('resize', resize);
+  return {
+    [Symbol.dispose]: () => {
+      process.stdout.off('resize', resize);
+      if (raw) {
+        process.stdin.setRawMode(false);
+      }
+    },
+  };
+}
+
+/** This terminal's size in characters; 80 × 24 where there is none. */
+export function terminalSize(): { readonly columns: number; readonly rows: number } {
+  const { isTTY, columns, rows } = process.stdout;
+  return isTTY && columns > 0 && rows > 0 ? { columns, rows } : { columns: 80, rows: 24 };
+}

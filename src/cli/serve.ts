@@ -1,0 +1,59 @@
+/** `trl serve` and `trl stdio`: this process becomes the daemon. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:os';
+import { daemonEntry } from '../client/index.ts';
+import { usage } from './args.ts';
+import type { Args } from './args.ts';
+
+export async function serve(args: Args): Promise<number> {
+  return becomeDaemon('serve', args);
+}
+
+export async function stdio(args: Args): Promise<number> {
+  return becomeDaemon('stdio', args);
+}
+
+async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number> {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) {
+    throw usage(verb, `it takes no words, got "${unwanted}"`);
+  }
+  const socketPath = args.text('socket-path');
+  const policy = args.text('policy');
+  const argv = [
+    '--disable-warning=ExperimentalWarning',
+    daemonEntry(),
+    verb,
+    ...(socketPath === undefined ? [] : ['--socket-path', socketPath]),
+    ...args.all('workspace-root').flatMap((root) => ['--workspace-root', root]),
+    ...(policy === undefined ? [] : ['--policy', policy]),
+    ...(args.has('json') ? ['--json'] : []),
+  ];
+  if (process.execve !== undefined) {
+    process.execve(process.execPath, [process.execPath, ...argv], environment());
+  }
+  return supervise(argv);
+}
+
+function environment(): Record<string, string> {
+  const entries = Object.entries(process.env);
+  return Object.fromEntries(
+    entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+/** Where a process cannot be replaced: a child with the same ends, to which signals pass. */
+async function supervise(argv: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, argv, { stdio: 'inherit' });
+  const pass = (signal: NodeJS.Signals): void => {
+    child.kill(signal);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, pass);
+  }
+  await once(child, 'exit');
+  return child.signalCode === null
+    ? (child.exitCode ?? 125)
+    : 128 + constants.signals[child.signalCode];
+}

@@ -1,0 +1,111 @@
+/** `trl session …`. */
+import type { SessionView } from '../client/index.ts';
+import { usage } from './args.ts';
+import type { Args } from './args.ts';
+import { Interrupts } from './interrupts.ts';
+import { execParams, sessionParams } from './options.ts';
+import { quoteWord } from './quote.ts';
+import { findSession, reach } from './reach.ts';
+import { relay, terminalSize } from './relay.ts';
+import { workingDirectory } from './run.ts';
+import { sayJson, sayTable } from './show.ts';
+
+export async function create(args: Args): Promise<number> {
+  await using client = await reach(args);
+  const { idle_timeout_ms: _perCommand, ...defaults } = execParams(args);
+  const params = { ...sessionParams(args, workingDirectory(args)), ...defaults };
+  const session = await client.createSession(params);
+  if (args.has('json')) {
+    sayJson(await session.info());
+  } else {
+    process.stdout.write(`${session.id}\n`);
+  }
+  return 0;
+}
+
+export async function list(args: Args): Promise<number> {
+  await using client = await reach(args);
+  const sessions = await client.sessions();
+  if (args.has('json')) {
+    sayJson({ sessions });
+    return 0;
+  }
+  const rows = sessions.map((view) => [
+    view.session_id,
+    view.name ?? '',
+    view.state,
+    view.last_activity,
+    view.working_dir,
+  ]);
+  sayTable(['SESSION', 'NAME', 'STATE', 'LAST ACTIVITY', 'DIRECTORY'], rows);
+  return 0;
+}
+
+export async function info(args: Args): Promise<number> {
+  await using client = await reach(args);
+  const view = await (await findSession(client, only(args, 'session info'))).info();
+  if (args.has('json')) {
+    sayJson(view);
+  } else {
+    sayTable(['FIELD', 'VALUE'], rowsOf(view));
+  }
+  return 0;
+}
+
+export async function destroy(args: Args): Promise<number> {
+  if (args.words.length === 0) {
+    throw usage('session destroy', 'which session? see: trl session list');
+  }
+  await using client = await reach(args);
+  const destroyed: string[] = [];
+  for (const word of args.words) {
+    const session = await findSession(client, word);
+    await session.destroy({ force: args.has('force') });
+    destroyed.push(session.id);
+  }
+  if (args.has('json')) {
+    sayJson({ destroyed });
+  }
+  return 0;
+}
+
+/** An interactive shell beside the session's commands; it ends with this terminal. */
+export async function attach(args: Args): Promise<number> {
+  using interrupts = new Interrupts();
+  await using client = await reach(args, { signal: interrupts.signal });
+  const session = await findSession(client, only(args, 'session attach'));
+  const view = await session.info();
+  const execId = await session.start(`exec ${quoteWord(view.shell_resolved ?? view.shell)} -i`, {
+    pty: terminalSize(),
+    stdin_open: true,
+    env: { TERM: process.env['TERM'] ?? 'dumb' },
+  });
+  await using stream = client.attach(execId, { cancelOnAbort: true });
+  return await relay(client, stream, interrupts, {
+    json: args.has('json'),
+    raw: args.has('raw'),
+    quiet: true,
+    stdin: true,
+    pty: true,
+    cancels: true,
+  });
+}
+
+/** The one word of a verb that takes one. */
+export function only(args: Args, verb: string): string {
+  const [word, unwanted] = args.words;
+  if (word === undefined) {
+    throw usage(verb, `which one? see: trl ${verb.split(' ')[0]} list`);
+  }
+  if (unwanted !== undefined) {
+    throw usage(verb, `it takes one word, got "${unwanted}" too`);
+  }
+  return word;
+}
+
+function rowsOf(view: SessionView): string[][] {
+  return Object.entries(view).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+}

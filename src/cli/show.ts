@@ -1,0 +1,90 @@
+/** How the command line speaks to people: on standard error, one sentence at a time. */
+import { styleText } from 'node:util';
+import { errorTable, isTrlError, TrlError } from '../errors.ts';
+import type { ExecEnd } from '../client/index.ts';
+import { showDuration } from './units.ts';
+
+/** Text of others with control characters made visible, so that it cannot steer a terminal. */
+export function plain(text: string): string {
+  return text.replaceAll(
+    // Controls, C1, line separators and what reorders text.
+    /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu,
+    (found) => `\\u${(found.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** Says a sentence on standard error. */
+export function say(sentence: string): void {
+  process.stderr.write(`trl: ${plain(sentence)}\n`);
+}
+
+/** Says it dimmed, where standard error is a terminal with colours. */
+export function sayAside(sentence: string): void {
+  process.stderr.write(`${dim(`trl: ${plain(sentence)}`)}\n`);
+}
+
+/** `NO_COLOR`, `TERM=dumb` and a standard error that is no terminal give the text as it is. */
+export function dim(text: string): string {
+  return styleText('dim', text, { stream: process.stderr });
+}
+
+/** One value as one line of JSON on standard output. */
+export function sayJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+/** Lines of columns on standard output; the last column is as wide as it is. */
+export function sayTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
+  const lines = [header, ...rows].map((row) => row.map(plain));
+  const widths = header.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  for (const line of lines) {
+    const cells = line.map((cell, at) => cell.padEnd(widths[at] ?? 0));
+    process.stdout.write(`${cells.join('  ').trimEnd()}\n`);
+  }
+}
+
+/** Reports a failure; answers the exit code. With `json` it is one line on standard output too. */
+export function sayFailure(error: unknown, json: boolean): number {
+  const failure = isTrlError(error)
+    ? error
+    : new TrlError('INTERNAL_ERROR', error instanceof Error ? error.message : String(error));
+  const { code, message, data } = failure;
+  if (json) {
+    sayJson({ error: { code, message }, ...(data === null ? {} : { data }) });
+  }
+  say(`${message} [${code}]`);
+  return errorTable[code].exitCode;
+}
+
+/** The receipt in one line, then what the runtime suggests. */
+export function sayEnd(end: ExecEnd, interactive: boolean): void {
+  if (interactive) {
+    sayAside(summary(end));
+  }
+  if (interactive || end.exit_code !== 0) {
+    for (const hint of end.hints) {
+      sayAside(`hint: ${hint}`);
+    }
+  }
+}
+
+function summary(end: ExecEnd): string {
+  const { kind, level, network } = end.sandbox;
+  const parts = [
+    `exit ${end.exit_code}${end.signal === null ? '' : ` (${end.signal})`}`,
+    `${end.timed_out ? 'timed out after ' : ''}${showDuration(end.duration_ms)}`,
+    kind === 'none' ? 'NO SANDBOX' : `sandbox ${level}`,
+    `network ${network}`,
+  ];
+  if (end.ended_background > 0) {
+    parts.push(`${end.ended_background} background processes ended`);
+  }
+  if (end.reverted.length > 0) {
+    parts.push(`put back: ${end.reverted.join(', ')}`);
+  }
+  if (end.state_dropped.length > 0) {
+    const dropped = end.state_dropped.map(({ name, reason }) => `${name} (${reason})`);
+    parts.push(`not carried: ${dropped.join(', ')}`);
+  }
+  return parts.join(' · ');
+}

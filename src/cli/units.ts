@@ -1,0 +1,57 @@
+/** Durations, sizes and counts as people write them. */
+
+const durationsMs: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['', 1_000],
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+const sizesBytes: ReadonlyMap<string, number> = new Map([
+  ['', 1],
+  ['k', 2 ** 10],
+  ['m', 2 ** 20],
+  ['g', 2 ** 30],
+  ['t', 2 ** 40],
+]);
+
+export const durationWanted = 'a duration such as 500ms, 30s, 5m or 1h';
+export const sizeWanted = 'a size in bytes such as 4096, 64k, 100m or 2g';
+export const countWanted = 'a whole number';
+
+/** `30s`, `1.5m`, `500ms`; a number alone is seconds. In `ms`, `null` when it is none. */
+export function parseDuration(text: string): number | null {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/i.exec(text) ?? [];
+  return scaled(number, durationsMs.get(unit.toLowerCase()));
+}
+
+/** `2g`, `1.5M`, `64KiB`; powers of 1024. In `bytes`, `null` when it is none. */
+export function parseSize(text: string): number | null {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
+  return scaled(number, sizesBytes.get(unit.toLowerCase()));
+}
+
+export function parseCount(text: string): number | null {
+  return /^\d+$/.test(text) ? scaled(text, 1) : null;
+}
+
+function scaled(number: string, unit: number | undefined): number | null {
+  if (number === '' || unit === undefined) {
+    return null;
+  }
+  const value = Math.round(Number(number) * unit);
+  return Number.isSafeInteger(value) ? value : null;
+}
+
+/** `12 ms`, `1.2 s`, `3 min 4 s`. */
+export function showDuration(ms: number): string {
+  if (ms < 1_000) {
+    return `${Math.round(ms)} ms`;
+  }
+  if (ms < 59_950) {
+    return `${(ms / 1_000).toFixed(1)} s`;
+  }
+  const seconds = Math.round(ms / 1_000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}

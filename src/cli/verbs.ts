@@ -1,0 +1,208 @@
+/** Every verb of the command line: what it takes, what it says of itself, what it runs. */
+import type { Args } from './args.ts';
+import type { FlagName } from './flags.ts';
+
+export interface Verb {
+  /** Words behind the flags, in help: `ID`, `[--] COMMAND…`. Empty: none are taken. */
+  readonly words: string;
+  readonly about: string;
+  readonly flags: readonly FlagName[];
+  readonly examples: readonly string[];
+  /** What a shell completes for a word. */
+  readonly complete?: readonly string[];
+  /** Answers the function that does it; that one answers the exit code. */
+  readonly load: () => Promise<(args: Args) => Promise<number>>;
+}
+
+const limits: readonly FlagName[] = [
+  'timeout',
+  'idle-timeout',
+  'memory',
+  'cpu',
+  'processes',
+  'file-size',
+  'open-files',
+];
+const grants: readonly FlagName[] = [
+  'net',
+  'sandbox',
+  'allow-read',
+  'deny-read',
+  'allow-write',
+  'deny-write',
+];
+const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
+const shown: readonly FlagName[] = ['raw', 'quiet'];
+const daemon: readonly FlagName[] = ['workspace-root', 'policy'];
+
+/** Whether the words of `verb` are a command with flags of its own. */
+export const takesCommand = (verb: Verb): boolean => verb.words.includes('COMMAND');
+
+export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
+  [
+    'run',
+    {
+      words: '[--] COMMAND…',
+      about: 'run a command in a sandbox and exit as it does',
+      flags: ['session', 'cwd', 'env', 'stdin', 'pty', ...limits, ...grants, ...shown, ...shared],
+      examples: [
+        "trl run 'npm test 2>&1 | tail'      one word is shell text",
+        'trl run -- grep -r "a b" src        several are an argument list',
+        'trl run --json --timeout 5m make    the receipt, in one line',
+        'trl run --allow-read ~/data --net on -- python3 fetch.py',
+      ],
+      load: async () => (await import('./run.ts')).run,
+    },
+  ],
+  [
+    'serve',
+    {
+      words: '',
+      about: 'start the runtime and listen on its socket',
+      flags: ['socket-path', ...daemon, 'json', 'help'],
+      examples: ['trl serve --workspace-root ~/projects'],
+      load: async () => (await import('./serve.ts')).serve,
+    },
+  ],
+  [
+    'stdio',
+    {
+      words: '',
+      about: 'speak the protocol on standard input and output',
+      flags: [...daemon, 'help'],
+      examples: ['trl stdio --workspace-root .'],
+      load: async () => (await import('./serve.ts')).stdio,
+    },
+  ],
+  [
+    'session create',
+    {
+      words: '',
+      about: 'make a session and print its id',
+      flags: ['name', 'shell', 'carry', 'cwd', 'env', ...limits, ...grants, ...shared],
+      examples: ['s=$(trl session create) && trl run --session "$s" cd src'],
+      load: async () => (await import('./session.ts')).create,
+    },
+  ],
+  [
+    'session list',
+    {
+      words: '',
+      about: 'list the sessions',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./session.ts')).list,
+    },
+  ],
+  [
+    'session info',
+    {
+      words: 'ID|NAME',
+      about: 'show a session',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./session.ts')).info,
+    },
+  ],
+  [
+    'session destroy',
+    {
+      words: 'ID|NAME…',
+      about: 'end sessions',
+      flags: ['force', ...shared],
+      examples: [],
+      load: async () => (await import('./session.ts')).destroy,
+    },
+  ],
+  [
+    'session attach',
+    {
+      words: 'ID|NAME',
+      about: 'open an interactive shell in a session',
+      flags: ['raw', 'socket-path', 'json', 'help'],
+      examples: [],
+      load: async () => (await import('./session.ts')).attach,
+    },
+  ],
+  [
+    'exec start',
+    {
+      words: '[--] COMMAND…',
+      about: 'start a command that keeps running, and print its id',
+      flags: ['session', 'cwd', 'env', 'stdin', 'pty', ...limits, ...shared],
+      examples: ['x=$(trl exec start --session web -- npm start) && trl exec attach "$x"'],
+      load: async () => (await import('./exec.ts')).start,
+    },
+  ],
+  [
+    'exec list',
+    {
+      words: '',
+      about: 'list commands that run or ended a short time ago',
+      flags: ['session', ...shared],
+      examples: [],
+      load: async () => (await import('./exec.ts')).list,
+    },
+  ],
+  [
+    'exec attach',
+    {
+      words: 'ID',
+      about: 'follow a command and exit as it does; Ctrl-C leaves it running',
+      flags: ['from', ...shown, ...shared],
+      examples: [],
+      load: async () => (await import('./exec.ts')).attach,
+    },
+  ],
+  [
+    'exec cancel',
+    {
+      words: 'ID',
+      about: 'end a command: TERM, and KILL after the grace time',
+      flags: ['signal', ...shared],
+      examples: ['trl exec cancel --signal INT x-…'],
+      load: async () => (await import('./exec.ts')).cancel,
+    },
+  ],
+  [
+    'exec read',
+    {
+      words: 'ID',
+      about: 'print a part of the output of a command',
+      flags: ['from', 'max', 'wait', 'tail', 'grep', 'raw', ...shared],
+      examples: ['trl exec read --tail 20 x-…'],
+      load: async () => (await import('./exec.ts')).read,
+    },
+  ],
+  [
+    'exec write',
+    {
+      words: 'ID [TEXT]',
+      about: 'give a command input: TEXT, else standard input',
+      flags: ['eof', ...shared],
+      examples: ["trl exec write x-… $'yes\\n'"],
+      load: async () => (await import('./exec.ts')).write,
+    },
+  ],
+  [
+    'doctor',
+    {
+      words: '',
+      about: 'tell what the sandbox needs and how to get it',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./doctor.ts')).doctor,
+    },
+  ],
+  [
+    'completions',
+    {
+      words: 'bash|zsh|fish',
+      about: 'print completions for a shell',
+      flags: ['help'],
+      examples: ['trl completions bash > ~/.local/share/bash-completion/completions/trl'],
+      complete: ['bash', 'zsh', 'fish'],
+      load: async () => (await import('./completions.ts')).completions,
+    },
+  ],
+]);
