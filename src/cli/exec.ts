@@ -22,11 +22,12 @@ export async function start(args: Args): Promise<number> {
   if (args.words.length === 0) {
     throw usage('exec start', 'there is no command');
   }
+  const cwd = args.text('cwd');
+  const params = commandParams(args, args.has('stdin') || args.has('pty'));
   await using client = await reach(args);
   const session = await findSession(client, named);
-  const cwd = args.text('cwd');
   const execId = await session.start(commandText(args.words), {
-    ...commandParams(args, args.has('stdin') || args.has('pty')),
+    ...params,
     ...(cwd === undefined ? {} : { cwd }),
   });
   if (args.has('json')) {
@@ -58,9 +59,9 @@ export async function list(args: Args): Promise<number> {
 
 export async function attach(args: Args): Promise<number> {
   const execId = toExecId(only(args, 'exec attach'));
+  const from = args.read('from', parseCount, countWanted) ?? 0;
   using interrupts = new Interrupts();
   await using client = await reach(args, { signal: interrupts.signal });
-  const from = args.read('from', parseCount, countWanted) ?? 0;
   await using stream = client.attach(execId, { from });
   return await relay(client, stream, interrupts, {
     json: args.has('json'),

@@ -1,7 +1,7 @@
 /** `trl run`: one command, in a session of its own unless one is named. */
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
-import type { Client, Session, StartOptions } from '../client/index.ts';
+import type { Client, Session, SessionCreateParams, StartOptions } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
@@ -40,6 +40,10 @@ async function runIn(
 ): Promise<number> {
   const { signal } = interrupts;
   const cwd = workingDirectory(args);
+  const pty = args.has('pty');
+  const stdin = pty || args.has('stdin') || isPiped();
+  const ofSession = sessionParams(args, cwd);
+  const ofCommand = commandParams(args, stdin);
   using progress = new Progress(!args.has('quiet'));
   progress.begin('starting the runtime');
   // Nothing is looked up in a runtime that has no sessions yet.
@@ -47,13 +51,11 @@ async function runIn(
   await using client = await reach(args, { ...ephemeral, signal });
   signal.throwIfAborted();
   progress.begin('preparing the session');
-  await using place = await openSession(client, args, cwd, named);
+  await using place = await openSession(client, named, ofSession);
   signal.throwIfAborted();
   progress.clear();
-  const pty = args.has('pty');
-  const stdin = pty || args.has('stdin') || isPiped();
   const stream = place.session.stream(commandText(args.words), {
-    ...commandParams(args, stdin),
+    ...ofCommand,
     ...(named !== undefined && args.has('cwd') ? { cwd } : {}),
   });
   return await relay(client, stream, interrupts, {
@@ -82,14 +84,13 @@ export function commandParams(args: Args, stdin: boolean): StartOptions {
 /** The named session; else a new one that is destroyed with what is returned. */
 async function openSession(
   client: Client,
-  args: Args,
-  cwd: string,
   named: string | undefined,
+  params: SessionCreateParams,
 ): Promise<AsyncDisposable & { readonly session: Session }> {
   if (named !== undefined) {
     return { session: await findSession(client, named), [Symbol.asyncDispose]: async () => {} };
   }
-  const session = await client.createSession(sessionParams(args, cwd));
+  const session = await client.createSession(params);
   return {
     session,
     [Symbol.asyncDispose]: async () => {

@@ -11,9 +11,8 @@ import { workingDirectory } from './run.ts';
 import { sayJson, sayTable } from './show.ts';
 
 export async function create(args: Args): Promise<number> {
+  const params = { ...sessionParams(args, workingDirectory(args)), ...execParams(args) };
   await using client = await reach(args);
-  const { idle_timeout_ms: _perCommand, ...defaults } = execParams(args);
-  const params = { ...sessionParams(args, workingDirectory(args)), ...defaults };
   const session = await client.createSession(params);
   if (args.has('json')) {
     sayJson(await session.info());

@@ -14,15 +14,16 @@ export interface Verb {
   readonly load: () => Promise<(args: Args) => Promise<number>>;
 }
 
-const limits: readonly FlagName[] = [
+/** Bounds a session may set for its commands. */
+const bounds: readonly FlagName[] = [
   'timeout',
-  'idle-timeout',
   'memory',
   'cpu',
   'processes',
   'file-size',
   'open-files',
 ];
+const limits: readonly FlagName[] = [...bounds, 'idle-timeout'];
 const grants: readonly FlagName[] = [
   'net',
   'sandbox',
@@ -79,7 +80,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '',
       about: 'make a session and print its id',
-      flags: ['name', 'shell', 'carry', 'cwd', 'env', ...limits, ...grants, ...shared],
+      flags: ['name', 'shell', 'carry', 'cwd', 'env', ...bounds, ...grants, ...shared],
       examples: ['s=$(trl session create) && trl run --session "$s" cd src'],
       load: async () => (await import('./session.ts')).create,
     },

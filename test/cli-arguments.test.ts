@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { parseArgs } from '../src/cli/args.ts';
+import { commandText, quoteArgv } from '../src/cli/quote.ts';
+import { parseCount, parseDuration, parseSize, showDuration } from '../src/cli/units.ts';
+import { plain } from '../src/cli/show.ts';
+import { verbs } from '../src/cli/verbs.ts';
+import { isTrlError } from '../src/errors.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+
+/** Runs the CLI to its end, with nothing to connect to. */
+function cli(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  const env = { ...process.env, TRL_SOCKET_PATH: '/nonexistent/trl.sock' };
+  const { status, stdout, stderr } = spawnSync(trl, args, { env, encoding: 'utf8', input: '' });
+  return { status, stdout, stderr };
+}
+
+for (const shell of ['sh', 'bash', 'zsh']) {
+  test(`every argument list reaches ${shell} as it is`, (t) => {
+    if (spawnSync(shell, ['-c', ':']).status !== 0) {
+      t.skip(`there is no ${shell}`);
+      return;
+    }
+    const word = fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0'));
+    const special = fc.constantFrom('', '~', '*', "'", '-n', 'a=b', '$HOME', '`id`', '\n', '!!');
+    const argv = fc.array(fc.oneof(word, special), { minLength: 1, maxLength: 30 });
+    fc.assert(
+      fc.property(argv, (words) => {
+        const text = quoteArgv(['printf', String.raw`%s\0`, ...words]);
+        const { stdout } = spawnSync(shell, ['-c', text], { encoding: 'utf8' });
+        assert.deepEqual(stdout.split('\0').slice(0, -1), words);
+      }),
+      { numRuns: 25 },
+    );
+  });
+}
+
+test('a program called like a word of the shell is still a program', () => {
+  assert.equal(quoteArgv(['if', 'x']), "'if' x");
+  assert.equal(quoteArgv(['A=b', 'c']), "'A=b' c");
+});
+
+test('one word is shell text, several are an argument list', () => {
+  assert.equal(commandText(['echo $HOME | cat']), 'echo $HOME | cat');
+  assert.equal(commandText(['echo', '$HOME', 'a b']), "echo '$HOME' 'a b'");
+});
+
+const takes = { flags: ['json', 'env', 'timeout', 'net'], command: true } as const;
+
+test('flags after the first word belong to the command', () => {
+  const args = parseArgs('run', takes, ['--json', 'ls', '--json', '-l']);
+  assert.deepEqual(args.words, ['ls', '--json', '-l']);
+  const behind = parseArgs('run', takes, ['--', '--json']);
+  assert.deepEqual([behind.words, behind.has('json')], [['--json'], false]);
+});
+
+test('a value comes behind the flag or behind =', () => {
+  const args = parseArgs('run', takes, ['--env', 'A=1', '--env=B=2', '--timeout=5s', 'x']);
+  assert.deepEqual([args.all('env'), args.text('timeout')], [['A=1', 'B=2'], '5s']);
+});
+
+const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+  [['--timout', '3'], /no flag "--timout"; did you mean "--timeout"\?/],
+  [['-x'], /no flag "-x"; see: trl run --help/],
+  [['--timeout'], /"--timeout" needs a value \(TIME\)/],
+  [['--timeout', '1', '--timeout', '2'], /"--timeout" is given twice/],
+  [['--json=yes'], /"--json" takes no value, got "yes"/],
+];
+for (const [argv, message] of wrong) {
+  test(`refuses ${argv.join(' ')} with a reason`, () => {
+    assert.throws(
+      () => parseArgs('run', takes, argv),
+      (error) => {
+        return isTrlError(error, 'INVALID_PARAMS') && message.test(error.message);
+      },
+    );
+  });
+}
+
+test('durations, sizes and counts are read as people write them', () => {
+  const durations = ['30s', '500ms', '2', '1.5m', '1h', '1d', '5 s', '-1s', 's', '1e9d'];
+  assert.deepEqual(durations.map(parseDuration), [
+    30_000,
+    500,
+    2_000,
+    90_000,
+    3_600_000,
+    86_400_000,
+    null,
+    null,
+    null,
+    null,
+  ]);
+  const sizes = ['4096', '64k', '2g', '1.5M', '1KiB', '1kb', '1x', '', '9999999t'];
+  const read = [4096, 65_536, 2 ** 31, 1.5 * 2 ** 20, 1024, 1024, null, null, null];
+  assert.deepEqual(sizes.map(parseSize), read);
+  assert.deepEqual(['7', '0', '1.5', '-1', 'x'].map(parseCount), [7, 0, null, null, null]);
+  assert.deepEqual([12, 1_234, 184_000].map(showDuration), ['12 ms', '1.2 s', '3 min 4 s']);
+});
+
+test('text of others cannot steer the terminal', () => {
+  const text = plain('a\x1b[2J\u009b6n\u202eb\nc é🙂');
+  assert.equal(text, String.raw`a\u001b[2J\u009b6n\u202eb\u000ac é🙂`);
+});
+
+test('every verb explains itself', () => {
+  for (const [name, verb] of verbs) {
+    const { status, stdout, stderr } = cli(...name.split(' '), '--help');
+    assert.deepEqual([status, stderr], [0, ''], name);
+    assert.ok(stdout.startsWith(`${verb.about}\n\nUsage: trl ${name}`), stdout);
+    assert.ok(Math.max(...stdout.split('\n').map((line) => line.length)) <= 100, name);
+  }
+});
+
+test('the version is the package’s', () => {
+  const { status, stdout } = cli('--version');
+  assert.equal(status, 0);
+  assert.match(stdout, /^\d+\.\d+\.\d+\S*\n$/);
+});
+
+test('what cannot be understood is a sentence with its code, and exit code 125', () => {
+  const misspelt = cli('rnu', 'x');
+  assert.equal(misspelt.stdout, '');
+  assert.match(misspelt.stderr, /^trl: .*did you mean "run"\? \[INVALID_PARAMS\]\n$/);
+  const empty = cli('run');
+  assert.match(empty.stderr, /^trl: Cannot run "trl run": there is no command; example: .*\n$/);
+  const value = cli('run', '--timeout', 'soon', 'x');
+  assert.match(value.stderr, /--timeout: it must be a duration such as .*, got "soon"/);
+  const group = cli('session', 'kill');
+  assert.match(group.stderr, /session destroy/);
+  const codes = [misspelt, empty, value, group, cli()].map(({ status }) => status);
+  assert.deepEqual(codes, [125, 125, 125, 125, 125]);
+});
+
+test('a runtime that is not there is BACKEND_UNAVAILABLE and how to start it', () => {
+  const { status, stdout, stderr } = cli('session', 'list', '--json');
+  assert.equal(status, 125);
+  assert.equal(JSON.parse(stdout).error.code, 'BACKEND_UNAVAILABLE');
+  assert.match(stderr, /nothing listens there; start it: trl serve \[BACKEND_UNAVAILABLE\]\n$/);
+});
+
+for (const shell of ['bash', 'zsh', 'fish']) {
+  test(`the completions of ${shell} are a script that ${shell} accepts`, (t) => {
+    const { status, stdout } = cli('completions', shell);
+    assert.equal(status, 0);
+    assert.match(stdout, /allow-read/);
+    if (spawnSync(shell, ['-c', 'true']).status !== 0) {
+      t.skip(`there is no ${shell}`);
+      return;
+    }
+    const checked = spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' });
+    assert.deepEqual([checked.status, checked.stderr], [0, '']);
+  });
+}
+
+test('bash completes verbs, flags and values', () => {
+  const { stdout: script } = cli('completions', 'bash');
+  const complete = (...words: string[]): string => {
+    const text = `${script}
+      COMP_WORDS=(${quoteArgv(['trl', ...words])}); COMP_CWORD=${words.length}
+      _trl; echo "\${COMPREPLY[@]}"`;
+    return spawnSync('bash', ['-c', text], { encoding: 'utf8' }).stdout.trim();
+  };
+  assert.deepEqual(
+    [complete('ru'), complete('session', 'des'), complete('run', '--ne'), complete('exec', '')],
+    ['run', 'destroy', '--net', 'start list attach cancel read write'],
+  );
+  assert.equal(complete('run', '--net', ''), 'off on');
+  assert.equal(complete('session', 'destroy', '--fo'), '--force');
+});
