@@ -89,6 +89,12 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
   };
 }
 
+/** Trees of the host that every sandbox here shows. */
+export function visibleTrees(host: HostFacts): string[] {
+  const system = host.system.flatMap((entry) => (entry.kind === 'bind' ? [entry.path] : []));
+  return [...system, ...host.toolchains.map((tree) => tree.path)];
+}
+
 function userInfo(env: NodeJS.ProcessEnv): Pick<HostFacts, 'uid' | 'gid' | 'user' | 'home'> {
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;

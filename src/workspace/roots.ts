@@ -2,6 +2,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { TrlError, type ErrorCode } from '../errors.ts';
+import { isBelow } from './inspect.ts';
 
 export interface RootsInput {
   /** Directories that the operator allows, as given. */
@@ -131,8 +132,4 @@ function reasonOf(error: unknown): string {
 function refused(code: ErrorCode, given: string, reason: string, cause?: unknown): TrlError {
   const shown = JSON.stringify(given.slice(0, 4096));
   return new TrlError(code, `Cannot use working directory ${shown}: ${reason}`, { cause });
-}
-
-function isBelow(inner: string, outer: string): boolean {
-  return inner === outer || outer === '/' || inner.startsWith(`${outer}/`);
 }

@@ -1,0 +1,123 @@
+/**
+ * Undoes, after each command, what could not be mounted over: a protected path that was absent and
+ * now exists, a protected link that was changed, hooks of a repository that is new.
+ *
+ * Never follows a link that a command made: every step opens the next directory relative to the
+ * last one (`/proc/self/fd/N/name`) and refuses links.
+ *
+ * Not undone: the configuration of a repository that appeared during the session, and new
+ * repositories deeper than the first level of the workspace. The next session's survey sees them.
+ */
+import { mkdtempSync, readlinkSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { DirectoryHandle } from './handle.ts';
+import { inspect, lstatOrNull } from './inspect.ts';
+import type { WorkspaceFacts } from './protect.ts';
+import type { Guarded } from './protection.ts';
+import { moveOut } from './quarantine.ts';
+
+/** Directories of a workspace in which new repositories are looked for after each command. */
+const childrenMax = 256;
+
+export interface Guard {
+  /**
+   * Puts guarded paths back as they were. What is taken out is kept in the quarantine directory.
+   * Resolves with the names that changed, relative to the workspace where they lie in it.
+   *
+   * @throws Error where something could neither be moved nor renamed away: the workspace must not
+   *   be called protected then.
+   */
+  revert(): Promise<string[]>;
+}
+
+/** @param quarantine an existing directory, private to the runtime, outside every workspace. */
+export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Guard> {
+  const known = new Set(facts.gitDirectories);
+  const show = (name: string): string =>
+    facts.root !== null && name.startsWith(`${facts.root}/`)
+      ? path.relative(facts.root, name)
+      : name;
+  const revert = (): string[] => {
+    const suspects = facts.guarded.filter(hasChanged);
+    const hooks = writableTrees(facts).flatMap((tree) => newHooks(tree, known));
+    if (suspects.length === 0 && hooks.length === 0) return [];
+    const kept = mkdtempSync(path.join(quarantine, 'reverted-'));
+    const changed = [...suspects, ...hooks].filter((one, index) =>
+      putBack(one, path.join(kept, `${index}-${path.basename(one.path)}`)),
+    );
+    return changed.map((one) => show(one.path));
+  };
+  return Promise.resolve({ revert: () => Promise.resolve().then(revert) });
+}
+
+function writableTrees(facts: WorkspaceFacts): string[] {
+  return facts.granted.filter((tree) => tree.writable).map((tree) => tree.path);
+}
+
+/** A quick look that may be fooled into suspecting too much, never too little. */
+function hasChanged(guarded: Guarded): boolean {
+  if (guarded.kind === 'absent') return inspect(guarded.tree, guarded.path).kind !== 'absent';
+  const stat = lstatOrNull(guarded.path);
+  return !(stat?.isSymbolicLink() === true && linkTarget(guarded.path) === guarded.target);
+}
+
+function linkTarget(name: string): string | null {
+  try {
+    return readlinkSync(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Hooks that git would run, in repositories at the first two levels that were not there before. */
+function newHooks(tree: string, known: ReadonlySet<string>): Guarded[] {
+  const top = DirectoryHandle.open(tree);
+  if (top === null) return [];
+  using _ = top;
+  const children = top.entries().filter((entry) => entry.isDirectory());
+  const names = ['', ...children.slice(0, childrenMax).map((entry) => entry.name)];
+  const places = names.map((name) => path.join(tree, name, '.git'));
+  return places
+    .filter((git) => !known.has(git) && inspect(tree, path.join(git, 'hooks')).kind === 'directory')
+    .flatMap((git) => {
+      const hooks = DirectoryHandle.walk(tree, path.join(git, 'hooks'));
+      if (hooks === null) return [];
+      using _ = hooks;
+      const active = hooks.names().filter((name) => !name.endsWith('.sample'));
+      return active.map((name) => {
+        return { kind: 'absent', tree, path: path.join(git, 'hooks', name) } as const;
+      });
+    });
+}
+
+/** Whether something had to be changed. */
+function putBack(guarded: Guarded, kept: string): boolean {
+  const parts = path.relative(guarded.tree, guarded.path).split('/');
+  let directory = DirectoryHandle.open(guarded.tree);
+  for (const [index, part] of parts.entries()) {
+    if (directory === null) return false;
+    using current = directory;
+    const isLast = index === parts.length - 1;
+    const stat = current.stat(part);
+    if (isLast && guarded.kind === 'link') return restoreLink(current, guarded, kept);
+    if (stat === null) return false;
+    // A link on the way was not there before: it makes the guarded path appear.
+    if (isLast || stat.isSymbolicLink()) {
+      moveOut(current, part, kept);
+      return true;
+    }
+    directory = current.enter(part);
+  }
+  return false;
+}
+
+function restoreLink(
+  directory: DirectoryHandle,
+  { path: name, target }: Extract<Guarded, { kind: 'link' }>,
+  kept: string,
+): boolean {
+  const base = path.basename(name);
+  if (directory.stat(base) !== null) moveOut(directory, base, kept);
+  symlinkSync(target, directory.at(base));
+  return true;
+}

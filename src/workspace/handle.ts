@@ -1,0 +1,88 @@
+/** Directories held open, so that what is done in them cannot be led elsewhere by a link. */
+import { chmodSync, closeSync, constants, lstatSync, openSync, readdirSync } from 'node:fs';
+import type { Dirent, Stats } from 'node:fs';
+import path from 'node:path';
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+/** Linux: a handle that names without opening; Node has no constant for it. */
+const O_PATH = 0o10000000;
+
+export class DirectoryHandle {
+  readonly #fd: number;
+
+  private constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  /** Opens a directory of the host; `null` where it is missing or a link. */
+  static open(name: string): DirectoryHandle | null {
+    const fd = openOrNull(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    return fd === null ? null : new DirectoryHandle(fd);
+  }
+
+  /** Opens `name` below `tree`, a step at a time; `null` where a step is missing or a link. */
+  static walk(tree: string, name: string): DirectoryHandle | null {
+    let handle = DirectoryHandle.open(tree);
+    for (const part of path.relative(tree, name).split('/').filter(Boolean)) {
+      if (handle === null) return null;
+      using current = handle;
+      handle = current.enter(part);
+    }
+    return handle;
+  }
+
+  /** The path of an entry, valid while this handle is open. */
+  at(name: string): string {
+    return `/proc/self/fd/${this.#fd}/${name}`;
+  }
+
+  stat(name: string): Stats | null {
+    try {
+      return lstatSync(this.at(name), { throwIfNoEntry: false }) ?? null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Opens a directory in this one; modes that keep its owner out are widened first. */
+  enter(name: string): DirectoryHandle | null {
+    const named = openOrNull(this.at(name), O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    if (named === null) return null;
+    try {
+      const self = `/proc/self/fd/${named}`;
+      const again = (): number | null => openOrNull(`${self}/.`, O_RDONLY | O_DIRECTORY);
+      let fd = again();
+      if (fd === null) {
+        chmodSync(self, 0o700);
+        fd = again();
+      }
+      return fd === null ? null : new DirectoryHandle(fd);
+    } finally {
+      closeSync(named);
+    }
+  }
+
+  names(): string[] {
+    return this.entries().map((entry) => entry.name);
+  }
+
+  entries(): Dirent[] {
+    try {
+      return readdirSync(`/proc/self/fd/${this.#fd}`, { withFileTypes: true });
+    } catch {
+      return [];
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#fd);
+  }
+}
+
+function openOrNull(name: string, flags: number): number | null {
+  try {
+    return openSync(name, flags);
+  } catch {
+    return null;
+  }
+}

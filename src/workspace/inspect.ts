@@ -1,0 +1,68 @@
+/** What stands at a path inside a tree, component by component, links seen rather than followed. */
+import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
+import path from 'node:path';
+
+export type Found =
+  | { readonly kind: 'absent' | 'unreadable' }
+  /** `at` is the first link on the way; `real` where the whole path leads, if anywhere. */
+  | {
+      readonly kind: 'link';
+      readonly at: string;
+      readonly target: string;
+      readonly real: string | null;
+    }
+  | { readonly kind: 'directory' | 'file'; readonly stat: Stats };
+
+/** Looks at `name`, which is `tree` or lies below it. */
+export function inspect(tree: string, name: string): Found {
+  const parts = path.relative(tree, name).split('/').filter(Boolean);
+  let at = tree;
+  let stat = look(at);
+  for (const part of parts) {
+    if (stat === 'unreadable') return { kind: 'unreadable' };
+    if (stat?.isDirectory() !== true) return { kind: 'absent' };
+    at = path.join(at, part);
+    stat = look(at);
+    if (stat !== null && stat !== 'unreadable' && stat.isSymbolicLink()) {
+      return { kind: 'link', at, target: readlinkSync(at), real: realOrNull(name) };
+    }
+  }
+  if (stat === null) return { kind: 'absent' };
+  if (stat === 'unreadable') return { kind: 'unreadable' };
+  return { kind: stat.isDirectory() ? 'directory' : 'file', stat };
+}
+
+/** What is there; nothing; or a directory on the way that keeps this process out. */
+function look(name: string): Stats | 'unreadable' | null {
+  try {
+    return lstatSync(name, { throwIfNoEntry: false }) ?? null;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    return code === 'ENOTDIR' ? null : 'unreadable';
+  }
+}
+
+export function lstatOrNull(name: string): Stats | null {
+  const found = look(name);
+  return found === 'unreadable' ? null : found;
+}
+
+export function realOrNull(name: string): string | null {
+  try {
+    return realpathSync.native(name);
+  } catch {
+    return null;
+  }
+}
+
+/** The real path of `name` as far as it exists, with the rest as written. */
+export function realPrefix(name: string): string {
+  const real = realOrNull(name);
+  if (real !== null || name === '/') return real ?? name;
+  return path.join(realPrefix(path.dirname(name)), path.basename(name));
+}
+
+/** Whether `inner` is `outer` or lies below it. Both absolute and normalised. */
+export function isBelow(inner: string, outer: string): boolean {
+  return inner === outer || outer === '/' || inner.startsWith(`${outer}/`);
+}

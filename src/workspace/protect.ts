@@ -1,0 +1,140 @@
+/**
+ * Looks a workspace over before a session uses it: what a command may change there and nowhere
+ * else, and of that, what must stay as it is because something on the host would run it later.
+ *
+ *   exists                 a cover: mounted read-only or hidden, enforced by the kernel
+ *   absent, or a link      guarded: undone after each command (`guard.ts`), because a mount point
+ *                          made for it would be a file left on the host
+ *
+ * Not covered: git repositories that appear during a session (their hooks are guarded, their
+ * configuration is not), and links or names past `entriesMax`.
+ */
+import path from 'node:path';
+import type { FileGrants } from '../command.ts';
+import { configuredPaths, outsideCommonDirectory } from './git.ts';
+import { resolveGrants, takesIdmap, type Granted } from './grants.ts';
+import { isBelow } from './inspect.ts';
+import { protectedInGit, protectedNames } from './names.ts';
+import { Protection, type Cover, type Guarded } from './protection.ts';
+import { readRules } from './rules.ts';
+import { walk, type Walked } from './walk.ts';
+
+export interface WorkspaceFacts {
+  readonly root: string | null;
+  readonly uid: number;
+  readonly gid: number;
+  readonly idmap: boolean;
+  readonly granted: readonly Granted[];
+  readonly covers: readonly Cover[];
+  readonly guarded: readonly Guarded[];
+  /** Git directories known now; others that appear are new. */
+  readonly gitDirectories: readonly string[];
+  /** Paths that should be covered and are not, for want of mounts. */
+  readonly unprotected: number;
+  /** Entries looked at, and whether that was all. */
+  readonly entries: number;
+  readonly complete: boolean;
+}
+
+export interface SurveyInput {
+  /** Real path, or `null` for a session without a workspace. */
+  readonly root: string | null;
+  readonly files: FileGrants;
+  readonly home: string;
+  /** Trees that a sandbox shows anyway: denied paths below them are hidden. */
+  readonly visible: readonly string[];
+  /** Bound of the entries walked, {@link limits.workspaceEntries}. */
+  readonly entriesMax: number;
+}
+
+/** Repositories outside the workspace that worktrees inside it may need. */
+const commonDirectoriesMax = 8;
+
+/**
+ * Surveys a workspace and the files granted beyond it. Changes nothing.
+ *
+ * @throws TrlError INVALID_PARAMS for a grant that would undo the sandbox; SANDBOX_UNAVAILABLE
+ *   where rules match more paths than can be held.
+ */
+export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFacts> {
+  const { root, files, home } = input;
+  const rules = {
+    write: readRules(files.write.deny, { root, home }),
+    read: readRules(files.read.deny, { root, home }),
+  };
+  const matches = (name: string): boolean => rules.write.matches(name) || rules.read.matches(name);
+  const look = (tree: Granted): Promise<Walked> =>
+    walk(tree.path, { matches, entriesMax: input.entriesMax });
+  const granted = await resolveGrants(files, { root, home });
+  const all: Walked[] = [];
+  for (const tree of granted) if (tree.writable || rules.read.hasGlobs) all.push(await look(tree));
+  for (const tree of commonDirectories(root, granted, all)) {
+    granted.push(tree);
+    all.push(await look(tree));
+  }
+  const matched = all.flatMap((one) => one.matched);
+  const protection = new Protection({ granted, visible: input.visible, root });
+  for (const name of [...rules.read.paths, ...matched.filter(rules.read.matches)]) {
+    protection.hide(name);
+  }
+  for (const name of [...rules.write.paths, ...matched.filter(rules.write.matches)]) {
+    protection.keep(name, 'asked');
+  }
+  await protection.finishRules(input.entriesMax);
+  const lifted = new Set(readRules(files.write.allow, { root, home }).paths);
+  for (const name of persistencePaths(root, all)) {
+    if (!lifted.has(name)) protection.keep(name, 'built-in');
+  }
+  return { ...(await describe(root, granted, all)), ...protection.result() };
+}
+
+async function describe(
+  root: string | null,
+  granted: readonly Granted[],
+  all: readonly Walked[],
+): Promise<Omit<WorkspaceFacts, 'covers' | 'guarded' | 'unprotected'>> {
+  const { uid, gid } = granted.find((tree) => tree.path === root) ?? { uid: 0, gid: 0 };
+  return {
+    root,
+    uid,
+    gid,
+    idmap: await takesIdmap(granted),
+    granted,
+    gitDirectories: all.flatMap((one) => one.gitDirectories),
+    entries: all.reduce((sum, one) => sum + one.entries, 0),
+    complete: all.every((one) => one.complete),
+  };
+}
+
+/** A worktree whose repository lies elsewhere can commit only where it may write there. */
+function commonDirectories(
+  root: string | null,
+  granted: readonly Granted[],
+  all: readonly Walked[],
+): Granted[] {
+  const owner = granted.find((tree) => tree.path === root);
+  if (root === null || owner === undefined) return [];
+  const found = new Map<string, Granted>();
+  for (const worktree of all.flatMap((one) => one.worktrees)) {
+    const common = outsideCommonDirectory(worktree, root, owner.uid);
+    const isKnown = (tree: Granted): boolean =>
+      common !== null && tree.writable && isBelow(common.path, tree.path);
+    if (common === null || granted.some(isKnown) || found.size >= commonDirectoriesMax) continue;
+    found.set(common.path, { ...common, writable: true });
+  }
+  return [...found.values()];
+}
+
+/** What later turns into execution: git directories first, nearest to the root first. */
+function persistencePaths(root: string | null, all: readonly Walked[]): string[] {
+  const worktrees = new Set([...(root === null ? [] : [root]), ...all.flatMap((a) => a.worktrees)]);
+  const gits = all.flatMap((one) => one.gitDirectories).toSorted((a, b) => a.length - b.length);
+  const inGits = gits.flatMap((git) => [
+    ...protectedInGit.map((name) => path.join(git, name)),
+    ...configuredPaths(git, path.basename(git) === '.git' ? path.dirname(git) : null),
+  ]);
+  const inTrees = [...worktrees].flatMap((tree) =>
+    protectedNames.map((name) => path.join(tree, name)),
+  );
+  return [...inGits, ...inTrees];
+}

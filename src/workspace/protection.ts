@@ -1,0 +1,148 @@
+/** Collects what to cover and what to guard; every path is checked against what is visible. */
+import path from 'node:path';
+import { TrlError } from '../errors.ts';
+import type { Granted } from './grants.ts';
+import { otherNames } from './hardlinks.ts';
+import { inspect, isBelow, realPrefix } from './inspect.ts';
+
+/** A change on top of a visible tree, at an existing path that is no link. */
+export interface Cover {
+  readonly path: string;
+  readonly as: 'pin' | 'read-only' | 'hidden-file' | 'hidden-directory';
+}
+
+/** What must be as it was after each command: nothing there, or this link. */
+export type Guarded =
+  | { readonly kind: 'absent'; readonly tree: string; readonly path: string }
+  | {
+      readonly kind: 'link';
+      readonly tree: string;
+      readonly path: string;
+      readonly target: string;
+    };
+
+export interface Scope {
+  readonly root: string | null;
+  readonly granted: readonly Granted[];
+  /** Trees that a sandbox shows anyway. */
+  readonly visible: readonly string[];
+}
+
+export interface Protected {
+  readonly covers: readonly Cover[];
+  readonly guarded: readonly Guarded[];
+  readonly unprotected: number;
+}
+
+/** Mounts after which built-in protections stop: each slows every command. */
+const coversMax = 96;
+/** Paths that an operator's rules may match. */
+const ruledMax = 256;
+
+/** One survey's protections. Order matters: rules first, {@link finishRules}, then built-ins. */
+export class Protection {
+  readonly #scope: Scope;
+  readonly #covers = new Map<string, Cover>();
+  readonly #guarded = new Map<string, Guarded>();
+  #unprotected = 0;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  /** Makes `name` unreadable, wherever it leads. A missing path hides nothing. */
+  hide(name: string): void {
+    const real = realPrefix(name);
+    const { granted, visible, root } = this.#scope;
+    const seen = [...granted.map((tree) => tree.path), ...visible];
+    if (real === root || !seen.some((tree) => isBelow(real, tree))) return;
+    const found = inspect('/', real);
+    if (found.kind === 'directory') this.#cover(real, 'hidden-directory');
+    if (found.kind === 'file') this.#cover(real, 'hidden-file');
+  }
+
+  /**
+   * Makes `name` unwritable: now if it is there, after each command if it is not. What was asked
+   * for is always covered; what is built in, as long as there are mounts for it.
+   */
+  keep(name: string, reason: 'asked' | 'built-in'): void {
+    const real = this.#treeOf(name) === null ? realPrefix(name) : name;
+    const tree = this.#treeOf(real);
+    if (tree === null) return;
+    const found = inspect(tree, real);
+    if (found.kind === 'absent') this.#guard({ kind: 'absent', tree, path: real });
+    if (found.kind === 'link') {
+      this.#guard({ kind: 'link', tree, path: found.at, target: found.target });
+    }
+    const existing = found.kind === 'link' ? found.real : 'stat' in found ? real : null;
+    if (existing === null || this.#treeOf(existing) === null) return;
+    if (reason === 'asked' || this.#covers.size < coversMax) this.#cover(existing, 'read-only');
+    else if (!this.#covers.has(existing)) this.#unprotected += 1;
+  }
+
+  /**
+   * After the operator's rules: a hard link is another name for the same file, and what holds for
+   * one must hold for all.
+   *
+   * @throws TrlError SANDBOX_UNAVAILABLE where rules match more paths than can be held.
+   */
+  async finishRules(entriesMax: number): Promise<void> {
+    const trees = this.#scope.granted.filter((tree) => tree.writable).map((tree) => tree.path);
+    for (const [name, as] of await otherNames([...this.#covers.values()], trees, entriesMax)) {
+      this.#cover(name, as);
+    }
+    const count = this.#covers.size;
+    if (count <= ruledMax) return;
+    const reason = `rules match ${count} paths, at most ${ruledMax} can be held; name directories`;
+    throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot protect the files as asked: ${reason}`);
+  }
+
+  result(): Protected {
+    const covers = withoutNested([...this.#covers.values()]);
+    const pins = [...new Set(covers.flatMap((cover) => this.#ancestors(cover.path)))]
+      .filter((name) => !this.#covers.has(name))
+      .map((name) => ({ path: name, as: 'pin' }) as const);
+    const guarded = [...this.#guarded.values()];
+    return { covers: [...pins, ...covers], guarded, unprotected: this.#unprotected };
+  }
+
+  /** The writable tree that holds `name`, the deepest where they nest. */
+  #treeOf(name: string): string | null {
+    const holding = this.#scope.granted.filter((tree) => tree.writable && isBelow(name, tree.path));
+    return holding.toSorted((a, b) => b.path.length - a.path.length)[0]?.path ?? null;
+  }
+
+  #cover(name: string, as: Cover['as']): void {
+    const known = this.#covers.get(name);
+    // Hidden says more than read-only.
+    if (known !== undefined && known.as !== 'read-only') return;
+    this.#covers.set(name, { path: name, as });
+  }
+
+  #guard(guarded: Guarded): void {
+    this.#guarded.set(guarded.path, guarded);
+  }
+
+  /** Directories that could be renamed away with what they hold. */
+  #ancestors(name: string): string[] {
+    const tree = this.#treeOf(name);
+    if (tree === null || tree === name) return [];
+    const parents: string[] = [];
+    for (let at = path.dirname(name); at !== tree; at = path.dirname(at)) parents.push(at);
+    return parents;
+  }
+}
+
+/** A cover below a hidden directory shows nothing; one below a read-only tree adds nothing. */
+function withoutNested(covers: readonly Cover[]): Cover[] {
+  const outer = covers.filter((cover) => cover.as !== 'hidden-file');
+  return covers.filter(
+    (cover) =>
+      !outer.some(
+        (other) =>
+          other !== cover &&
+          isBelow(cover.path, other.path) &&
+          (other.as === 'hidden-directory' || cover.as === 'read-only'),
+      ),
+  );
+}

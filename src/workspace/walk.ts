@@ -1,0 +1,62 @@
+/** Walks trees for what must be protected: git directories, worktrees, and names that rules match. */
+import { readdirSync, type Dirent } from 'node:fs';
+import path from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { isGitDirectory, isWorktreeAdmin } from './git.ts';
+
+export interface Walked {
+  /** Git directories, bare ones and those of submodules and worktrees included. */
+  readonly gitDirectories: readonly string[];
+  /** Directories with a `.git` of any kind. */
+  readonly worktrees: readonly string[];
+  readonly matched: readonly string[];
+  readonly entries: number;
+  /** Whether every directory that could be read was read. */
+  readonly complete: boolean;
+}
+
+export interface WalkOptions {
+  readonly matches: (name: string) => boolean;
+  /** Bound of the entries looked at, nearest to the root first. */
+  readonly entriesMax: number;
+}
+
+/** Git's own stores: many, and nothing in them is run. */
+const storesOfGit: ReadonlySet<string> = new Set(['objects', 'refs', 'logs', 'lfs']);
+const directoriesPerTurn = 256;
+
+/** Breadth first, without following links. Directories that cannot be read are left out. */
+export async function walk(tree: string, options: WalkOptions): Promise<Walked> {
+  const gitDirectories: string[] = [];
+  const worktrees: string[] = [];
+  const matched: string[] = [];
+  let entries = 0;
+  const queue = [tree];
+  // The queue grows while it is read: an iterator sees what is added.
+  for (const [at, directory] of queue.entries()) {
+    if (entries >= options.entriesMax) {
+      return { gitDirectories, worktrees, matched, entries, complete: false };
+    }
+    if (at % directoriesPerTurn === directoriesPerTurn - 1) await turn();
+    const children = list(directory);
+    entries += children.length;
+    const names = new Set(children.map((child) => child.name));
+    const isGit = isGitDirectory(names);
+    if (isGit || isWorktreeAdmin(names)) gitDirectories.push(directory);
+    if (names.has('.git')) worktrees.push(directory);
+    for (const child of children) {
+      const name = path.join(directory, child.name);
+      if (options.matches(name)) matched.push(name);
+      if (child.isDirectory() && !(isGit && storesOfGit.has(child.name))) queue.push(name);
+    }
+  }
+  return { gitDirectories, worktrees, matched, entries, complete: true };
+}
+
+function list(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
