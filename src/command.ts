@@ -228,7 +228,3 @@ export interface Assurance {
   readonly level: AssuranceLevel;
   readonly checks: readonly { readonly name: string; readonly enforced: boolean }[];
 }
-
-declare const redacted: unique symbol;
-/** Text that passed the redactor and may leave. Minted only by `output/`. */
-export type RedactedText = string & { readonly [redacted]: true };

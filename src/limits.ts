@@ -22,7 +22,6 @@ export const limits = {
   idleTimeoutMs: { unit: 'ms', default: null, max: 7 * 86_400_000, about: 'time without output' },
   graceMs: { unit: 'ms', default: 5_000, max: 60_000, about: 'from TERM to KILL' },
   sessionIdleMs: { unit: 'ms', default: 86_400_000, max: null, about: 'session without a command' },
-  holderIdleMs: { unit: 'ms', default: 600_000, max: null, about: 'namespaces without a command' },
   warmIdleMs: { unit: 'ms', default: 30_000, max: 600_000, about: 'age of a prepared sandbox' },
   warmCount: { unit: 'count', default: 4, max: 64, about: 'prepared sandboxes at once' },
   frameBytes: { unit: 'bytes', default: 8 * MiB, max: 8 * MiB, about: 'one request line' },
@@ -47,6 +46,8 @@ export const limits = {
   pendingRequests: { unit: 'count', default: 256, max: 256, about: 'requests queued a connection' },
   streamWindowBytes: { unit: 'bytes', default: 4 * MiB, max: 64 * MiB, about: 'unread stream bytes' },
   slowReaderMs: { unit: 'ms', default: 10_000, max: 600_000, about: 'a reader that holds a command' },
+  drainMs: { unit: 'ms', default: 10_000, max: 600_000, about: 'waiting for commands at SIGTERM' },
+  runnerLingerMs: { unit: 'ms', default: 600_000, max: null, about: 'runner without a daemon' },
   workspaceEntries: { unit: 'count', default: 200_000, max: 2_000_000, about: 'entries walked' },
 } as const satisfies Record<string, Limit>;
 

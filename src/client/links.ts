@@ -56,8 +56,16 @@ export class Links {
       throw nothingListens(options.socketPath);
     }
     const transport = found ?? (await spawnDaemon(options.ephemeral || {}));
-    const link = await Link.open(transport, options.frames, signal);
-    return new Links(options, link, found === null);
+    try {
+      const link = await Link.open(transport, options.frames, signal);
+      return new Links(options, link, found === null);
+    } catch (cause) {
+      if (found === null && cause instanceof LinkLost) {
+        const message = 'Cannot start a runtime: it ended at once, with its reason on stderr';
+        throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
+      }
+      throw cause;
+    }
   }
 
   /** The connection of short calls, made again when it was lost. */

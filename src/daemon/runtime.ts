@@ -44,7 +44,11 @@ export interface Runtime {
   /** Starts detached (`exec.start`). */
   start(caller: Caller, params: ExecParams): Promise<ExecId>;
   /** Sends output from `from` on until the end; resolves after `sink.exit`, or when aborted. */
-  follow(caller: Caller, id: ExecId, from: number, sink: OutputSink, signal: AbortSignal): Promise<void>;
+  follow(
+    caller: Caller,
+    id: ExecId,
+    options: { from: number; sink: OutputSink; signal: AbortSignal },
+  ): Promise<void>;
   read(caller: Caller, params: ExecReadParams): Promise<ExecReadAnswer>;
   write(caller: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void>;
   resize(caller: Caller, id: ExecId, columns: number, rows: number): Promise<void>;

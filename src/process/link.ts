@@ -14,9 +14,15 @@ export interface Following {
   end(offset: number, reason: 'exit' | 'max' | 'slow' | 'lost'): void;
 }
 
+interface Waiting {
+  readonly pid: number;
+  readonly program: string;
+  readonly certain: boolean;
+}
+
 export interface LinkEvents {
   exit(exit: Exit): void;
-  waiting(id: ExecId, info: { pid: number; program: string; certain: boolean }): void;
+  waiting(id: ExecId, info: Waiting): void;
   /** The runner is gone: nothing more comes. Called once. */
   lost(): void;
 }
@@ -223,8 +229,8 @@ export class RunnerLink {
       case 'exit':
         return this.#events.exit(field(message, 'exit') as Exit);
       case 'waiting': {
-        const { exec_id, pid, program, certain } = message as Record<string, never>;
-        return this.#events.waiting(exec_id, { pid, program, certain });
+        const { exec_id: id, ...info } = message as { exec_id: ExecId } & Waiting;
+        return this.#events.waiting(id, info);
       }
       case 'gap':
         return following?.gap(Number(field(message, 'from')), Number(field(message, 'to')));

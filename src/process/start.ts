@@ -19,6 +19,8 @@ export interface RunnerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Bytes of all journals. */
   readonly journalsBytes: number;
+  /** How long a runner waits for a daemon to come back before it ends what it holds. */
+  readonly lingerMs: number;
   /** The runner's program. */
   readonly program: string;
 }
@@ -31,8 +33,8 @@ interface Known {
 
 const tmpfsMagic = 0x01021994;
 const startMs = 15_000;
-/** How long a runner waits for a daemon to come back before it ends what it holds. */
-const lingerMs = { kept: 600_000, ephemeral: 1_000 };
+/** An ephemeral daemon does not come back. */
+const ephemeralLingerMs = 1_000;
 
 const recordPath = (stateDir: string): string => join(stateDir, 'runner.json');
 
@@ -117,7 +119,7 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
     key,
     journals_bytes: options.journalsBytes,
     pty: ptyPath(),
-    linger_ms: options.stateDir === null ? lingerMs.ephemeral : lingerMs.kept,
+    linger_ms: options.stateDir === null ? ephemeralLingerMs : options.lingerMs,
   };
   pipe.write(`${JSON.stringify(start)}\n`);
   const ready = await said;

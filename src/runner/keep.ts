@@ -23,7 +23,6 @@ export interface KeepEvents {
 interface Held {
   readonly id: string;
   readonly opening: Promise<OpenHolder>;
-  usedAt: number;
 }
 
 export class Keep {
@@ -164,11 +163,16 @@ export class Keep {
       held = undefined;
     }
     if (held === undefined) {
-      held = { id: holder.id, opening: openHolder(holder), usedAt: Date.now() };
+      if (this.#holders.size >= limits.sessionsActive.default) {
+        throw new TrlError(
+          'MAX_SESSIONS_REACHED',
+          `Cannot start a command: ${this.#holders.size} sessions are active; destroy one first`,
+        );
+      }
+      held = { id: holder.id, opening: openHolder(holder) };
       this.#holders.set(session, held);
       held.opening.catch(() => this.#holders.delete(session));
     }
-    held.usedAt = Date.now();
     return held.opening;
   }
 
@@ -202,12 +206,6 @@ export class Keep {
       if (exit === null || now - exit.ended_at < limits.journalKeepMs.default) continue;
       journal.drop();
       this.executions.delete(id);
-    }
-    const busy = new Set([...this.executions.values()].flatMap(({ exit, plan }) =>
-      exit === null ? [plan.session_id] : [],
-    ));
-    for (const [session, { usedAt }] of this.#holders) {
-      if (now - usedAt > limits.holderIdleMs.default && !busy.has(session)) this.#dropHolder(session);
     }
   }
 }

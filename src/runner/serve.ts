@@ -123,6 +123,14 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
     case 'fork':
       keep.states.fork(session(request, 'session_id'), session(request, 'to'));
       return {};
+    case 'set': {
+      const { cwd, env } = request;
+      const given = typeof env === 'object' && env !== null ? Object.entries(env) : [];
+      const variables = new Map(given.map(([name, value]) => [name, String(value)]));
+      const id = session(request, 'session_id');
+      keep.states.set(id, typeof cwd === 'string' ? cwd : null, variables);
+      return {};
+    }
     case 'unset': {
       const names = request['names'];
       if (!Array.isArray(names)) throw new TrlError('INVALID_PARAMS', 'Cannot unset: no names');

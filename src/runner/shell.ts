@@ -29,7 +29,7 @@ export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean
   return (
     // A session leader without a terminal acquires the first one that it opens.
     (options.pty ? ': </proc/self/fd/0; ' : '') +
-    `exec 8>&2 2>/dev/null; f=; ulimit -c 0 || f="$f core"; ` +
+    `umask 022; exec 8>&2 2>/dev/null; f=; ulimit -c 0 || f="$f core"; ` +
     set('cpu_s', '-t', bounds.cpuSeconds) +
     set('file_bytes', '-f', blocks) +
     set('address_space_bytes', '-v', kilobytes) +

@@ -90,15 +90,20 @@ export function capturedState(bytes: Buffer, plan: Plan, before: Carried): Captu
   const dropped: { name: string; reason: string }[] = [];
   for (const [name, value] of dump.variables) {
     if (shellNames.has(name) || name.startsWith('TRL_')) continue;
-    const known = plan.env[name];
-    if (value === known) continue;
+    if (value === plan.env[name]) continue;
+    const held = before.set.get(name);
+    const own = Object.hasOwn(plan.command_env, name);
+    // What the caller set for the session, and the command left alone, stands whatever it is.
+    if (value === held && !own) {
+      set.set(name, value);
+      continue;
+    }
     const reason = refusal(name, value, plan, dump.sh);
     if (reason === null) {
       set.set(name, value);
       continue;
     }
     if (reason !== '') dropped.push({ name, reason });
-    const held = before.set.get(name);
     if (held !== undefined) set.set(name, held);
   }
   for (const name of started.keys()) {
@@ -123,6 +128,11 @@ export class States {
   }
   fork(from: SessionId, to: SessionId): void {
     this.#states.set(to, this.get(from));
+  }
+  set(session: SessionId, cwd: string | null, variables: ReadonlyMap<string, string>): void {
+    const state = this.get(session);
+    const set = new Map([...state.set, ...variables]);
+    this.#states.set(session, { ...state, cwd: cwd ?? state.cwd, set });
   }
   unset(session: SessionId, names: readonly string[]): void {
     const { set, ...rest } = this.get(session);

@@ -36,6 +36,8 @@ export type RunnerRequest =
   | { op: 'info'; exec_id: ExecId }
   | { op: 'state'; session_id: SessionId }
   | { op: 'fork'; session_id: SessionId; to: SessionId }
+  /** Session-level variables and the directory to start in; values stay in the runner. */
+  | { op: 'set'; session_id: SessionId; cwd: string | null; env: Readonly<Record<string, string>> }
   | { op: 'unset'; session_id: SessionId; names: string[] }
   /** Prepares one sandbox of this plan's shape; the plan itself is not run. */
   | { op: 'prepare'; plan: string; mac: string }

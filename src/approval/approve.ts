@@ -1,0 +1,32 @@
+/** Turns a plan into an approved one: the only place where that type is made. */
+import { createHash } from 'node:crypto';
+import type { ApprovedPlan, Plan, Verdict } from '../command.ts';
+import { TrlError } from '../errors.ts';
+
+/** JSON with sorted keys and no blanks: equal plans give equal text. Source: RFC 8785. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+/**
+ * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what must be asked
+ */
+export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
+  const rules = verdict.rules.map(({ id, reason }) => `${id} (${reason})`).join(', ');
+  switch (verdict.decision) {
+    case 'block':
+      throw new TrlError('POLICY_DENIED', `Cannot run the command: blocked by ${rules}`);
+    case 'ask':
+      throw new TrlError('APPROVAL_REQUIRED', `Cannot run the command yet: ${rules}`);
+    case 'allow': {
+      const canonical = canonicalJson(plan);
+      const digest = createHash('sha256').update(canonical).digest('hex');
+      // oxlint-disable-next-line typescript/consistent-type-assertions -- the mint
+      return { plan, digest, canonical } as ApprovedPlan;
+    }
+  }
+}

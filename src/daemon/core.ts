@@ -1,0 +1,337 @@
+/** The runtime behind the doors: sessions, executions and how they are started. */
+import type { Caller, ExecId, SessionId } from '../command.ts';
+import { checkVariable } from '../environment/base.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { PolicyName } from '../policy/decide.ts';
+import type { ExecParams, Receipt, SessionCreateParams, SessionView } from '../protocol/types.ts';
+import type { HostFacts } from '../sandbox/facts.ts';
+import { boundsOf } from '../session/bounds.ts';
+import { newSessionId, type SessionRecord } from '../session/record.ts';
+import { resolveShell } from '../session/shells.ts';
+import type { Store } from '../session/store.ts';
+import { resolveWorkspace } from '../workspace/roots.ts';
+import { Executions, execView } from './executions.ts';
+import { chunksOf } from './reading-lines.ts';
+import { collect, range, stream, total } from './reading.ts';
+import { receipt } from './receipt.ts';
+import type { Runtime } from './runtime.ts';
+import type { Runners } from './runners.ts';
+import { Sessions, sessionView, type Session } from './sessions.ts';
+import { Starter, timeoutOf } from './starter.ts';
+
+export interface CoreOptions {
+  readonly host: HostFacts;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly roots: readonly string[];
+  readonly policy: PolicyName;
+  readonly store: Store;
+  readonly runners: Runners;
+  /** Where what a command may not leave in a workspace is moved to. */
+  readonly quarantine: string;
+  /** Whether the runner and what runs in it end with the daemon. */
+  readonly endRunner: boolean;
+}
+
+const idleSweepMs = 60_000;
+const readBytesDefault = 256 * 1024;
+
+export class Core implements Runtime {
+  readonly startedAt = Date.now();
+  readonly #options: CoreOptions;
+  readonly #sessions: Sessions;
+  readonly #execs: Executions;
+  readonly #starter: Starter;
+  readonly #sweeper: NodeJS.Timeout;
+  #closed = false;
+
+  constructor(options: CoreOptions) {
+    this.#options = options;
+    this.#sessions = new Sessions(options.store);
+    this.#execs = new Executions(options.store);
+    this.#starter = new Starter(options, this.#sessions, this.#execs);
+    this.#sweeper = setInterval(() => this.#endIdle(), idleSweepMs);
+    this.#sweeper.unref();
+  }
+
+  /** Takes over what an earlier daemon left. */
+  adopt(): Promise<void> {
+    return this.#starter.adopt();
+  }
+
+  async createSession(_: Caller, params: SessionCreateParams): Promise<SessionView> {
+    const { host, roots } = this.#options;
+    for (const [name, value] of Object.entries(params.env ?? {})) checkVariable(name, value);
+    const { shell, substituted } = resolveShell(params.shell ?? '/bin/sh');
+    const workingDir = params.working_dir ?? null;
+    const { workspace, cwd } = await resolveWorkspace({ roots, workingDir, home: host.home });
+    const now = Date.now();
+    const timeoutMs = timeoutOf(params);
+    const record: SessionRecord = {
+      id: newSessionId(),
+      name: params.name ?? null,
+      shellAsked: params.shell ?? shell.path,
+      shell,
+      substituted,
+      workspace,
+      cwd,
+      grants: {
+        files: {
+          read: { allow: params.files?.read?.allow ?? [], deny: params.files?.read?.deny ?? [] },
+          write: { allow: params.files?.write?.allow ?? [], deny: params.files?.write?.deny ?? [] },
+        },
+        network: params.network ?? 'off',
+        sandbox: params.sandbox ?? 'bubblewrap',
+      },
+      bounds: { ...params.limits, ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }) },
+      carry: params.carry ?? 'cwd+env',
+      envKeys: Object.keys(params.env ?? {}).toSorted(),
+      createdAt: now,
+      lastActivity: now,
+      commandCount: 0,
+      assurance: null,
+    };
+    boundsOf(record.bounds, 'foreground');
+    const session = this.#sessions.add(record);
+    await this.#set(session, params.env ?? {});
+    return sessionView(session);
+  }
+
+  listSessions(): readonly SessionView[] {
+    return this.#sessions.all().map(sessionView);
+  }
+
+  sessionInfo(_: Caller, id: SessionId): SessionView {
+    return sessionView(this.#sessions.get(id));
+  }
+
+  async updateSession(
+    _: Caller,
+    params: Parameters<Runtime['updateSession']>[1],
+  ): Promise<SessionView> {
+    const session = this.#sessions.get(params.session_id);
+    const env = params.env ?? {};
+    const unset = params.unset ?? [];
+    for (const [name, value] of Object.entries(env)) checkVariable(name, value);
+    const timeoutMs = timeoutOf(params);
+    const bounds = { ...session.record.bounds, ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }) };
+    boundsOf(bounds, 'foreground');
+    const kept = session.record.envKeys.filter((name) => !unset.includes(name));
+    this.#sessions.update(session, {
+      name: params.name ?? session.record.name,
+      bounds,
+      envKeys: [...new Set([...kept, ...Object.keys(env)])].toSorted(),
+    });
+    if (unset.length > 0) {
+      const link = await this.#options.runners.link();
+      await link.request({ op: 'unset', session_id: session.record.id, names: [...unset] });
+    }
+    await this.#set(session, env);
+    return sessionView(session);
+  }
+
+  async forkSession(_: Caller, id: SessionId, name: string | null): Promise<SessionView> {
+    const { record } = this.#sessions.get(id);
+    const now = Date.now();
+    const fork = { ...record, id: newSessionId(), name, createdAt: now, lastActivity: now };
+    const session = this.#sessions.add({ ...fork, commandCount: 0, assurance: null });
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'fork', session_id: id, to: session.record.id });
+    return sessionView(session);
+  }
+
+  async sessionState(_: Caller, id: SessionId): ReturnType<Runtime['sessionState']> {
+    const { record } = this.#sessions.get(id);
+    const link = await this.#options.runners.link();
+    const answer = await link.request({ op: 'state', session_id: id });
+    const names: unknown = Reflect.get(answer, 'names');
+    const cwd: unknown = Reflect.get(answer, 'cwd');
+    return {
+      session_id: id,
+      cwd: typeof cwd === 'string' ? cwd : record.cwd,
+      names: Array.isArray(names) ? names.map(String) : [],
+    };
+  }
+
+  async destroySession(_: Caller, id: SessionId, force: boolean): Promise<void> {
+    const session = this.#sessions.get(id);
+    if (session.busy !== null && !force) {
+      throw new TrlError('SESSION_BUSY', `Cannot destroy ${id}: a command is running; force ends it`);
+    }
+    this.#sessions.remove(id);
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'close', session_id: id });
+    for (const { record } of this.#execs.of(id)) {
+      if (record.outcome !== null) this.#execs.forget(record.id);
+    }
+  }
+
+  async run(_: Caller, params: ExecParams): Promise<Receipt> {
+    const tracked = await this.#starter.begin(params, 'foreground');
+    const { runners } = this.#options;
+    const bytesMax = params.output_bytes ?? limits.outputBytes.default;
+    const link = await runners.link();
+    const [head, output] = await Promise.all([
+      tracked.settled,
+      collect(link, tracked.record.id, bytesMax),
+    ]);
+    const answer = receipt(
+      head,
+      total(output.stdout, head.stdout_bytes),
+      total(output.stderr, head.stderr_bytes),
+    );
+    if (!answer.timed_out) return answer;
+    const after = `${answer.duration_ms} ms`;
+    throw new TrlError('COMMAND_TIMEOUT', `The command was ended after ${after}`, {
+      data: { ...answer },
+    });
+  }
+
+  async openStream(_: Caller, params: ExecParams): Promise<ExecId> {
+    return (await this.#starter.begin(params, 'foreground')).record.id;
+  }
+
+  async start(_: Caller, params: ExecParams): Promise<ExecId> {
+    return (await this.#starter.begin(params, 'detached')).record.id;
+  }
+
+  async follow(
+    _: Caller,
+    id: ExecId,
+    { from, sink, signal }: Parameters<Runtime['follow']>[2],
+  ): Promise<void> {
+    const tracked = this.#execs.get(id);
+    const { runners } = this.#options;
+    const stop = runners.onWaiting(id, (info) => sink.waiting(info));
+    try {
+      await stream(() => runners.link(), tracked, { from, sink, signal });
+    } finally {
+      stop();
+    }
+  }
+
+  async read(
+    _: Caller,
+    params: Parameters<Runtime['read']>[1],
+  ): ReturnType<Runtime['read']> {
+    const tracked = this.#execs.get(params.exec_id);
+    const ask = {
+      from: params.from ?? 0,
+      max: params.max ?? readBytesDefault,
+      waitMs: params.wait_ms ?? 0,
+    };
+    const link = await this.#options.runners.link();
+    const found = await range(link, tracked.record.id, ask);
+    const view = execView(this.#execs.get(params.exec_id), null);
+    return {
+      exec_id: params.exec_id,
+      from: ask.from,
+      next: found.next,
+      chunks: chunksOf(found.pieces, { grep: params.grep ?? null, tail: params.tail ?? null }),
+      ...(found.gap === null ? {} : { gap: found.gap }),
+      state: view.state,
+      ...(view.exit_code === undefined ? {} : { exit_code: view.exit_code }),
+    };
+  }
+
+  async write(_: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void> {
+    this.#execs.get(id);
+    const link = await this.#options.runners.link();
+    const base64 = Buffer.from(data).toString('base64');
+    await link.request({ op: 'stdin', exec_id: id, base64, eof });
+  }
+
+  async resize(_: Caller, id: ExecId, columns: number, rows: number): Promise<void> {
+    this.#execs.get(id);
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'resize', exec_id: id, columns, rows });
+  }
+
+  async cancel(
+    _: Caller,
+    target: { exec_id: ExecId } | { session_id: SessionId },
+    signal: string | null,
+  ): Promise<{ stopped: readonly ExecId[] }> {
+    const found =
+      'exec_id' in target
+        ? [this.#execs.get(target.exec_id)]
+        : this.#execs.running(this.#sessions.get(target.session_id).record.id);
+    const running = found.filter(({ record }) => record.outcome === null && record.lost === null);
+    const link = await this.#options.runners.link();
+    for (const { record } of running) {
+      await link.request(
+        signal === null
+          ? { op: 'stop', exec_id: record.id, reason: 'cancelled' }
+          : { op: 'signal', exec_id: record.id, signal },
+      );
+    }
+    return { stopped: running.map(({ record }) => record.id) };
+  }
+
+  listExecs(_: Caller, session: SessionId | null): ReturnType<Runtime['listExecs']> {
+    return Promise.resolve(this.#execs.of(session).map((tracked) => execView(tracked, null)));
+  }
+
+  async execInfo(_: Caller, id: ExecId): ReturnType<Runtime['execInfo']> {
+    const tracked = this.#execs.get(id);
+    const link = await this.#options.runners.link();
+    const info = await link.request({ op: 'info', exec_id: id }).catch(() => null);
+    const journal =
+      info === null
+        ? null
+        : {
+            from: Number(Reflect.get(info, 'journal_from')),
+            bytes: Number(Reflect.get(info, 'journal_bytes')),
+          };
+    return execView(tracked, journal);
+  }
+
+  stats(): ReturnType<Runtime['stats']> {
+    return {
+      active_sessions: this.#sessions.size,
+      total_commands_run: this.#execs.started,
+      uptime_s: Math.floor((Date.now() - this.startedAt) / 1_000),
+      memory_rss_bytes: process.memoryUsage.rss(),
+    };
+  }
+
+  /** Waits for the foreground commands that somebody waits for; the others outlive the daemon. */
+  async drain(): Promise<void> {
+    const open = this.#execs.running(null).filter(({ record }) => record.mode === 'foreground');
+    const all = Promise.allSettled(open.map(({ settled }) => settled));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, limits.drainMs.default);
+    });
+    await Promise.race([all, late]);
+    clearTimeout(timer);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#sweeper);
+    // Without a session there is no state that a later daemon could want.
+    await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
+    this.#options.store.close();
+  }
+
+  async #set(session: Session, env: Readonly<Record<string, string>>): Promise<void> {
+    if (Object.keys(env).length === 0) return;
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'set', session_id: session.record.id, cwd: null, env });
+  }
+
+  #endIdle(): void {
+    const oldest = Date.now() - limits.sessionIdleMs.default;
+    for (const { record, busy } of this.#sessions.all()) {
+      if (busy !== null || record.lastActivity > oldest) continue;
+      if (this.#execs.running(record.id).length > 0) continue;
+      void this.destroySession(
+        { actor: 'runtime', kind: 'person', authenticatedBy: 'parent-process', roles: ['admin'] },
+        record.id,
+        true,
+      ).catch(() => {});
+    }
+  }
+}

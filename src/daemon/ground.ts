@@ -1,0 +1,85 @@
+/**
+ * The ground of a session: what was found out about its workspace, the sandbox planned from it,
+ * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
+ */
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import type { Assurance, Box } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { baseEnvironment } from '../environment/base.ts';
+import { limits } from '../limits.ts';
+import type { Ground } from '../run.ts';
+import type { HostFacts } from '../sandbox/facts.ts';
+import { planBox } from '../sandbox/plan.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { openGuard } from '../workspace/guard.ts';
+import { surveyWorkspace } from '../workspace/protect.ts';
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+export interface GroundInput {
+  readonly record: SessionRecord;
+  readonly host: HostFacts;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where files that were put back are moved to (0700). */
+  readonly quarantine: string;
+}
+
+/**
+ * @throws TrlError `SANDBOX_UNAVAILABLE` with what is missing and what helps
+ */
+export async function openGround({ record, host, env, quarantine }: GroundInput): Promise<Ground> {
+  const { grants, workspace } = record;
+  const none = grants.sandbox === 'none';
+  if (!none && host.unavailable !== null) {
+    throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${host.unavailable}`);
+  }
+  const visible = ['/usr', '/opt', ...host.toolchains.map(({ path }) => path)];
+  const facts = none
+    ? null
+    : await surveyWorkspace({
+        root: workspace,
+        files: grants.files,
+        home: host.home,
+        visible,
+        entriesMax: limits.workspaceEntries.default,
+      });
+  if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
+  const guard = facts === null ? null : await openGuard(facts, quarantine);
+  const box: Box = none
+    ? { kind: 'none' }
+    : planBox({
+        host,
+        workspace: facts,
+        grants,
+        scratchBytes: limits.scratchBytes.default,
+        digest,
+      });
+  const user = box.kind === 'none' || box.holder.level === 'user' ? host.user : 'agent';
+  return {
+    sessionId: record.id,
+    shell: record.shell,
+    carry: record.carry,
+    workspace,
+    home: record.cwd,
+    box,
+    env: baseEnvironment({
+      env,
+      path: none ? (env['PATH'] ?? host.path) : host.path,
+      home: host.home,
+      user,
+      shell: record.shell.path,
+      tmp: '/tmp',
+      runtimeDir: null,
+      visible,
+    }),
+    privateDirs: ['/tmp', '/var/tmp', host.home],
+    revert: async () => (guard === null ? [] : guard.revert()),
+  };
+}
+
+/** The level that the plan of a box promises, before the probe confirmed it. */
+export function levelOf(box: Box): Assurance['level'] {
+  if (box.kind === 'none') return 'none';
+  return box.holder.level === 'root-uid' ? 'root-uid' : 'full';
+}

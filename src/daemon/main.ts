@@ -1,0 +1,167 @@
+/**
+ * The daemon: the only place where the parts are wired together.
+ *
+ *   serve [--socket-path P] [--workspace-root DIR]… [--policy NAME] [--json]
+ *   stdio [--ephemeral] [--workspace-root DIR]… [--policy NAME]
+ *
+ * An ephemeral one keeps nothing: its runner and all that runs in it end with its stdin.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { isPolicyName, policyNames, type PolicyName } from '../policy/decide.ts';
+import { locateSocket } from '../protocol/locate.ts';
+import { gatherHostFacts } from '../sandbox/facts.ts';
+import { Store } from '../session/store.ts';
+import { Core } from './core.ts';
+import { listen, serveStream } from './door/listen.ts';
+import { Runners } from './runners.ts';
+import { version } from './version.ts';
+
+const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
+
+interface Args {
+  readonly verb: 'serve' | 'stdio';
+  readonly socketPath: string | null;
+  readonly roots: readonly string[];
+  readonly policy: PolicyName;
+  readonly ephemeral: boolean;
+  readonly json: boolean;
+}
+
+function readArgs(argv: readonly string[]): Args {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      'socket-path': { type: 'string' },
+      'workspace-root': { type: 'string', multiple: true },
+      policy: { type: 'string', default: 'trusted' },
+      ephemeral: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const [verb = 'serve'] = positionals;
+  if (verb !== 'serve' && verb !== 'stdio') {
+    throw new TrlError('INVALID_PARAMS', `Cannot start the daemon: "${verb}" is not serve or stdio`);
+  }
+  const { policy } = values;
+  if (!isPolicyName(policy)) {
+    const known = policyNames.join(', ');
+    throw new TrlError('INVALID_PARAMS', `Cannot use policy "${policy}": known are ${known}`);
+  }
+  return {
+    verb,
+    socketPath: values['socket-path'] ?? null,
+    roots: values['workspace-root'] ?? [process.cwd()],
+    policy,
+    ephemeral: values.ephemeral,
+    json: values.json,
+  };
+}
+
+const stateHome = (): string =>
+  join(process.env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'trl');
+
+/** The state directory, 0700; one of its own for an ephemeral daemon. */
+function openStateDir(ephemeral: boolean): string {
+  if (ephemeral) return mkdtempSync(join(tmpdir(), 'trl-state-'));
+  const dir = stateHome();
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return dir;
+}
+
+/** The runner's built program: beside the bundle, or in the checkout's `dist`. */
+function runnerProgram(): string {
+  const here = fileURLToPath(import.meta.url);
+  const place = here.endsWith('.ts') ? join(dirname(here), '../../dist') : dirname(here);
+  return join(place, 'runner.js');
+}
+
+async function main(argv: readonly string[]): Promise<void> {
+  const args = readArgs(argv);
+  process.umask(0o077);
+  const stateDir = openStateDir(args.ephemeral);
+  const endState = (): void => {
+    if (args.ephemeral) rmSync(stateDir, { recursive: true, force: true });
+  };
+  try {
+    const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
+    const runners = new Runners({
+      stateDir: args.ephemeral ? null : stateDir,
+      env: process.env,
+      journalsBytes: bound('journalsBytes', 'TRL_JOURNALS_BYTES'),
+      lingerMs: bound('runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
+      program: runnerProgram(),
+    });
+    // Both take a few ten milliseconds of waiting, so they go on side by side.
+    const [host] = await Promise.all([gatherHostFacts(process.env), runners.open()]);
+    const core = new Core({
+      host,
+      env: process.env,
+      roots: args.roots,
+      policy: args.policy,
+      store,
+      runners,
+      quarantine: join(stateHome(), 'quarantine'),
+      endRunner: args.ephemeral,
+    });
+    await core.adopt();
+    await serve(args, core);
+  } finally {
+    endState();
+  }
+}
+
+/** A bound of the runtime: its variable over its default, never above its maximum. */
+function bound(name: 'journalsBytes' | 'runnerLingerMs', variable: string): number {
+  const asked = Number(process.env[variable]);
+  const { default: usual, max } = limits[name];
+  if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
+  return max === null ? asked : Math.min(asked, max);
+}
+
+/** Serves until stdin ends (stdio) or a signal asks to end. */
+async function serve(args: Args, core: Core): Promise<void> {
+  let end = (): void => {};
+  const asked = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
+  process.on('SIGHUP', () => {});
+  const options = { runtime: core, version, log };
+  if (args.verb === 'stdio') {
+    const { stdin: input, stdout: output } = process;
+    await Promise.race([serveStream({ ...options, input, output }), asked]);
+    await core.close();
+    return;
+  }
+  const uid = process.getuid?.() ?? 0;
+  const place = locateSocket({
+    ...(args.socketPath === null ? {} : { flag: args.socketPath }),
+    env: process.env,
+    uid,
+  });
+  const door = await listen({ ...options, place });
+  const said = args.json
+    ? JSON.stringify({ socket_path: door.socketPath, pid: process.pid, version })
+    : `listening on ${door.socketPath}`;
+  process.stdout.write(`${said}\n`);
+  await asked;
+  door.stop();
+  await core.drain();
+  await core.close();
+  await door.close();
+}
+
+try {
+  await main(process.argv.slice(2));
+  process.exit(0);
+} catch (error) {
+  log(error instanceof Error ? error.message : String(error));
+  process.exit(125);
+}

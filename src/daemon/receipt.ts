@@ -1,0 +1,100 @@
+/** Turns an outcome into what the wire answers, with sentences that help. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Assurance, Plan, Verdict } from '../command.ts';
+import type { Collected } from '../output/collect.ts';
+import type { Receipt } from '../protocol/types.ts';
+import type { Outcome } from '../run.ts';
+
+export type ReceiptHead = Omit<Receipt, 'stdout' | 'stderr'>;
+
+export const isoTime = (ms: number): string => new Date(ms).toISOString();
+
+/** What of a plan outlives it in an execution's record: no command text, no value. */
+export interface PlanFacts {
+  readonly digest: string;
+  readonly verdict: Verdict;
+  readonly sandbox: Plan['box']['kind'];
+  readonly level: Assurance['level'];
+  readonly network: 'off' | 'on';
+}
+
+export function receiptHead(facts: PlanFacts, { exit, reverted }: Outcome): ReceiptHead {
+  const hints: string[] = [];
+  if (exit.ended_background > 0) {
+    const what = exit.ended_background === 1 ? 'A background process' : 'Background processes';
+    hints.push(`${what} ended with the command; exec.start (trl exec start) keeps one running`);
+  }
+  if (exit.cwd_fallback !== null) {
+    hints.push(`The session's directory was gone; the command ran in ${exit.cwd_fallback}`);
+  }
+  if (reverted.length > 0) {
+    hints.push(`These paths are protected and were put back: ${reverted.join(', ')}`);
+  }
+  return {
+    exec_id: exit.exec_id,
+    session_id: exit.session_id,
+    exit_code: exit.exit_code,
+    signal: exit.signal,
+    duration_ms: exit.duration_ms,
+    timed_out: exit.timed_out,
+    stopped: exit.stopped,
+    truncated: false,
+    stdout_bytes: exit.stdout_bytes,
+    stderr_bytes: exit.stderr_bytes,
+    stdout_omitted_bytes: 0,
+    stderr_omitted_bytes: 0,
+    started_at: isoTime(exit.started_at),
+    cwd: exit.cwd,
+    ...(exit.cwd_fallback === null ? {} : { cwd_fallback: exit.cwd_fallback }),
+    state_captured: exit.state_captured,
+    state_dropped: exit.state_dropped,
+    ended_background: exit.ended_background,
+    survivors: exit.survivors,
+    reverted,
+    sandbox: {
+      kind: facts.sandbox,
+      level: facts.level,
+      network: facts.network,
+      warm: exit.warm,
+    },
+    limits: exit.limits,
+    verdict: facts.verdict,
+    plan_digest: facts.digest,
+    hints,
+  };
+}
+
+/** The receipt with its output. */
+export function receipt(head: ReceiptHead, stdout: Collected, stderr: Collected): Receipt {
+  return {
+    ...head,
+    stdout: stdout.text,
+    stderr: stderr.text,
+    ...(stdout.encoding === null ? {} : { stdout_encoding: stdout.encoding }),
+    ...(stderr.encoding === null ? {} : { stderr_encoding: stderr.encoding }),
+    stdout_omitted_bytes: stdout.omitted,
+    stderr_omitted_bytes: stderr.omitted,
+    truncated: stdout.omitted + stderr.omitted > 0,
+    hints: [...head.hints, ...outputHints(head, stderr.text)],
+  };
+}
+
+const notFound = /([A-Za-z0-9._+-]+): (?:command )?not found\s*$/m;
+const noNetwork =
+  /Could not resolve host|Temporary failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
+
+function outputHints(head: ReceiptHead, stderr: string): string[] {
+  if (head.exit_code === 0) return [];
+  const hints: string[] = [];
+  const name = head.exit_code === 127 ? notFound.exec(stderr)?.[1] : undefined;
+  const dirs = (process.env['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/'));
+  const place = name === undefined ? undefined : dirs.find((dir) => existsSync(join(dir, name)));
+  if (name !== undefined && place !== undefined && head.sandbox.kind !== 'none') {
+    hints.push(`${name} is in ${place}, which the sandbox does not show; allow reading it to use it`);
+  }
+  if (head.sandbox.network === 'off' && head.sandbox.kind !== 'none' && noNetwork.test(stderr)) {
+    hints.push('The network is off in this sandbox; ask for it with network "on" (--net on)');
+  }
+  return hints;
+}

@@ -1,0 +1,119 @@
+/** The runner as the daemon sees it: opened on demand, one at a time, its events passed on. */
+import type { ApprovedPlan, ExecId, Exit } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { launch } from '../process/launch.ts';
+import type { RunnerLink } from '../process/link.ts';
+import { openRunner, type Runner, type RunnerOptions } from '../process/start.ts';
+
+interface Awaited {
+  readonly promise: Promise<Exit>;
+  resolve(exit: Exit): void;
+  reject(error: TrlError): void;
+}
+
+export interface WaitingInfo {
+  readonly pid: number;
+  readonly program: string;
+  readonly certain: boolean;
+}
+
+export class Runners {
+  readonly #options: RunnerOptions;
+  readonly #exits = new Map<ExecId, Awaited>();
+  readonly #waiting = new Map<ExecId, Set<(info: WaitingInfo) => void>>();
+  #opening: Promise<Runner> | null = null;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+  }
+
+  /** @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had */
+  async open(): Promise<Runner> {
+    this.#opening ??= openRunner(this.#options, {
+      exit: (exit) => this.#exits.get(exit.exec_id)?.resolve(exit),
+      waiting: (id, info) => {
+        for (const tell of this.#waiting.get(id) ?? []) tell(info);
+      },
+      lost: () => this.#lost(),
+    });
+    try {
+      return await this.#opening;
+    } catch (error) {
+      this.#opening = null;
+      throw error;
+    }
+  }
+
+  async link(): Promise<RunnerLink> {
+    return (await this.open()).link;
+  }
+
+  /** Starts a command whose exit is awaited with {@link exited}. */
+  async launch(approved: ApprovedPlan): Promise<void> {
+    const link = await this.link();
+    this.expect(approved.plan.exec_id);
+    try {
+      await launch(link, approved);
+    } catch (error) {
+      this.#exits.delete(approved.plan.exec_id);
+      throw error;
+    }
+  }
+
+  /** Prepares to hear of an exit, so that none comes unheard. */
+  expect(id: ExecId): void {
+    let resolve: Awaited['resolve'] = () => {};
+    let reject: Awaited['reject'] = () => {};
+    const promise = new Promise<Exit>((yes, no) => {
+      resolve = yes;
+      reject = no;
+    });
+    // Whoever waits hears of it; until then it is no unhandled rejection.
+    promise.catch(() => {});
+    this.#exits.set(id, { promise, resolve, reject });
+  }
+
+  /** Passes on an exit that was learnt otherwise than by its event. */
+  learn(exit: Exit): void {
+    this.#exits.get(exit.exec_id)?.resolve(exit);
+  }
+
+  async exited(id: ExecId): Promise<Exit> {
+    const awaited = this.#exits.get(id);
+    if (awaited === undefined) throw new TrlError('EXEC_NOT_FOUND', `Cannot await ${id}`);
+    try {
+      return await awaited.promise;
+    } finally {
+      this.#exits.delete(id);
+    }
+  }
+
+  /** Hears when `id` waits for input; answers a function that stops it. */
+  onWaiting(id: ExecId, tell: (info: WaitingInfo) => void): () => void {
+    const tellers = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, tellers.add(tell));
+    return () => {
+      tellers.delete(tell);
+      if (tellers.size === 0) this.#waiting.delete(id);
+    };
+  }
+
+  /** Leaves the runner and what runs in it, or ends both. */
+  async close(end: boolean): Promise<void> {
+    if (this.#opening === null) return;
+    const runner = await this.#opening.catch(() => null);
+    if (runner === null) return;
+    if (end) await runner.link.request({ op: 'shutdown' }).catch(() => {});
+    runner.link.close();
+  }
+
+  #lost(): void {
+    this.#opening = null;
+    const error = new TrlError(
+      'BACKEND_UNAVAILABLE',
+      'The execution was lost: its runner ended, and everything in it',
+    );
+    for (const { reject } of this.#exits.values()) reject(error);
+    this.#exits.clear();
+  }
+}

@@ -1,0 +1,94 @@
+/** Sessions: durable records, and what belongs to each while the daemon runs. */
+import type { ExecId, SessionId } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { SessionView } from '../protocol/types.ts';
+import type { Ground } from '../run.ts';
+import type { SessionRecord } from '../session/record.ts';
+import type { Store } from '../session/store.ts';
+import { isoTime } from './receipt.ts';
+
+export interface Session {
+  record: SessionRecord;
+  /** The foreground execution, `starting`, or `null`. */
+  busy: ExecId | 'starting' | null;
+  ground: Promise<Ground> | null;
+}
+
+export class Sessions {
+  readonly #store: Store;
+  readonly #all = new Map<SessionId, Session>();
+
+  constructor(store: Store) {
+    this.#store = store;
+    for (const { json } of store.all('sessions')) {
+      const record = JSON.parse(json) as SessionRecord;
+      this.#all.set(record.id, { record, busy: null, ground: null });
+    }
+  }
+
+  /** @throws TrlError `MAX_SESSIONS_REACHED` */
+  add(record: SessionRecord): Session {
+    if (this.#all.size >= limits.sessionRecords.default) {
+      throw new TrlError(
+        'MAX_SESSIONS_REACHED',
+        `Cannot create a session: ${this.#all.size} exist; destroy one first`,
+      );
+    }
+    const session: Session = { record, busy: null, ground: null };
+    this.#all.set(record.id, session);
+    this.#store.put('sessions', record.id, record);
+    return session;
+  }
+
+  /** @throws TrlError `SESSION_NOT_FOUND` */
+  get(id: SessionId): Session {
+    const found = this.#all.get(id);
+    if (found === undefined) throw new TrlError('SESSION_NOT_FOUND', `Cannot find session ${id}`);
+    return found;
+  }
+
+  find(id: SessionId): Session | null {
+    return this.#all.get(id) ?? null;
+  }
+
+  update(session: Session, change: Partial<SessionRecord>): void {
+    session.record = { ...session.record, ...change };
+    if (this.#all.has(session.record.id)) {
+      this.#store.put('sessions', session.record.id, session.record);
+    }
+  }
+
+  remove(id: SessionId): void {
+    this.#all.delete(id);
+    this.#store.remove('sessions', id);
+  }
+
+  all(): Session[] {
+    return [...this.#all.values()];
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+}
+
+export function sessionView({ record, busy }: Session): SessionView {
+  return {
+    session_id: record.id,
+    name: record.name,
+    state: busy === null ? 'idle' : 'running',
+    shell: record.shellAsked,
+    ...(record.substituted ? { shell_resolved: record.shell.path } : {}),
+    working_dir: record.cwd,
+    workspace: record.workspace,
+    created_at: isoTime(record.createdAt),
+    last_activity: isoTime(record.lastActivity),
+    env_keys: record.envKeys,
+    command_count: record.commandCount,
+    timeout_s: Math.ceil((record.bounds.timeout_ms ?? limits.timeoutMs.default) / 1_000),
+    network: record.grants.network,
+    sandbox: record.grants.sandbox,
+    assurance: record.assurance,
+  };
+}

@@ -1,0 +1,193 @@
+/** Starts executions: the session's ground first, then the story of `run.ts`. */
+import type { Request } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import type { ExecParams } from '../protocol/types.ts';
+import { finish, prepare, run, type Ground, type World } from '../run.ts';
+import { boundsOf } from '../session/bounds.ts';
+import { newExecId, type SessionRecord } from '../session/record.ts';
+import type { CoreOptions } from './core.ts';
+import type { ExecRecord, Executions, Tracked } from './executions.ts';
+import { levelOf, openGround } from './ground.ts';
+import { probeGround } from './probing.ts';
+import type { Session, Sessions } from './sessions.ts';
+
+export class Starter {
+  readonly #options: CoreOptions;
+  readonly #sessions: Sessions;
+  readonly #execs: Executions;
+  readonly #world: World;
+
+  constructor(options: CoreOptions, sessions: Sessions, execs: Executions) {
+    this.#options = options;
+    this.#sessions = sessions;
+    this.#execs = execs;
+    const { runners } = options;
+    this.#world = {
+      policy: options.policy,
+      launch: (approved) => runners.launch(approved),
+      exited: (id) => runners.exited(id),
+    };
+  }
+
+  /** Takes over what an earlier daemon left: its executions run on, or are found lost. */
+  async adopt(): Promise<void> {
+    const stored = this.#execs.stored();
+    const open = stored.filter(({ outcome, lost }) => outcome === null && lost === null);
+    for (const record of stored) {
+      if (open.includes(record)) continue;
+      const { outcome, lost } = record;
+      const known = outcome === null ? Promise.reject(fromWire(lost)) : Promise.resolve(outcome);
+      this.#execs.track(record, known);
+    }
+    const runner = await this.#options.runners.open();
+    const answer = runner.adopted ? await runner.link.request({ op: 'list' }) : {};
+    const listed: unknown = Reflect.get(answer, 'executions');
+    const entries = Array.isArray(listed) ? listed : [];
+    for (const record of open) {
+      const entry = entries.find(({ exec_id: id }) => id === record.id);
+      const session = this.#sessions.find(record.sessionId);
+      if (entry === undefined || session === null) {
+        const message = 'The execution was lost while no daemon was there';
+        const lost = new TrlError('BACKEND_UNAVAILABLE', message);
+        this.#execs.track(record, Promise.reject(lost));
+        continue;
+      }
+      this.#options.runners.expect(record.id);
+      if (entry.exit !== null) this.#options.runners.learn(entry.exit);
+      this.#resume(session, record);
+    }
+  }
+
+  /** From a call to a running command; a repeated key answers the first execution. */
+  async begin(params: ExecParams, mode: 'foreground' | 'detached'): Promise<Tracked> {
+    const session = this.#sessions.get(params.session_id);
+    const key = params.exec_key ?? null;
+    const known = this.#execs.byKey(session.record.id, key);
+    if (known !== null) return known;
+    if (mode === 'foreground') {
+      if (session.busy !== null) {
+        const message = `Cannot run in ${session.record.id}: a command is running in it`;
+        throw new TrlError('SESSION_BUSY', message);
+      }
+      session.busy = 'starting';
+    }
+    try {
+      return await this.#launch(session, requestOf(session.record, params, mode));
+    } catch (error) {
+      if (mode === 'foreground') session.busy = null;
+      throw error;
+    }
+  }
+
+  async #launch(
+    session: Session,
+    request: ReturnType<typeof requestOf>,
+  ): Promise<Tracked> {
+    const ground = await this.#groundOf(session);
+    const id = newExecId();
+    const decided = await prepare(this.#world, ground, request, id);
+    const record: ExecRecord = {
+      id,
+      sessionId: session.record.id,
+      mode: request.mode,
+      command: request.command,
+      key: request.execKey,
+      startedAt: Date.now(),
+      facts: {
+        digest: decided.approved.digest,
+        verdict: decided.verdict,
+        sandbox: ground.box.kind,
+        level: session.record.assurance?.level ?? levelOf(ground.box),
+        network: session.record.grants.network,
+      },
+      outcome: null,
+      lost: null,
+    };
+    let running = (): void => {};
+    const started = new Promise<void>((resolve) => {
+      running = resolve;
+    });
+    const outcome = run(this.#world, ground, decided, running);
+    const tracked = this.#execs.track(record, outcome);
+    if (request.mode === 'foreground') this.#occupy(session, tracked);
+    try {
+      await Promise.race([started, tracked.settled]);
+    } catch (error) {
+      this.#execs.forget(id);
+      throw error;
+    }
+    this.#execs.started += 1;
+    return tracked;
+  }
+
+  #resume(session: Session, record: ExecRecord): void {
+    const outcome = this.#groundOf(session).then((ground) => finish(this.#world, ground, record.id));
+    const tracked = this.#execs.track(record, outcome);
+    if (record.mode === 'foreground') this.#occupy(session, tracked);
+  }
+
+  /** The session is busy until the command has ended. */
+  #occupy(session: Session, tracked: Tracked): void {
+    session.busy = tracked.record.id;
+    const free = (): void => {
+      session.busy = null;
+      const count = session.record.commandCount + 1;
+      this.#sessions.update(session, { lastActivity: Date.now(), commandCount: count });
+    };
+    void tracked.settled.then(free, free);
+  }
+
+  #groundOf(session: Session): Promise<Ground> {
+    session.ground ??= this.#openGround(session).catch((error: unknown) => {
+      session.ground = null;
+      throw error;
+    });
+    return session.ground;
+  }
+
+  async #openGround(session: Session): Promise<Ground> {
+    const { host, env, quarantine } = this.#options;
+    const ground = await openGround({ record: session.record, host, env, quarantine });
+    const assurance = await probeGround(this.#options.runners, ground);
+    this.#sessions.update(session, { assurance });
+    return ground;
+  }
+}
+
+const fromWire = (lost: ExecRecord['lost']): TrlError =>
+  new TrlError(lost?.code ?? 'BACKEND_UNAVAILABLE', lost?.message ?? 'The execution was lost');
+
+/** `timeout_ms` over `timeout_s`; 0 means the runtime's default. */
+export function timeoutOf(params: { timeout_s?: number; timeout_ms?: number }): number | null {
+  const ms = params.timeout_ms ?? (params.timeout_s === undefined ? 0 : params.timeout_s * 1_000);
+  return ms === 0 ? null : ms;
+}
+
+function requestOf(record: SessionRecord, params: ExecParams, mode: Request['mode']) {
+  const timeoutMs = timeoutOf(params);
+  const { timeout_ms: _, ...sessionBounds } = record.bounds;
+  // A session's time-out is for its foreground commands; servers run until they are ended.
+  const inherited = mode === 'foreground' ? record.bounds : sessionBounds;
+  const asked = {
+    ...inherited,
+    ...params.limits,
+    ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+    ...(params.idle_timeout_ms ? { idle_timeout_ms: params.idle_timeout_ms } : {}),
+  };
+  return {
+    command: params.command,
+    cwd: params.cwd ?? null,
+    env: params.env ?? {},
+    stdin: stdinOf(params),
+    pty: params.pty ?? null,
+    bounds: boundsOf(asked, mode),
+    mode,
+    execKey: params.exec_key ?? null,
+  };
+}
+
+function stdinOf(params: ExecParams): Request['stdin'] {
+  if (params.stdin_open === true) return { kind: 'open' };
+  if (params.stdin === undefined) return { kind: 'closed' };
+  return { kind: 'bytes', base64: Buffer.from(params.stdin, params.stdin_encoding ?? 'utf8').toString('base64') };
+}

@@ -1,0 +1,28 @@
+/** A session: a durable record and no process. Values of variables are not in it. */
+import { randomBytes } from 'node:crypto';
+import type { Assurance, Carry, ExecId, Grants, SessionId, Shell } from '../command.ts';
+import type { AskedBounds } from './bounds.ts';
+
+export interface SessionRecord {
+  readonly id: SessionId;
+  readonly name: string | null;
+  /** The shell as the caller named it, and the one that takes its place here. */
+  readonly shellAsked: string;
+  readonly shell: Shell;
+  readonly substituted: boolean;
+  readonly workspace: string | null;
+  readonly cwd: string;
+  readonly grants: Grants;
+  readonly bounds: AskedBounds;
+  readonly carry: Carry;
+  /** Names of session-level variables given by the caller. */
+  readonly envKeys: readonly string[];
+  readonly createdAt: number;
+  readonly lastActivity: number;
+  readonly commandCount: number;
+  readonly assurance: Assurance | null;
+}
+
+const newId = (): string => randomBytes(16).toString('hex');
+export const newSessionId = (): SessionId => `s-${newId()}`;
+export const newExecId = (): ExecId => `x-${newId()}`;

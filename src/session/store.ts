@@ -1,0 +1,59 @@
+/**
+ * Session and execution records in one SQLite file, owned by one daemon: the exclusive lock is
+ * taken at open and ends with the process, however it ends. No variable's value is ever in it.
+ */
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { TrlError } from '../errors.ts';
+
+export interface Row {
+  readonly id: string;
+  readonly json: string;
+}
+
+export class Store {
+  readonly #db: DatabaseSync;
+  readonly #put: Readonly<Record<'sessions' | 'execs', StatementSync>>;
+
+  /**
+   * @param path a file in the state directory, or `:memory:`
+   * @throws TrlError `BACKEND_UNAVAILABLE` when another daemon owns the state directory
+   */
+  constructor(path: string) {
+    try {
+      this.#db = new DatabaseSync(path, { timeout: 0 });
+      this.#db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;');
+      // Records of a runtime that starts over are no loss after a power cut; the audit log is.
+      this.#db.exec('PRAGMA synchronous=OFF; BEGIN IMMEDIATE;');
+      this.#db.exec('CREATE TABLE IF NOT EXISTS sessions(id TEXT PRIMARY KEY, json TEXT) STRICT;');
+      this.#db.exec('CREATE TABLE IF NOT EXISTS execs(id TEXT PRIMARY KEY, json TEXT) STRICT;');
+      this.#db.exec('COMMIT');
+    } catch (cause) {
+      const why = String(cause).includes('locked') ? 'another runtime owns it' : String(cause);
+      throw new TrlError('BACKEND_UNAVAILABLE', `Cannot open the state "${path}": ${why}`, { cause });
+    }
+    const upsert = (table: string): StatementSync =>
+      this.#db.prepare(
+        `INSERT INTO ${table}(id, json) VALUES(?, ?) ON CONFLICT(id) DO UPDATE SET json=excluded.json`,
+      );
+    this.#put = { sessions: upsert('sessions'), execs: upsert('execs') };
+  }
+
+  put(table: 'sessions' | 'execs', id: string, value: object): void {
+    this.#put[table].run(id, JSON.stringify(value));
+  }
+
+  remove(table: 'sessions' | 'execs', id: string): void {
+    this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id);
+  }
+
+  all(table: 'sessions' | 'execs'): Row[] {
+    return this.#db
+      .prepare(`SELECT id, json FROM ${table}`)
+      .all()
+      .map(({ id, json }) => ({ id: String(id), json: String(json) }));
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
