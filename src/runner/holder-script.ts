@@ -59,6 +59,27 @@ sub clone_tree {
   $fd >= 0 or fail(1, "open $source");
   return $fd;
 }
+sub idmapped {
+  my ($source, $ro, $space, $flags) = @_;
+  my $fd = clone_tree($source, $flags);
+  return set_attributes($fd, 0x100000 | $ro, fileno($space), $flags) ? $fd : undef;
+}
+# Mount points inside a tree, outer ones first.
+sub mounts_below {
+  my ($source) = @_;
+  open(my $info, "<", "/proc/self/mountinfo") or fail(1, "mountinfo");
+  my @found;
+  while (<$info>) {
+    my $at = (split / /)[4];
+    $at =~ s/\\([0-7]{3})/chr oct $1/ge;
+    push @found, $at if index($at, "$source/") == 0;
+  }
+  return sort { length $a <=> length $b } @found;
+}
+sub place {
+  my ($fd, $target, $path) = (@_, "");
+  syscall($nr_move_mount, $fd, $path, -100, $target, 4) == 0 or fail(1, "place $target");
+}
 sub set_attributes {
   my ($fd, $set, $ns, $flags) = @_;
   my ($path, $attr) = ("", pack("QQQQ", $set, 0, 0, $ns));
@@ -66,7 +87,8 @@ sub set_attributes {
 }
 
 syscall($nr_unshare, $new_ns) == 0 or fail(1, "unshare mount");
-my ($none, $root, $tmpfs, $nothing) = ("none", "/", "tmpfs", "mode=0755,size=1m");
+my ($none, $root, $tmpfs) = ("none", "/", "tmpfs");
+my ($staging, $closed) = ("mode=0755,size=1m", "mode=0555,size=4k");
 my $no_data = 0;
 syscall($nr_mount, $none, $root, $no_data, 0x40000 | 0x4000, $no_data) == 0
   or fail(1, "make mounts private");
@@ -75,11 +97,14 @@ for (1 .. $count) {
   my ($mode, $own_uid, $own_gid, $source) = splice(@ARGV, 0, 4);
   my $space = $spaces{"$own_uid:$own_gid"} //=
     userns(extents($own_uid, $uid), extents($own_gid, $gid));
-  my ($ro, $fd) = $mode eq "ro" ? 1 : 0;
-  for my $flags ($rec, 0) {
-    my $try = clone_tree($source, $flags);
-    # A submount may refuse where the tree itself does not: then it is left out.
-    if (set_attributes($try, 0x100000 | $ro, fileno($space), $flags)) { $fd = $try; last }
+  my $ro = $mode eq "ro" ? 1 : 0;
+  my ($fd, $parts) = (idmapped($source, $ro, $space, $rec), []);
+  if (!defined $fd) {
+    # A mount inside the tree may refuse where the tree itself does not: each on its own.
+    $fd = idmapped($source, $ro, $space, 0);
+    for my $at (defined $fd ? mounts_below($source) : ()) {
+      push @$parts, [substr($at, length $source), idmapped($at, $ro, $space, 0)];
+    }
   }
   if (!defined $fd) {
     fail(9, "idmap: $source") if !$ro;
@@ -87,15 +112,21 @@ for (1 .. $count) {
     $fd = clone_tree($source, 0);
     set_attributes($fd, $ro, 0, 0) or fail(1, "read-only $source");
   }
-  push @trees, [$fd, -d $source];
+  push @trees, [$fd, -d $source, $parts];
 }
-syscall($nr_mount, $none, $stage, $tmpfs, 6, $nothing) == 0 or fail(1, "mount $stage");
+syscall($nr_mount, $none, $stage, $tmpfs, 6, $staging) == 0 or fail(1, "mount $stage");
 for my $i (0 .. $#trees) {
-  my ($fd, $is_dir) = @{$trees[$i]};
-  my ($path, $target) = ("", "$stage/$i");
+  my ($fd, $is_dir, $parts) = @{$trees[$i]};
+  my $target = "$stage/$i";
   if ($is_dir) { mkdir $target or fail(1, "mkdir $target") }
   else { open(my $made, ">", $target) or fail(1, "create $target") }
-  syscall($nr_move_mount, $fd, $path, -100, $target, 4) == 0 or fail(1, "place $target");
+  place($fd, $target);
+  for my $part (@$parts) {
+    my ($at, $part_fd) = ($target . $part->[0], $part->[1]);
+    if (defined $part_fd) { place($part_fd, $at) }
+    # What cannot be shown must not be written beneath either.
+    elsif (-d $at) { syscall($nr_mount, $none, $at, $tmpfs, 7, $closed) == 0 or fail(1, "close $at") }
+  }
 }
 my $mine = userns("0 $uid 1\n", "0 $gid 1\n");
 syscall($nr_setns, fileno($mine), $new_user) == 0 or fail(1, "enter user namespace");

@@ -9,10 +9,11 @@
  * the namespaces vanish with the last descriptor, whichever way this process ends.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { Duplex } from 'node:stream';
 import type { Holder } from '../command.ts';
 import { TrlError } from '../errors.ts';
+import { misplacedMount } from './holder-check.ts';
 import { holderCalls, holderScript } from './holder-script.ts';
 
 /** A session's namespaces, ready to be entered any number of times. */
@@ -140,6 +141,8 @@ function keep(holder: Holder, pid: number): OpenHolder {
     open.clear();
   };
   try {
+    const misplaced = misplacedMount(holder.args, readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
+    if (misplaced !== null) throw new Error(`"${misplaced}" changed meanwhile`);
     for (const name of names) open.set(name, openSync(`/proc/${pid}/ns/${name}`, 'r'));
   } catch (error) {
     close();
