@@ -80,7 +80,7 @@ export class Runners {
 
   async exited(id: ExecId): Promise<Exit> {
     const awaited = this.#exits.get(id);
-    if (awaited === undefined) throw new TrlError('EXEC_NOT_FOUND', `Cannot await ${id}`);
+    if (awaited === undefined) throw lostError();
     try {
       return await awaited.promise;
     } finally {
@@ -109,11 +109,13 @@ export class Runners {
 
   #lost(): void {
     this.#opening = null;
-    const error = new TrlError(
-      'BACKEND_UNAVAILABLE',
-      'The execution was lost: its runner ended, and everything in it',
-    );
-    for (const { reject } of this.#exits.values()) reject(error);
+    for (const { reject } of this.#exits.values()) reject(lostError());
     this.#exits.clear();
   }
 }
+
+const lostError = (): TrlError =>
+  new TrlError(
+    'BACKEND_UNAVAILABLE',
+    'The execution was lost: its runner ended, and everything in it',
+  );

@@ -154,7 +154,8 @@ export class RunnerLink {
   }
 
   #lose(cause?: unknown): void {
-    const known = this.#closed;
+    // A link that never opened is a failed attempt, not a loss.
+    const wasOpen = !this.#closed && this.#settleOpen === null;
     this.#closed = true;
     this.#settleOpen?.reject(gone(cause));
     this.#settleOpen = null;
@@ -162,7 +163,7 @@ export class RunnerLink {
     this.#pending.clear();
     for (const following of this.#following.values()) following.end(0, 'lost');
     this.#following.clear();
-    if (!known) this.#events.lost();
+    if (wasOpen) this.#events.lost();
   }
 
   #take(bytes: Uint8Array): void {

@@ -4,9 +4,10 @@
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { statfsSync } from 'node:fs';
+import { closeSync, openSync, statfsSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -78,10 +79,31 @@ async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
   if (found.uid !== uid || (found.mode & 0o077) !== 0) {
     throw new TrlError('BACKEND_UNAVAILABLE', `Cannot use "${base}": it is not a 0700 directory of ours`);
   }
+  await sweep(base);
   const dir = join(base, `r-${randomBytes(8).toString('hex')}`);
   await mkdir(dir, { mode: 0o700 });
   await chmod(dir, 0o700);
   return dir;
+}
+
+/** Removes what killed runners left: a directory whose socket nobody answers on. */
+async function sweep(base: string): Promise<void> {
+  for (const name of await readdir(base).catch(() => [])) {
+    const dir = join(base, name);
+    const made = await stat(dir).catch(() => null);
+    if (made === null || Date.now() - made.ctimeMs < startMs) continue;
+    if (!(await answers(join(dir, 'runner.sock')))) await rm(dir, { recursive: true, force: true });
+  }
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
 
 /** The native part of node-pty, when the optional package is installed. */
@@ -96,13 +118,15 @@ function ptyPath(): string | null {
 }
 
 async function startRunner(dir: string, key: string, options: RunnerOptions): Promise<void> {
+  const complaints = openSync(join(dir, 'runner.log'), 'a', 0o600);
   // The runner's own environment holds nothing: no secret of ours shows in its /proc entry.
   const child = spawn(process.execPath, [options.program, dir], {
     detached: true,
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'ignore', complaints, 'pipe'],
   });
+  closeSync(complaints);
   const pipe = child.stdio[3] as Duplex;
   const said = new Promise<boolean>((resolve) => {
     pipe.once('data', () => resolve(true));
@@ -110,10 +134,6 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
     child.once('exit', () => resolve(false));
     child.once('error', () => resolve(false));
     setTimeout(() => resolve(false), startMs).unref();
-  });
-  let complaint = '';
-  child.stderr?.on('data', (bytes: Buffer) => {
-    complaint = (complaint + bytes.toString('utf8')).slice(-2_000);
   });
   const start = {
     key,
@@ -124,11 +144,12 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
   pipe.write(`${JSON.stringify(start)}\n`);
   const ready = await said;
   pipe.destroy();
-  child.stderr?.destroy();
   child.unref();
   if (ready) return;
   child.kill('SIGKILL');
-  throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start the runner: ${complaint || 'it ended'}`);
+  const complaint = await readFile(join(dir, 'runner.log'), 'utf8').catch(() => '');
+  const why = complaint.trim().slice(-2_000) || 'it ended at once';
+  throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start the runner: ${why}`);
 }
 
 /** A connected runner and where it lives. */

@@ -86,8 +86,9 @@ export class Link {
   #take(bytes: Uint8Array): void {
     try {
       for (const frame of this.#reader.push(bytes)) this.#frame(frame);
-    } catch {
+    } catch (error) {
       // A frame that cannot be one: whoever sends it is not our daemon.
+      process.stderr.write(`connection ended: ${String(error)}\n`);
       this.end();
     }
   }

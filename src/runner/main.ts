@@ -6,7 +6,7 @@
  * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
  * when no daemon has been connected for `linger_ms` and nothing runs.
  */
-import { chmodSync, readSync, statSync, unlinkSync, writeSync, closeSync, mkdirSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { isMemoryDir, JournalSpace } from './journal.ts';
@@ -87,11 +87,8 @@ function main(dir: string): void {
     },
   );
   const exit = (): void => {
-    try {
-      unlinkSync(socketPath);
-    } catch {
-      // Gone already with its directory.
-    }
+    // The directory holds nothing but pipes, the socket and the seccomp program.
+    rmSync(dir, { recursive: true, force: true });
     process.exit(0);
   };
   const served: Served = {
