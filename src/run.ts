@@ -28,6 +28,7 @@ export interface Ground {
   readonly shell: Shell;
   readonly carry: Carry;
   readonly workspace: string | null;
+  readonly network: 'off' | 'on';
   /** Where the session starts, and goes back to when its directory is gone. */
   readonly home: string;
   readonly box: Box;

@@ -61,6 +61,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
     shell: record.shell,
     carry: record.carry,
     workspace,
+    network: grants.network,
     home: record.cwd,
     box,
     env: baseEnvironment({

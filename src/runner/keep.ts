@@ -35,8 +35,8 @@ export class Keep {
   readonly #fifos: Fifos;
   readonly #holders = new Map<SessionId, Held>();
   readonly #warm = new Map<SessionId, CommandBox>();
-  /** Sessions whose prepared sandbox is being made, so that only one is. */
-  readonly #preparing = new Set<SessionId>();
+  /** Sandboxes that are being made ahead, one a session. */
+  readonly #preparing = new Map<SessionId, Promise<void>>();
   readonly #closed = new Set<SessionId>();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -60,6 +60,8 @@ export class Keep {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
     }
     this.#closed.delete(plan.session_id);
+    // One that is being made is nearer to ready than one that is not begun.
+    await this.#preparing.get(plan.session_id);
     const taken = this.#takeWarm(plan);
     const box = taken ?? (await this.#openBox(plan));
     try {
@@ -94,22 +96,29 @@ export class Keep {
     if (plan.box.kind === 'none' || plan.stdin.kind !== 'closed' || plan.pty !== null) return;
     if (this.#closed.has(session) || this.#preparing.has(session)) return;
     if (this.#warm.get(session)?.shape === shapeOf(plan)) return;
-    this.#preparing.add(session);
-    try {
-      await this.#discardWarm(session);
-      const box = await this.#openBox(plan);
-      await box.ready.catch(() => box.discard());
-      if (box.dead) return;
-      if (this.#closed.has(session) || this.#warm.has(session)) return void (await box.discard());
-      this.#warm.set(session, box);
-      const oldest = [...this.#warm.keys()][0];
-      if (this.#warm.size > limits.warmCount.default && oldest !== undefined) {
-        await this.#discardWarm(oldest);
-      }
-    } catch {
+    const making = this.#makeWarm(plan).catch(() => {
       // Preparing ahead is an attempt; the next command makes its own sandbox and reports.
-    } finally {
-      this.#preparing.delete(session);
+    });
+    this.#preparing.set(session, making);
+    await making;
+    this.#preparing.delete(session);
+  }
+
+  async #makeWarm(plan: Plan): Promise<void> {
+    const session = plan.session_id;
+    await this.#discardWarm(session);
+    const box = await this.#openBox(plan);
+    try {
+      await box.ready;
+    } catch (error) {
+      await box.discard();
+      throw error;
+    }
+    if (this.#closed.has(session)) return box.discard();
+    this.#warm.set(session, box);
+    const oldest = [...this.#warm.keys()][0];
+    if (this.#warm.size > limits.warmCount.default && oldest !== undefined) {
+      await this.#discardWarm(oldest);
     }
   }
 
@@ -135,7 +144,7 @@ export class Keep {
       execution.stop('shutdown');
       execution.hold(false);
     }
-    for (const session of [...this.#warm.keys()]) await this.#discardWarm(session);
+    for (const session of this.#warm.keys()) await this.#discardWarm(session);
     await Promise.all(all.map(({ done }) => done));
   }
 

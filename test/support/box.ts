@@ -1,8 +1,15 @@
-/** Runs a shell command in a planned box, without the runner: for tests of the box itself. */
-import { spawn } from 'node:child_process';
-import { Duplex } from 'node:stream';
-import type { Box } from '../../src/command.ts';
+/** Runs shell commands in a planned box, without the runner: for tests of the box itself. */
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { Box, FileGrants, Grants } from '../../src/command.ts';
 import { helperEnvironment, openHolder, type OpenHolder } from '../../src/runner/holder.ts';
+import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/facts.ts';
+import { planBox } from '../../src/sandbox/plan.ts';
+import { openGuard } from '../../src/workspace/guard.ts';
+import { surveyWorkspace, type WorkspaceFacts } from '../../src/workspace/protect.ts';
 
 export type BubblewrapBox = Extract<Box, { kind: 'bubblewrap' }>;
 
@@ -18,9 +25,104 @@ export interface RunOptions {
   readonly stdin?: string;
 }
 
+export interface BoxOptions {
+  readonly root?: string | null;
+  readonly read?: Partial<FileGrants['read']>;
+  readonly write?: Partial<FileGrants['write']>;
+  readonly network?: Grants['network'];
+  readonly host?: Partial<HostFacts>;
+  /** The environment that host facts are gathered from. */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** A session's box, open. */
+export interface OpenBox extends AsyncDisposable {
+  readonly host: HostFacts;
+  readonly facts: WorkspaceFacts;
+  readonly box: BubblewrapBox;
+  /** Runs a command in the workspace, then reverts what is guarded. */
+  run(command: string, options?: RunOptions): Promise<Answer & { readonly reverted: string[] }>;
+}
+
+/** Why the tests of this machine must skip, or `false`. */
+export const whyNoBox: string | false = (await gatherHostFacts(process.env)).unavailable ?? false;
+export const isRoot = process.getuid?.() === 0;
+
+/** A directory of this test's own, by real path. */
+export function temporary(): { readonly path: string } & Disposable {
+  const name = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'trl-box-')));
+  return { path: name, [Symbol.dispose]: () => rmSync(name, { recursive: true, force: true }) };
+}
+
+/** Runs a script on the host; throws where it fails. */
+export function onHost(script: string, cwd: string): string {
+  const env = {
+    PATH: '/usr/bin:/bin',
+    HOME: cwd,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_AUTHOR_NAME: 'n',
+    GIT_AUTHOR_EMAIL: 'a@b',
+    GIT_COMMITTER_NAME: 'n',
+    GIT_COMMITTER_EMAIL: 'a@b',
+  };
+  const done = spawnSync('/bin/bash', ['-ec', script], { cwd, encoding: 'utf8', env });
+  if (done.status !== 0) throw new Error(`host: ${script}: ${done.stderr}`);
+  return done.stdout;
+}
+
+export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
+  const gathered = await gatherHostFacts(options.env ?? process.env);
+  const host = { ...gathered, ...options.host };
+  const root = options.root ?? null;
+  const rules = { allow: [], deny: [] };
+  const facts = await surveyWorkspace({
+    root,
+    files: { read: { ...rules, ...options.read }, write: { ...rules, ...options.write } },
+    home: host.home,
+    visible: visibleTrees(host),
+    entriesMax: 200_000,
+  });
+  const box = planBox({
+    host,
+    workspace: facts,
+    grants: { network: options.network ?? 'off' },
+    scratchBytes: 64 * 1024 * 1024,
+    digest: (text) => createHash('sha256').update(text).digest('hex'),
+  });
+  const quarantine = temporary();
+  const guard = await openGuard(facts, quarantine.path);
+  const holder = await openHolder(box.holder);
+  const env = { HOME: host.home, PATH: host.path, ...gitIdentity };
+  return {
+    host,
+    facts,
+    box,
+    run: async (command, given = {}) => {
+      const cwd = given.cwd ?? root ?? '/tmp';
+      const answer = await runIn(holder, box, command, {
+        ...given,
+        cwd,
+        env: { ...env, ...given.env },
+      });
+      return { ...answer, reverted: await guard.revert() };
+    },
+    [Symbol.asyncDispose]: () => {
+      holder.close();
+      quarantine[Symbol.dispose]();
+      return Promise.resolve();
+    },
+  };
+}
+
+const gitIdentity = {
+  GIT_AUTHOR_NAME: 'n',
+  GIT_AUTHOR_EMAIL: 'a@b',
+  GIT_COMMITTER_NAME: 'n',
+  GIT_COMMITTER_EMAIL: 'a@b',
+} as const;
+
 /** Pid 1 of the box: keeps the shell's exit code and ends everything with it. */
 const shim = 'exec 6<&-; cd "$1" || exit 125; shift; "$@"; exit $?';
-
 /** The command arrives on a socket, which can be read but not opened by name. */
 const boot = 'IFS= read -r -d "" -u 7 REPLY; exec 7<&-; eval "$REPLY"';
 
@@ -54,22 +156,8 @@ export function runIn(
   });
 }
 
-/** Opens the box, runs one command, closes it. */
-export async function runOnce(
-  box: BubblewrapBox,
-  command: string,
-  options: RunOptions = {},
-): Promise<Answer> {
-  const holder = await openHolder(box.holder);
-  try {
-    return await runIn(holder, box, command, options);
-  } finally {
-    holder.close();
-  }
-}
-
 function feed(pipe: unknown, bytes: Uint8Array): void {
-  if (!(pipe instanceof Duplex) && !isWritable(pipe)) return;
+  if (!isWritable(pipe)) return;
   pipe.on('error', () => undefined);
   pipe.end(bytes);
 }

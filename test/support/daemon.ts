@@ -98,6 +98,8 @@ export function surroundings(home: string): Record<string, string> {
     XDG_RUNTIME_DIR: mkdirIn(home, 'run'),
     XDG_STATE_HOME: mkdirIn(home, 'state'),
     TRL_SOCKET_PATH: '',
+    // A runner that a test left alone ends soon after its daemon.
+    TRL_RUNNER_LINGER_MS: '2000',
   };
 }
 
