@@ -90,10 +90,10 @@ export interface Search {
 /** Looks up what each entry of `PATH` needs. Reads metadata only; never throws. */
 export function findToolchains(search: Search): Toolchains {
   const entries = search.pathVariable.split(':').flatMap((entry) => realDirectory(entry));
-  const outside = entries.filter((entry) => !isBelowAny(entry, search.shown) && mayShow(entry));
-  const direct = outside
-    .filter((entry) => isShowable(entry, search.home))
-    .flatMap((entry) => treesFor(entry, search.home));
+  const outside = entries.filter(
+    (entry) => !isBelowAny(entry, search.shown) && mayShow(entry, search.home),
+  );
+  const direct = outside.flatMap((entry) => treesFor(entry, search.home));
   const known = [...search.shown, ...direct];
   const linked = outside.flatMap((entry) => linkTargets(entry, search.home, known));
   const wanted = [...direct, ...linked];
@@ -133,13 +133,13 @@ export function realOrNull(name: string): string | null {
 }
 
 /** `npm run` puts a project's own `.bin` first; it belongs to a workspace or to nobody. */
-function mayShow(entry: string): boolean {
-  return !entry.endsWith('/node_modules/.bin') && !isBelowAny(entry, privateRoots);
+function mayShow(entry: string, home: string): boolean {
+  return !entry.endsWith('/node_modules/.bin') && isShowable(entry, home);
 }
 
 /** Never the home directory as a whole, nor anything that holds it. */
 function isShowable(tree: string, home: string): boolean {
-  return !isBelow(home, tree) && !isBelowAny(tree, privateRoots);
+  return !isBelow(home, tree) && (isBelow(tree, home) || !isBelowAny(tree, privateRoots));
 }
 
 function treesFor(entry: string, home: string): string[] {

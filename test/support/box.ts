@@ -5,6 +5,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Box, FileGrants, Grants } from '../../src/command.ts';
+import { closeInherited } from '../../src/runner/descriptors.ts';
 import { helperEnvironment, openHolder, type OpenHolder } from '../../src/runner/holder.ts';
 import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/facts.ts';
 import { planBox } from '../../src/sandbox/plan.ts';
@@ -43,6 +44,9 @@ export interface OpenBox extends AsyncDisposable {
   /** Runs a command in the workspace, then reverts what is guarded. */
   run(command: string, options?: RunOptions): Promise<Answer & { readonly reverted: string[] }>;
 }
+
+// As the runner does: a shell that started the tests may have left descriptors open.
+closeInherited();
 
 /** Why the tests of this machine must skip, or `false`. */
 export const whyNoBox: string | false = (await gatherHostFacts(process.env)).unavailable ?? false;

@@ -1,0 +1,26 @@
+/** Descriptors that came with the process: they must not reach what it starts. */
+import { closeSync, readFileSync, readdirSync } from 'node:fs';
+
+const closeOnExec = 0o2000000;
+
+/**
+ * Closes every descriptor that a child would inherit, besides standard input, output and error
+ * and those in `keep`. Node marks descriptors of its own close-on-exec, and inherited ones only up
+ * to the first gap above 15: a pipe on 250 would be open in every command. Call it first of all.
+ */
+export function closeInherited(keep: readonly number[] = []): void {
+  const kept = new Set([0, 1, 2, ...keep]);
+  for (const fd of readdirSync('/proc/self/fd').map(Number)) {
+    if (!kept.has(fd) && isInheritable(fd)) closeSync(fd);
+  }
+}
+
+/** Also false for the descriptor that listed the directory, which is closed by now. */
+function isInheritable(fd: number): boolean {
+  try {
+    const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1];
+    return flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0;
+  } catch {
+    return false;
+  }
+}
