@@ -2,7 +2,8 @@
  * The words every part shares: what is asked, what would be done, what was done.
  * This module imports nothing and holds no behaviour.
  *
- * The way of one command: Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
+ * The way of one command:
+ * Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
  */
 
 /** `s-` and 32 lower-case hex digits (128 random bits). */
@@ -175,7 +176,12 @@ export type ApprovedPlan = {
 };
 
 /** Why a command was ended by the runtime rather than by itself. */
-export type StopReason = 'timeout' | 'idle-timeout' | 'cancelled' | 'session-destroyed' | 'shutdown';
+export type StopReason =
+  | 'timeout'
+  | 'idle-timeout'
+  | 'cancelled'
+  | 'session-destroyed'
+  | 'shutdown';
 
 /** How one command ended, as the runner saw it. `exit_code` comes from a wait, never made up. */
 export interface Exit {

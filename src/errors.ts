@@ -10,25 +10,90 @@ export interface ErrorEntry {
 }
 
 export const errorTable = {
-  INVALID_PARAMS: { about: 'the request is malformed', httpStatus: 400, exitCode: 125, retry: false },
-  AUTH_FAILED: { about: 'the caller was not recognised', httpStatus: 401, exitCode: 125, retry: false },
+  INVALID_PARAMS: {
+    about: 'the request is malformed',
+    httpStatus: 400,
+    exitCode: 125,
+    retry: false,
+  },
+  AUTH_FAILED: {
+    about: 'the caller was not recognised',
+    httpStatus: 401,
+    exitCode: 125,
+    retry: false,
+  },
   SESSION_NOT_FOUND: { about: 'no such session', httpStatus: 404, exitCode: 125, retry: false },
-  SESSION_BUSY: { about: 'a foreground command is running', httpStatus: 409, exitCode: 125, retry: true },
+  SESSION_BUSY: {
+    about: 'a foreground command is running',
+    httpStatus: 409,
+    exitCode: 125,
+    retry: true,
+  },
   EXEC_NOT_FOUND: { about: 'no such execution', httpStatus: 404, exitCode: 125, retry: false },
-  COMMAND_TIMEOUT: { about: 'the command ran out of time', httpStatus: 200, exitCode: 124, retry: false },
-  COMMAND_FAILED: { about: 'the command could not be started', httpStatus: 422, exitCode: 125, retry: false },
+  COMMAND_TIMEOUT: {
+    about: 'the command ran out of time',
+    httpStatus: 200,
+    exitCode: 124,
+    retry: false,
+  },
+  COMMAND_FAILED: {
+    about: 'the command could not be started',
+    httpStatus: 422,
+    exitCode: 125,
+    retry: false,
+  },
   MAX_SESSIONS_REACHED: { about: 'too many sessions', httpStatus: 429, exitCode: 125, retry: true },
   QUOTA_EXCEEDED: { about: 'a bound was reached', httpStatus: 429, exitCode: 125, retry: true },
-  POLICY_DENIED: { about: 'policy blocks the command', httpStatus: 403, exitCode: 126, retry: false },
-  APPROVAL_REQUIRED: { about: 'a person must decide first', httpStatus: 202, exitCode: 125, retry: true },
+  POLICY_DENIED: {
+    about: 'policy blocks the command',
+    httpStatus: 403,
+    exitCode: 126,
+    retry: false,
+  },
+  APPROVAL_REQUIRED: {
+    about: 'a person must decide first',
+    httpStatus: 202,
+    exitCode: 125,
+    retry: true,
+  },
   APPROVAL_DENIED: { about: 'a person said no', httpStatus: 403, exitCode: 126, retry: false },
-  APPROVAL_EXPIRED: { about: 'nobody decided in time', httpStatus: 403, exitCode: 126, retry: true },
-  WORKSPACE_ESCAPE: { about: 'a path leaves the workspace roots', httpStatus: 403, exitCode: 126, retry: false },
-  SANDBOX_UNAVAILABLE: { about: 'the sandbox cannot hold as asked', httpStatus: 503, exitCode: 125, retry: false },
+  APPROVAL_EXPIRED: {
+    about: 'nobody decided in time',
+    httpStatus: 403,
+    exitCode: 126,
+    retry: true,
+  },
+  WORKSPACE_ESCAPE: {
+    about: 'a path leaves the workspace roots',
+    httpStatus: 403,
+    exitCode: 126,
+    retry: false,
+  },
+  SANDBOX_UNAVAILABLE: {
+    about: 'the sandbox cannot hold as asked',
+    httpStatus: 503,
+    exitCode: 125,
+    retry: false,
+  },
   SECRET_NOT_FOUND: { about: 'no such secret', httpStatus: 404, exitCode: 125, retry: false },
-  STREAM_GAP: { about: 'the asked bytes are no longer held', httpStatus: 410, exitCode: 125, retry: false },
-  BACKEND_UNAVAILABLE: { about: 'the execution was lost or cannot be reached', httpStatus: 503, exitCode: 125, retry: true },
-  PUBLICATION_BLOCKED: { about: 'denied content would leave', httpStatus: 403, exitCode: 1, retry: false },
+  STREAM_GAP: {
+    about: 'the asked bytes are no longer held',
+    httpStatus: 410,
+    exitCode: 125,
+    retry: false,
+  },
+  BACKEND_UNAVAILABLE: {
+    about: 'the execution was lost or cannot be reached',
+    httpStatus: 503,
+    exitCode: 125,
+    retry: true,
+  },
+  PUBLICATION_BLOCKED: {
+    about: 'denied content would leave',
+    httpStatus: 403,
+    exitCode: 1,
+    retry: false,
+  },
   INTERNAL_ERROR: { about: 'the runtime failed', httpStatus: 500, exitCode: 125, retry: true },
 } as const satisfies Record<string, ErrorEntry>;
 
@@ -39,7 +104,11 @@ export class TrlError extends Error {
   readonly code: ErrorCode;
   /** Partial results that belong to the failure, in wire form. */
   readonly data: Readonly<Record<string, unknown>> | null;
-  constructor(code: ErrorCode, message: string, options: ErrorOptions & { data?: Readonly<Record<string, unknown>> } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: ErrorOptions & { data?: Readonly<Record<string, unknown>> } = {},
+  ) {
     super(message, options);
     this.name = 'TrlError';
     this.code = code;

@@ -23,7 +23,12 @@ export interface Frame {
 }
 
 /** The 16 header bytes of a frame. */
-export function encodeHeader(type: number, channel: number, offset: number, length: number): Uint8Array {
+export function encodeHeader(
+  type: number,
+  channel: number,
+  offset: number,
+  length: number,
+): Uint8Array {
   const bytes = new Uint8Array(frameHeaderBytes);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, length, true);
@@ -68,7 +73,8 @@ export class FrameReader {
         const view = new DataView(bytes.buffer, bytes.byteOffset + at, frameHeaderBytes);
         const length = view.getUint32(0, true);
         const type = view.getUint8(4);
-        if (length > this.#payloadBytesMax) throw new FrameError(`a frame of ${length} bytes is too large`);
+        if (length > this.#payloadBytesMax)
+          throw new FrameError(`a frame of ${length} bytes is too large`);
         if (type > frameTypes.stdin) throw new FrameError(`frame type ${type} is unknown`);
         if (rest < frameHeaderBytes + length) {
           this.#wanted = frameHeaderBytes + length;

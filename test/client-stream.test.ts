@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
 import { connect, isTrlError } from '../src/client/index.ts';
 import type { Client, ExecStream, Session } from '../src/client/index.ts';
@@ -43,6 +44,13 @@ async function textOf(stream: ExecStream): Promise<string> {
     }
   }
   return Buffer.concat(parts).toString();
+}
+
+/** Settles once `holds` does; the test's own time-out bounds it. */
+async function eventually(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) {
+    await delay(5);
+  }
 }
 
 /** A way to the daemon that can be cut. */
@@ -113,7 +121,7 @@ test('an error has the code of the daemon', async () => {
 test('a stream goes on through lost connections, with nothing lost and nothing twice', async () => {
   await using way = await cuttable();
   await using opened = await open('bin', way.socketPath);
-  const stream = opened.session.stream('for i in $(seq 200); do echo $i; sleep 0.01; done; exit 4');
+  const stream = opened.session.stream('for i in $(seq 100); do echo $i; sleep 0.01; done; exit 4');
   let text = '';
   let events = 0;
   for await (const event of stream) {
@@ -122,12 +130,12 @@ test('a stream goes on through lost connections, with nothing lost and nothing t
       assert.equal(event.offset, text.length);
       text += Buffer.from(event.bytes).toString();
       events += 1;
-      if (events % 20 === 0) {
+      if (events % 10 === 0) {
         way.cut();
       }
     }
   }
-  assert.equal(text, `${Array.from({ length: 200 }, (_, at) => at + 1).join('\n')}\n`);
+  assert.equal(text, `${Array.from({ length: 100 }, (_, at) => at + 1).join('\n')}\n`);
   assert.equal((await stream.exit).exit_code, 4);
 });
 
@@ -136,9 +144,9 @@ test('a command whose connection is lost runs once and its receipt arrives', asy
   await using opened = await open('bin', way.socketPath);
   const file = path.join(daemon.root, `runs-${process.hrtime.bigint()}`);
   const running = opened.session.run(`echo run >> ${file}; sleep 1; cat ${file}`);
-  while ((await opened.client.execs(opened.session.id).catch(() => [])).length === 0) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await eventually(async () => {
+    return (await opened.client.execs(opened.session.id).catch(() => [])).length > 0;
+  });
   way.cut();
   assert.equal((await running).stdout, 'run\n');
 });
@@ -149,9 +157,7 @@ test('an abort ends the wait and the command', async () => {
   const aborted = { name: 'AbortError' };
   const stop = new AbortController();
   const running = session.run('sleep 60', { signal: stop.signal });
-  while (!(await client.execs(session.id)).some(({ state }) => state === 'running')) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await eventually(async () => (await client.execs(session.id)).length > 0);
   stop.abort();
   await assert.rejects(running, aborted);
   const streaming = new AbortController();
@@ -159,17 +165,20 @@ test('an abort ends the wait and the command', async () => {
   const stream = client.attach(await second, { signal: streaming.signal, cancelOnAbort: true });
   streaming.abort();
   await assert.rejects(stream.exit, aborted);
-  while ((await client.execs(session.id)).some(({ state }) => state === 'running')) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await eventually(async () => {
+    return (await client.execs(session.id)).every(({ state }) => state === 'exited');
+  });
 });
 
 test('disposing a stream ends its command; leaving its loop does not', async () => {
   await using opened = await open();
   let id;
   {
-    await using stream = opened.session.stream('sleep 60');
+    await using stream = opened.session.stream('echo begun; sleep 60');
     id = await stream.execId;
+    for await (const _begun of stream) {
+      break;
+    }
   }
   const end = await opened.client.attach(id).drain();
   assert.equal(end.stopped, 'cancelled');
@@ -187,7 +196,7 @@ test('a reader that pauses gets every byte and holds little', async () => {
   for await (const event of stream) {
     if (event.type === 'output') {
       if (bytes === 0) {
-        await new Promise((resolve) => setTimeout(resolve, 300));
+        await delay(300);
       }
       bytes += event.bytes.length;
     }
@@ -198,7 +207,7 @@ test('a reader that pauses gets every byte and holds little', async () => {
 test('collecting keeps head and tail and counts the rest', async () => {
   await using opened = await open();
   const receipt = await opened.session.stream('seq 100000').collect({ outputBytes: 20 });
-  assert.equal(receipt.stdout, '1\n2\n3\n4\n5\n00\n100000\n'.slice(0, 10) + '99\n100000\n');
+  assert.equal(receipt.stdout, '1\n2\n3\n4\n5\n99\n100000\n');
   assert.deepEqual([receipt.truncated, receipt.stdout_omitted_bytes], [true, 588_895 - 20]);
 });
 

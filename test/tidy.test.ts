@@ -9,7 +9,7 @@ import { test } from 'node:test';
 const root = path.dirname(import.meta.dirname);
 const columnsMax = 100;
 
-const words = ['command.ts', 'errors.ts', 'frame.ts', 'limits.ts'];
+const words = ['command.ts', 'errors.ts', 'frame.ts', 'limits.ts', 'names.ts'];
 const concepts = [
   'identity',
   'policy',

@@ -97,15 +97,7 @@ export class Client implements AsyncDisposable {
 
   /** A piece of an execution's journal; waits up to `wait_ms` for one. */
   async read(params: ExecReadParams, signal?: AbortSignal): Promise<ExecReadAnswer> {
-    if (params.wait_ms === undefined || this.#links.own) {
-      return this.call('exec.read', params, { signal });
-    }
-    const lease = await this.#links.lease();
-    try {
-      return await lease.link.call('exec.read', params, signal);
-    } finally {
-      lease.release({ busy: signal?.aborted === true });
-    }
+    return this.call('exec.read', params, { signal });
   }
 
   async write(params: ExecWriteParams): Promise<void> {

@@ -61,6 +61,7 @@ export class Link {
   #frames: FrameReader | null = null;
   #asked = 0;
   #paused = false;
+  #left = false;
   #failure: LinkLost | null = null;
 
   private constructor(transport: Transport) {
@@ -103,9 +104,9 @@ export class Link {
     return this.#failure;
   }
 
-  /** Whether nothing is asked and no stream is open. */
+  /** Whether nothing is asked and nothing comes that nobody wants. */
   get idle(): boolean {
-    return this.#pending.size === 0 && this.#streams.size === 0;
+    return this.#pending.size === 0 && this.#streams.size === 0 && !this.#left;
   }
 
   /**
@@ -140,6 +141,7 @@ export class Link {
   /** Stops giving a stream to its sink; what still comes is dropped. */
   leave(streamId: string): void {
     if (this.#streams.delete(streamId)) {
+      this.#left = true;
       this.#settle();
     }
   }

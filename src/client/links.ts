@@ -1,7 +1,7 @@
 /**
- * The connections of one client. On a socket every long call (a command, a stream) has a
- * connection of its own, so that a slow reader holds back nothing but itself; short calls share
- * one. A daemon on pipes has one connection for all.
+ * The connections of one client. On a socket every stream has a connection of its own, so
+ * that a slow reader holds back nothing but its own command; all calls share one. A daemon on
+ * pipes has one connection for all.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { TrlError } from '../errors.ts';
@@ -9,7 +9,7 @@ import { Link, LinkLost } from './link.ts';
 import { dialSocket, spawnDaemon } from './transport.ts';
 import type { EphemeralOptions } from './transport.ts';
 
-/** Idle connections kept for the next long call. */
+/** Idle connections kept for the next streams. */
 const idleLinksMax = 4;
 
 export interface LinkOptions {
@@ -18,11 +18,9 @@ export interface LinkOptions {
   readonly ephemeral: EphemeralOptions | false;
 }
 
-/** A connection for one long call. Release it once, or dispose it. */
+/** A connection for one stream; disposing gives it back. */
 export interface Lease extends Disposable {
   readonly link: Link;
-  /** A `busy` connection (the daemon still does what nobody waits for) is not used again. */
-  release(options?: { readonly busy?: boolean }): void;
 }
 
 /** How long {@link Links.close} waits for cancellations that are on their way, in `ms`. */
@@ -68,7 +66,7 @@ export class Links {
     }
   }
 
-  /** The connection of short calls, made again when it was lost. */
+  /** The connection of calls, made again when it was lost. */
   async shared(): Promise<Link> {
     const link = await this.#shared.catch(() => null);
     if (link !== null && (link.failure === null || this.own || this.#closed)) {
@@ -81,12 +79,11 @@ export class Links {
     return this.#shared;
   }
 
-  /** A connection for one long call; disposing gives it back. */
+  /** A connection for one stream; a lost one is replaced. */
   async lease(): Promise<Lease> {
     if (this.own) {
       const link = await this.shared();
-      const release = (): void => link.pause(false);
-      return { link, release, [Symbol.dispose]: release };
+      return { link, [Symbol.dispose]: () => link.pause(false) };
     }
     let link = this.#idle.pop();
     while (link !== undefined && link.failure !== null) {
@@ -94,8 +91,7 @@ export class Links {
       link = this.#idle.pop();
     }
     const leased = link ?? (await this.#dial());
-    const release: Lease['release'] = (how) => this.#giveBack(leased, how?.busy === true);
-    return { link: leased, release, [Symbol.dispose]: () => release() };
+    return { link: leased, [Symbol.dispose]: () => this.#giveBack(leased) };
   }
 
   /** Starts work that nobody waits for but {@link close}. Its failure is nobody's. */
@@ -133,8 +129,8 @@ export class Links {
     return link;
   }
 
-  #giveBack(link: Link, busy: boolean): void {
-    if (!busy && link.failure === null && link.idle && this.#idle.length < idleLinksMax) {
+  #giveBack(link: Link): void {
+    if (link.failure === null && link.idle && this.#idle.length < idleLinksMax) {
       link.pause(false);
       this.#idle.push(link);
       return;

@@ -1,11 +1,9 @@
 /** One session of a daemon: where commands run, and what carries from one to the next. */
 import { randomUUID } from 'node:crypto';
 import type { ExecId, SessionId } from '../command.ts';
-import { isTrlError } from '../errors.ts';
 import type { ExecParams, Receipt, SessionView } from '../protocol/types.ts';
-import type { Lease, Links } from './links.ts';
+import type { Links } from './links.ts';
 import type { Data, Method, Params, SessionUpdateParams } from './methods.ts';
-import { persist } from './persist.ts';
 import { ExecStream } from './stream.ts';
 import type { StreamOptions } from './stream.ts';
 
@@ -29,41 +27,8 @@ export class Session {
    * @throws TrlError when no truthful receipt can be had; the signal's reason on an abort.
    */
   async run(command: string, options: RunOptions = {}): Promise<Receipt> {
-    // The one connection of an own daemon must stay free for others while the command runs.
-    if (this.#links.own) {
-      const stream = this.stream(command, options);
-      return stream.collect(
-        options.output_bytes === undefined ? {} : { outputBytes: options.output_bytes },
-      );
-    }
-    const { signal, cancelOnAbort = true, ...rest } = options;
-    const params = this.#params(command, rest);
-    const attempt = async (): Promise<Receipt> => {
-      signal?.throwIfAborted();
-      const lease = await this.#links.lease();
-      try {
-        const receipt = await lease.link.call('exec.run', params, signal);
-        lease.release();
-        return receipt;
-      } catch (error) {
-        const busy = signal?.aborted === true;
-        this.#links.finish(async () => {
-          if (busy && cancelOnAbort) {
-            await this.#cancelOn(lease).catch(() => {});
-          }
-          lease.release({ busy });
-        });
-        throw error;
-      }
-    };
-    try {
-      return await persist(attempt, signal === undefined ? {} : { signal });
-    } catch (error) {
-      if (isTrlError(error, 'COMMAND_TIMEOUT') && isReceipt(error.data)) {
-        return error.data;
-      }
-      throw error;
-    }
+    const { output_bytes: outputBytes } = options;
+    return this.stream(command, options).collect(outputBytes === undefined ? {} : { outputBytes });
   }
 
   /** Runs a command and gives its output as it comes. */
@@ -122,17 +87,8 @@ export class Session {
     return { exec_key: randomUUID(), ...options, session_id: this.id, command };
   }
 
-  /** On the connection of the command: there the daemon has seen the command before. */
-  async #cancelOn({ link }: Lease): Promise<void> {
-    await link.call('exec.cancel', { session_id: this.id });
-  }
-
   async #call<M extends Method>(method: M, params: Params<M>): Promise<Data<M>> {
     const link = await this.#links.shared();
     return link.call(method, params);
   }
-}
-
-function isReceipt(data: unknown): data is Receipt {
-  return typeof data === 'object' && data !== null && 'exec_id' in data && 'exit_code' in data;
 }

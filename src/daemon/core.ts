@@ -114,7 +114,10 @@ export class Core implements Runtime {
     const unset = params.unset ?? [];
     for (const [name, value] of Object.entries(env)) checkVariable(name, value);
     const timeoutMs = timeoutOf(params);
-    const bounds = { ...session.record.bounds, ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }) };
+    const bounds = {
+      ...session.record.bounds,
+      ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+    };
     boundsOf(bounds, 'foreground');
     const kept = session.record.envKeys.filter((name) => !unset.includes(name));
     this.#sessions.update(session, {
@@ -156,7 +159,10 @@ export class Core implements Runtime {
   async destroySession(_: Caller, id: SessionId, force: boolean): Promise<void> {
     const session = this.#sessions.get(id);
     if (session.busy !== null && !force) {
-      throw new TrlError('SESSION_BUSY', `Cannot destroy ${id}: a command is running; force ends it`);
+      throw new TrlError(
+        'SESSION_BUSY',
+        `Cannot destroy ${id}: a command is running; force ends it`,
+      );
     }
     this.#sessions.remove(id);
     const link = await this.#options.runners.link();
@@ -210,10 +216,7 @@ export class Core implements Runtime {
     }
   }
 
-  async read(
-    _: Caller,
-    params: Parameters<Runtime['read']>[1],
-  ): ReturnType<Runtime['read']> {
+  async read(_: Caller, params: Parameters<Runtime['read']>[1]): ReturnType<Runtime['read']> {
     const tracked = this.#execs.get(params.exec_id);
     const ask = {
       from: params.from ?? 0,

@@ -83,7 +83,8 @@ export class Executions {
   forget(id: ExecId): void {
     const found = this.#all.get(id);
     this.#all.delete(id);
-    if (found?.record.key != null) this.#keys.delete(keyOf(found.record.sessionId, found.record.key));
+    if (found?.record.key != null)
+      this.#keys.delete(keyOf(found.record.sessionId, found.record.key));
     this.#store.remove('execs', id);
   }
 
@@ -98,14 +99,16 @@ export class Executions {
 
   #update(tracked: Tracked, change: Partial<ExecRecord>): void {
     tracked.record = { ...tracked.record, ...change };
-    if (this.#all.has(tracked.record.id)) this.#store.put('execs', tracked.record.id, tracked.record);
+    if (this.#all.has(tracked.record.id))
+      this.#store.put('execs', tracked.record.id, tracked.record);
   }
 
   /** Ended executions leave with their journals. */
   #prune(): void {
     const oldest = Date.now() - limits.journalKeepMs.default;
     for (const { record } of this.#all.values()) {
-      const ended = record.outcome?.exit.ended_at ?? (record.lost === null ? null : record.startedAt);
+      const ended =
+        record.outcome?.exit.ended_at ?? (record.lost === null ? null : record.startedAt);
       if (ended === null) continue;
       if (ended > oldest) break;
       this.forget(record.id);

@@ -47,7 +47,10 @@ function readArgs(argv: readonly string[]): Args {
   });
   const [verb = 'serve'] = positionals;
   if (verb !== 'serve' && verb !== 'stdio') {
-    throw new TrlError('INVALID_PARAMS', `Cannot start the daemon: "${verb}" is not serve or stdio`);
+    throw new TrlError(
+      'INVALID_PARAMS',
+      `Cannot start the daemon: "${verb}" is not serve or stdio`,
+    );
   }
   const { policy } = values;
   if (!isPolicyName(policy)) {

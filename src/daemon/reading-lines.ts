@@ -27,7 +27,7 @@ function merged(pieces: readonly Piece[]): Piece[] {
 /** The lines of a piece with their offsets, line ends included. */
 function linesOf({ stream, offset, bytes }: Piece): Piece[] {
   const found: Piece[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const end = bytes.indexOf(10, at);
     const stop = end < 0 ? bytes.length : end + 1;
     found.push({ stream, offset: offset + at, bytes: bytes.subarray(at, stop) });

@@ -17,12 +17,16 @@ export async function collect(link: RunnerLink, id: ExecId, bytesMax: number): P
   const output = { stdout: new Collector(bytesMax), stderr: new Collector(bytesMax) };
   await new Promise<void>((resolve, reject) => {
     link
-      .follow(id, { from: 0 }, {
-        output: (stream, _, bytes) => output[stream].take(bytes),
-        // The counts of the exit record tell how much was missed.
-        gap: () => {},
-        end: () => resolve(),
-      })
+      .follow(
+        id,
+        { from: 0 },
+        {
+          output: (stream, _, bytes) => output[stream].take(bytes),
+          // The counts of the exit record tell how much was missed.
+          gap: () => {},
+          end: () => resolve(),
+        },
+      )
       .catch(reject);
   });
   return output;
@@ -41,17 +45,23 @@ export async function stream(
     signal.addEventListener('abort', () => resolve(), { once: true });
     void (async () => {
       if (tracked.record.lost !== null) return;
-      stop = await (await link()).follow(tracked.record.id, { from }, {
-        output: (name, offset, bytes) => {
-          reached = offset + bytes.length;
-          return sink.output(name, offset, bytes) ?? undefined;
+      stop = await (
+        await link()
+      ).follow(
+        tracked.record.id,
+        { from },
+        {
+          output: (name, offset, bytes) => {
+            reached = offset + bytes.length;
+            return sink.output(name, offset, bytes) ?? undefined;
+          },
+          gap: (start, end) => {
+            reached = end;
+            sink.gap(start, end);
+          },
+          end: () => resolve(),
         },
-        gap: (start, end) => {
-          reached = end;
-          sink.gap(start, end);
-        },
-        end: () => resolve(),
-      });
+      );
     })().then(
       () => tracked.record.lost !== null && resolve(),
       (error: unknown) => {
@@ -117,18 +127,22 @@ export async function range(
       resolve();
     };
     link
-      .follow(id, { from: ask.from, max }, {
-        output: (name, offset, bytes) => {
-          pieces.push({ stream: name, offset, bytes: Buffer.from(bytes) });
-          next = offset + bytes.length;
-          if (held <= ask.from) done();
+      .follow(
+        id,
+        { from: ask.from, max },
+        {
+          output: (name, offset, bytes) => {
+            pieces.push({ stream: name, offset, bytes: Buffer.from(bytes) });
+            next = offset + bytes.length;
+            if (held <= ask.from) done();
+          },
+          gap: (from, to) => {
+            gap = { from, to };
+            next = to;
+          },
+          end: done,
         },
-        gap: (from, to) => {
-          gap = { from, to };
-          next = to;
-        },
-        end: done,
-      })
+      )
       .then((end) => (stop = end))
       .catch(reject);
   });

@@ -82,7 +82,7 @@ export function receipt(head: ReceiptHead, stdout: Collected, stderr: Collected)
 
 const notFound = /([A-Za-z0-9._+-]+): (?:command )?not found\s*$/m;
 const noNetwork =
-  /Could not resolve host|Temporary failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
+  /Could not resolve host|failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
 
 function outputHints(head: ReceiptHead, stderr: string): string[] {
   if (head.exit_code === 0) return [];
@@ -91,7 +91,9 @@ function outputHints(head: ReceiptHead, stderr: string): string[] {
   const dirs = (process.env['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/'));
   const place = name === undefined ? undefined : dirs.find((dir) => existsSync(join(dir, name)));
   if (name !== undefined && place !== undefined && head.sandbox.kind !== 'none') {
-    hints.push(`${name} is in ${place}, which the sandbox does not show; allow reading it to use it`);
+    hints.push(
+      `${name} is in ${place}, which the sandbox does not show; allow reading it to use it`,
+    );
   }
   if (head.sandbox.network === 'off' && head.sandbox.kind !== 'none' && noNetwork.test(stderr)) {
     hints.push('The network is off in this sandbox; ask for it with network "on" (--net on)');

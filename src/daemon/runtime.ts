@@ -14,7 +14,7 @@ import type {
   WireError,
 } from '../protocol/types.ts';
 
-/** Takes a stream's output. `output` may return a promise: nothing more is sent until it settles. */
+/** Takes a stream's output. `output` may return a promise: then nothing is sent until it settles. */
 export interface OutputSink {
   output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void | Promise<void>;
   gap(from: number, to: number): void;
@@ -28,9 +28,21 @@ export interface Runtime {
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];
   sessionInfo(caller: Caller, id: SessionId): SessionView;
-  updateSession(caller: Caller, params: { session_id: SessionId; name?: string; timeout_s?: number; env?: Readonly<Record<string, string>>; unset?: readonly string[] }): Promise<SessionView>;
+  updateSession(
+    caller: Caller,
+    params: {
+      session_id: SessionId;
+      name?: string;
+      timeout_s?: number;
+      env?: Readonly<Record<string, string>>;
+      unset?: readonly string[];
+    },
+  ): Promise<SessionView>;
   forkSession(caller: Caller, id: SessionId, name: string | null): Promise<SessionView>;
-  sessionState(caller: Caller, id: SessionId): Promise<{ session_id: SessionId; cwd: string | null; names: readonly string[] }>;
+  sessionState(
+    caller: Caller,
+    id: SessionId,
+  ): Promise<{ session_id: SessionId; cwd: string | null; names: readonly string[] }>;
   /** Ends the session and everything that runs in it. Without `force` a busy one is refused. */
   destroySession(caller: Caller, id: SessionId, force: boolean): Promise<void>;
 
@@ -53,11 +65,20 @@ export interface Runtime {
   write(caller: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void>;
   resize(caller: Caller, id: ExecId, columns: number, rows: number): Promise<void>;
   /** With a signal: sends just that. Without: TERM, grace, KILL. Answers what was stopped. */
-  cancel(caller: Caller, target: { exec_id: ExecId } | { session_id: SessionId }, signal: string | null): Promise<{ stopped: readonly ExecId[] }>;
+  cancel(
+    caller: Caller,
+    target: { exec_id: ExecId } | { session_id: SessionId },
+    signal: string | null,
+  ): Promise<{ stopped: readonly ExecId[] }>;
   listExecs(caller: Caller, session: SessionId | null): Promise<readonly ExecView[]>;
   execInfo(caller: Caller, id: ExecId): Promise<ExecView>;
 
-  stats(): { active_sessions: number; total_commands_run: number; uptime_s: number; memory_rss_bytes: number };
+  stats(): {
+    active_sessions: number;
+    total_commands_run: number;
+    uptime_s: number;
+    memory_rss_bytes: number;
+  };
   /** Stops taking requests, ends or leaves commands as configured, closes. */
   close(): Promise<void>;
 }

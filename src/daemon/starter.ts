@@ -79,10 +79,7 @@ export class Starter {
     }
   }
 
-  async #launch(
-    session: Session,
-    request: ReturnType<typeof requestOf>,
-  ): Promise<Tracked> {
+  async #launch(session: Session, request: ReturnType<typeof requestOf>): Promise<Tracked> {
     const ground = await this.#groundOf(session);
     const id = newExecId();
     const decided = await prepare(this.#world, ground, request, id);
@@ -121,7 +118,9 @@ export class Starter {
   }
 
   #resume(session: Session, record: ExecRecord): void {
-    const outcome = this.#groundOf(session).then((ground) => finish(this.#world, ground, record.id));
+    const outcome = this.#groundOf(session).then((ground) =>
+      finish(this.#world, ground, record.id),
+    );
     const tracked = this.#execs.track(record, outcome);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
   }
@@ -189,5 +188,8 @@ function requestOf(record: SessionRecord, params: ExecParams, mode: Request['mod
 function stdinOf(params: ExecParams): Request['stdin'] {
   if (params.stdin_open === true) return { kind: 'open' };
   if (params.stdin === undefined) return { kind: 'closed' };
-  return { kind: 'bytes', base64: Buffer.from(params.stdin, params.stdin_encoding ?? 'utf8').toString('base64') };
+  return {
+    kind: 'bytes',
+    base64: Buffer.from(params.stdin, params.stdin_encoding ?? 'utf8').toString('base64'),
+  };
 }

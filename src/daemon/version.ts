@@ -2,10 +2,9 @@
 import { readFileSync } from 'node:fs';
 
 function read(): string {
-  const found: unknown = JSON.parse(
-    readFileSync(new URL(packagePlace(), import.meta.url), 'utf8'),
-  );
-  const value: unknown = typeof found === 'object' && found !== null ? Reflect.get(found, 'version') : null;
+  const found: unknown = JSON.parse(readFileSync(new URL(packagePlace(), import.meta.url), 'utf8'));
+  const value: unknown =
+    typeof found === 'object' && found !== null ? Reflect.get(found, 'version') : null;
   return typeof value === 'string' ? value : 'unknown';
 }
 

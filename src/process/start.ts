@@ -46,7 +46,8 @@ async function readKnown(stateDir: string): Promise<Known | null> {
     const dir: unknown = Reflect.get(known, 'dir');
     const key: unknown = Reflect.get(known, 'key');
     const epoch: unknown = Reflect.get(known, 'epoch');
-    if (typeof dir !== 'string' || typeof key !== 'string' || typeof epoch !== 'number') return null;
+    if (typeof dir !== 'string' || typeof key !== 'string' || typeof epoch !== 'number')
+      return null;
     return { dir, key, epoch };
   } catch {
     return null;
@@ -77,7 +78,10 @@ async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
   await mkdir(base, { mode: 0o700, recursive: true });
   const found = await stat(base);
   if (found.uid !== uid || (found.mode & 0o077) !== 0) {
-    throw new TrlError('BACKEND_UNAVAILABLE', `Cannot use "${base}": it is not a 0700 directory of ours`);
+    throw new TrlError(
+      'BACKEND_UNAVAILABLE',
+      `Cannot use "${base}": it is not a 0700 directory of ours`,
+    );
   }
   await sweep(base);
   const dir = join(base, `r-${randomBytes(8).toString('hex')}`);
@@ -171,7 +175,9 @@ export async function openRunner(options: RunnerOptions, events: LinkEvents): Pr
     // The new epoch is on disk before it is used, so no later daemon can use it again.
     await writeKnown(stateDir, { ...known, epoch });
     const auth = { key: Buffer.from(known.key, 'hex'), epoch };
-    const link = await RunnerLink.open(join(known.dir, 'runner.sock'), auth, events).catch(() => null);
+    const link = await RunnerLink.open(join(known.dir, 'runner.sock'), auth, events).catch(
+      () => null,
+    );
     if (link !== null) return { link, dir: known.dir, adopted: true };
     await rm(known.dir, { recursive: true, force: true });
   }

@@ -22,7 +22,8 @@ const readBytes = 64 * 1024;
 
 /** What two plans must share to be able to use the same prepared sandbox. */
 export function shapeOf(plan: Plan): string {
-  const { cpuSeconds, processesMax, openFilesMax, fileBytesMax, addressSpaceBytesMax } = plan.bounds;
+  const { cpuSeconds, processesMax, openFilesMax, fileBytesMax, addressSpaceBytesMax } =
+    plan.bounds;
   const bounds = [cpuSeconds, processesMax, openFilesMax, fileBytesMax, addressSpaceBytesMax];
   const stdin = plan.stdin.kind === 'closed' ? 'null' : 'pipe';
   const shape = [plan.session_id, plan.shell, bounds, stdin, plan.pty !== null, plan.box];
@@ -141,7 +142,10 @@ export class CommandBox {
     const [file, ...args] = commandLine(plan, parts);
     const tty = parts.terminal?.slave ?? 'ignore';
     this.#child = spawn(file, args, {
-      env: { PATH: '/usr/bin:/bin', ...(plan.box.kind === 'none' ? { TRL_EXEC_ID: parts.mark } : {}) },
+      env: {
+        PATH: '/usr/bin:/bin',
+        ...(plan.box.kind === 'none' ? { TRL_EXEC_ID: parts.mark } : {}),
+      },
       cwd: '/',
       detached: plan.box.kind === 'none',
       stdio: [
@@ -177,7 +181,8 @@ export class CommandBox {
   /** @throws TrlError `INTERNAL_ERROR` when pipes cannot be made */
   static async open(plan: Plan, parts: BoxParts): Promise<CommandBox> {
     const pipes = await makePipes(plan, parts.fifos);
-    const seccomp = plan.box.kind === 'bubblewrap' ? openProgram(plan.box.seccomp, parts.dir) : null;
+    const seccomp =
+      plan.box.kind === 'bubblewrap' ? openProgram(plan.box.seccomp, parts.dir) : null;
     try {
       return new CommandBox(plan, parts, pipes, seccomp);
     } finally {
@@ -276,12 +281,18 @@ export class CommandBox {
     clearTimeout(timer);
     if (first === null) {
       const why = Buffer.concat(errors).toString('utf8').trim().slice(0, 500);
-      throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${why || 'it ended at once'}`);
+      throw new TrlError(
+        'SANDBOX_UNAVAILABLE',
+        `Cannot make a sandbox: ${why || 'it ended at once'}`,
+      );
     }
     const failed = first.split(' ').slice(1);
     if (failed.length > 0) {
       this.kill();
-      throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot set the bounds asked for: ${failed.join(', ')}`);
+      throw new TrlError(
+        'SANDBOX_UNAVAILABLE',
+        `Cannot set the bounds asked for: ${failed.join(', ')}`,
+      );
     }
   }
 }
@@ -295,7 +306,10 @@ function writer(fd: number): Socket {
 
 /** A descriptor of its own for every box: bubblewrap reads it to the end. */
 function openProgram(base64: string, dir: string): number {
-  const path = join(dir, `seccomp-${createHash('sha256').update(base64).digest('hex').slice(0, 16)}`);
+  const path = join(
+    dir,
+    `seccomp-${createHash('sha256').update(base64).digest('hex').slice(0, 16)}`,
+  );
   try {
     return openSync(path, 'r');
   } catch {

@@ -26,7 +26,11 @@ const removeTries = 50;
 const removeEveryMs = 100;
 
 /** Puts `pids` under a bound, or answers `null` where no cgroup can be used. */
-export function boundMemory(name: string, bytes: number, pids: readonly number[]): MemoryGroup | null {
+export function boundMemory(
+  name: string,
+  bytes: number,
+  pids: readonly number[],
+): MemoryGroup | null {
   for (const root of roots) {
     const dir = join(root.dir, `trl-${name}`);
     if (root.by === 'cgroup-v2' && !hasMemoryController(root.dir)) continue;
@@ -40,7 +44,11 @@ export function boundMemory(name: string, bytes: number, pids: readonly number[]
       writeFileSync(join(dir, root.file), String(bytes));
       forbidSwap(dir, root.by, bytes);
       for (const pid of pids) writeFileSync(join(dir, 'cgroup.procs'), String(pid));
-      return { by: root.by, hit: () => killed(join(dir, root.events)), remove: () => remove(dir, 0) };
+      return {
+        by: root.by,
+        hit: () => killed(join(dir, root.events)),
+        remove: () => remove(dir, 0),
+      };
     } catch {
       remove(dir, 0);
     }

@@ -73,7 +73,10 @@ export class Execution {
     }
     const { stdin } = this.#box;
     if (this.plan.stdin.kind !== 'open' || stdin === null) {
-      throw new TrlError('INVALID_PARAMS', `Cannot write to ${this.plan.exec_id}: its stdin is closed`);
+      throw new TrlError(
+        'INVALID_PARAMS',
+        `Cannot write to ${this.plan.exec_id}: its stdin is closed`,
+      );
     }
     if (stdin.writableLength > limits.stdinBytes.max) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.plan.exec_id}: 1 MiB is unread`);
@@ -118,7 +121,9 @@ export class Execution {
   #targets(): number[] {
     const found = this.#box.processes();
     if (this.plan.box.kind === 'bubblewrap') return found;
-    return [...new Set([...found, ...marked(this.plan.exec_id)])].filter((pid) => pid !== this.#box.pid);
+    return [...new Set([...found, ...marked(this.plan.exec_id)])].filter(
+      (pid) => pid !== this.#box.pid,
+    );
   }
 
   #kill(): void {
@@ -224,7 +229,8 @@ export class Execution {
     const ended = Promise.all([...readers.map((reader) => reader.ended), this.#box.settled()]);
     if (this.#box.terminal !== null) {
       const { master } = this.#box.terminal;
-      if (!master.destroyed) await new Promise<void>((resolve) => master.once('close', () => resolve()));
+      if (!master.destroyed)
+        await new Promise<void>((resolve) => master.once('close', () => resolve()));
     }
     if (!held) return void (await ended);
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, drainMs))]);
@@ -280,13 +286,20 @@ export class Execution {
       ['timeout_ms', bounds.timeoutMs, 'runtime', this.#stopped === 'timeout'],
       ['idle_timeout_ms', bounds.idleTimeoutMs, 'runtime', this.#stopped === 'idle-timeout'],
       ['cpu_s', bounds.cpuSeconds, 'setrlimit', false],
-      ['processes', bounds.processesMax, this.plan.box.kind === 'none' ? 'none' : 'setrlimit', false],
+      [
+        'processes',
+        bounds.processesMax,
+        this.plan.box.kind === 'none' ? 'none' : 'setrlimit',
+        false,
+      ],
       ['open_files', bounds.openFilesMax, 'setrlimit', false],
       ['file_bytes', bounds.fileBytesMax, 'setrlimit', false],
       ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', false],
       ['memory_bytes', bounds.memoryBytesMax, memory?.by ?? 'none', memory?.hit() ?? false],
       ['journal_bytes', bounds.journalBytesMax, 'runtime', this.journal.from > 0],
     ];
-    return rows.flatMap(([name, value, by, hit]) => (value === null ? [] : [{ name, value, by, hit }]));
+    return rows.flatMap(([name, value, by, hit]) =>
+      value === null ? [] : [{ name, value, by, hit }],
+    );
   }
 }

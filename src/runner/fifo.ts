@@ -74,7 +74,9 @@ export class Fifos {
     const names = Array.from({ length: batch }, () => join(this.#dir, `p${this.#made++}`));
     try {
       // 0666: the command may run under another uid and reopen /dev/stdout by its magic link.
-      await promisify(execFile)('mkfifo', ['-m', '666', ...names], { env: { PATH: '/usr/bin:/bin' } });
+      await promisify(execFile)('mkfifo', ['-m', '666', ...names], {
+        env: { PATH: '/usr/bin:/bin' },
+      });
     } catch (cause) {
       throw new TrlError('INTERNAL_ERROR', 'Cannot make pipes: mkfifo failed', { cause });
     }

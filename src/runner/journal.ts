@@ -3,7 +3,15 @@
  * redacted, so it stays in memory: an unlinked file on tmpfs, or plain memory where there is
  * none. The newest `bytesMax` bytes are kept; what was dropped is counted, never hidden.
  */
-import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  statfsSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** `statfs` type of tmpfs. Source: linux/magic.h. */
@@ -77,7 +85,7 @@ class MemoryStore implements Store {
     length: number,
     use: (page: Uint8Array, inPage: number, from: number, count: number) => void,
   ): void {
-    for (let done = 0; done < length; ) {
+    for (let done = 0; done < length;) {
       const inPage = (at + done) % pageBytes;
       const count = Math.min(pageBytes - inPage, length - done);
       const index = Math.floor((at + done) / pageBytes);
@@ -181,7 +189,7 @@ export class Journal {
     // Of a piece larger than the ring only the tail can be held.
     const skip = Math.max(0, bytes.length - this.#capacity);
     let at = this.#end + skip;
-    for (let done = skip; done < bytes.length; ) {
+    for (let done = skip; done < bytes.length;) {
       const position = at % this.#capacity;
       const count = Math.min(bytes.length - done, this.#capacity - position);
       this.#store.write(bytes.subarray(done, done + count), position);
@@ -201,7 +209,7 @@ export class Journal {
     if (stream === undefined) return null;
     const stop = Math.min(this.#starts[index + 1] ?? this.#end, this.#end, start + bytesMax);
     const bytes = new Uint8Array(stop - start);
-    for (let done = 0; done < bytes.length; ) {
+    for (let done = 0; done < bytes.length;) {
       const position = (start + done) % this.#capacity;
       const count = Math.min(bytes.length - done, this.#capacity - position);
       this.#store.read(bytes.subarray(done, done + count), position);

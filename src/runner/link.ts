@@ -71,7 +71,9 @@ export class Link {
   event(message: object): void {
     if (this.#stage === 'closed') return;
     const payload = Buffer.from(JSON.stringify(message));
-    this.#stream.write(Buffer.concat([encodeHeader(frameTypes.control, 0, 0, payload.length), payload]));
+    this.#stream.write(
+      Buffer.concat([encodeHeader(frameTypes.control, 0, 0, payload.length), payload]),
+    );
   }
 
   end(): void {

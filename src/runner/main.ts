@@ -93,7 +93,11 @@ function main(dir: string): void {
   };
   const served: Served = {
     keep,
-    welcome: () => ({ pid: process.pid, started_at: startedAt, journal: inMemory ? 'tmpfs' : 'ram' }),
+    welcome: () => ({
+      pid: process.pid,
+      started_at: startedAt,
+      journal: inMemory ? 'tmpfs' : 'ram',
+    }),
     gone: () => {
       idleSince = Date.now();
       for (const execution of keep.executions.values()) execution.hold(false);

@@ -28,7 +28,11 @@ const isNative = (value: unknown): value is Native =>
  * @param path the native module, or `null` when node-pty is not installed
  * @throws TrlError `SANDBOX_UNAVAILABLE` when it is missing
  */
-export function openTerminal(path: string | null, uid: number, size: { columns: number; rows: number }): Terminal {
+export function openTerminal(
+  path: string | null,
+  uid: number,
+  size: { columns: number; rows: number },
+): Terminal {
   const native: unknown = path === null ? null : createRequire(import.meta.url)(path);
   if (!isNative(native)) {
     throw new TrlError(

@@ -30,7 +30,8 @@ const number = (message: Message, name: string): number => {
 function execution(keep: Keep, message: Message): Execution {
   const id = message['exec_id'];
   const found = isExecId(id) ? keep.executions.get(id) : undefined;
-  if (found === undefined) throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${String(id)}`);
+  if (found === undefined)
+    throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${String(id)}`);
   return found;
 }
 

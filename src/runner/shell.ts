@@ -114,7 +114,8 @@ export function startVariables(plan: Plan, carried: Carried): Map<string, string
 
 const ancestors = (path: string): string[] => {
   const found: string[] = [];
-  for (let at = path; at !== '/' && at !== ''; at = at.slice(0, at.lastIndexOf('/'))) found.push(at);
+  for (let at = path; at !== '/' && at !== ''; at = at.slice(0, at.lastIndexOf('/')))
+    found.push(at);
   return found;
 };
 

@@ -19,7 +19,7 @@ export const wireVersions: readonly number[] = [1];
 export const controlBytesMax = 16 * 1024 * 1024;
 
 export type RunnerRequest =
-  /** `plan` is canonical JSON of a {@link Plan}; `mac` = HMAC(key, "plan" sha256(plan) exec epoch). */
+  /** `plan`: canonical JSON of a {@link Plan}; `mac`: HMAC(key, "plan" sha256(plan) exec epoch). */
   | { op: 'launch'; plan: string; mac: string }
   /** Streams the journal from `from` on `channel`; `max` bytes at most when given. */
   | { op: 'follow'; exec_id: ExecId; from: number; channel: number; max?: number }

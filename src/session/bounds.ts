@@ -20,7 +20,10 @@ function within(name: LimitName, asked: number | undefined): number | null {
   const { default: usual, max, unit } = limits[name];
   if (asked === undefined) return usual;
   if (max !== null && asked > max) {
-    throw new TrlError('INVALID_PARAMS', `Cannot bound ${name} by ${asked}: at most ${max} ${unit}`);
+    throw new TrlError(
+      'INVALID_PARAMS',
+      `Cannot bound ${name} by ${asked}: at most ${max} ${unit}`,
+    );
   }
   return asked;
 }

@@ -29,7 +29,9 @@ export class Store {
       this.#db.exec('COMMIT');
     } catch (cause) {
       const why = String(cause).includes('locked') ? 'another runtime owns it' : String(cause);
-      throw new TrlError('BACKEND_UNAVAILABLE', `Cannot open the state "${path}": ${why}`, { cause });
+      throw new TrlError('BACKEND_UNAVAILABLE', `Cannot open the state "${path}": ${why}`, {
+        cause,
+      });
     }
     const upsert = (table: string): StatementSync =>
       this.#db.prepare(
