@@ -14,7 +14,7 @@ import type {
   WireError,
 } from '../protocol/types.ts';
 
-/** Takes a stream's output. `output` may return a promise: then nothing is sent until it settles. */
+/** Takes a stream's output. While a promise that `output` returned is open, nothing is sent. */
 export interface OutputSink {
   output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void | Promise<void>;
   gap(from: number, to: number): void;

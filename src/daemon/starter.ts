@@ -16,6 +16,7 @@ export class Starter {
   readonly #sessions: Sessions;
   readonly #execs: Executions;
   readonly #world: World;
+  readonly #starting = new Map<string, Promise<Tracked>>();
 
   constructor(options: CoreOptions, sessions: Sessions, execs: Executions) {
     this.#options = options;
@@ -64,6 +65,21 @@ export class Starter {
     const key = params.exec_key ?? null;
     const known = this.#execs.byKey(session.record.id, key);
     if (known !== null) return known;
+    if (key === null) return this.#startIn(session, params, mode);
+    // A second call with the key of one that is still starting waits for that one.
+    const name = `${session.record.id} ${key}`;
+    const starting = this.#starting.get(name);
+    if (starting !== undefined) return starting;
+    const start = this.#startIn(session, params, mode);
+    this.#starting.set(name, start);
+    return start.finally(() => this.#starting.delete(name));
+  }
+
+  async #startIn(
+    session: Session,
+    params: ExecParams,
+    mode: Request['mode'],
+  ): Promise<Tracked> {
     if (mode === 'foreground') {
       if (session.busy !== null) {
         const message = `Cannot run in ${session.record.id}: a command is running in it`;

@@ -9,12 +9,12 @@ import type { RunnerLink } from './link.ts';
  * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`
  */
 export async function launch(link: RunnerLink, approved: ApprovedPlan): Promise<ExecEntry> {
-  const mac = link.macOf(approved.digest, approved.plan.exec_id);
-  return (await link.request({ op: 'launch', plan: approved.canonical, mac })) as ExecEntry;
+  const seal = link.seal(approved.digest, approved.plan.exec_id);
+  return (await link.request({ op: 'launch', plan: approved.canonical, ...seal })) as ExecEntry;
 }
 
 /** Has one sandbox of the plan's shape made ahead; the plan itself does not run. */
 export async function prepare(link: RunnerLink, approved: ApprovedPlan): Promise<void> {
-  const mac = link.macOf(approved.digest, approved.plan.exec_id);
-  await link.request({ op: 'prepare', plan: approved.canonical, mac });
+  const seal = link.seal(approved.digest, approved.plan.exec_id);
+  await link.request({ op: 'prepare', plan: approved.canonical, ...seal });
 }

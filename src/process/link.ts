@@ -7,7 +7,7 @@ import { errorTable, TrlError, type ErrorCode } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { controlBytesMax, wireVersions, type RunnerRequest } from '../runner/wire.ts';
 
-/** Output of one follow. `output` may return a promise: its bytes stay unacknowledged until then. */
+/** Output of one follow. Bytes are acknowledged when the promise of `output` has settled. */
 export interface Following {
   output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void | Promise<void>;
   gap(from: number, to: number): void;
@@ -56,6 +56,7 @@ export class RunnerLink {
   readonly #opened: Promise<void>;
   #settleOpen: { resolve: () => void; reject: (error: Error) => void } | null = null;
   #n = 0;
+  #seq = 0;
   #channel = 0;
   #closed = false;
   /** The runner's process id, once connected. */
@@ -97,9 +98,10 @@ export class RunnerLink {
     return this.#closed;
   }
 
-  /** The MAC that makes the runner accept a plan. */
-  macOf(digest: string, id: ExecId): string {
-    return hmac(this.#key, 'plan', digest, id, String(this.epoch));
+  /** What makes the runner accept a plan, once: call it right before the request is sent. */
+  seal(digest: string, id: ExecId): { seq: number; mac: string } {
+    const seq = (this.#seq += 1);
+    return { seq, mac: hmac(this.#key, 'plan', digest, id, String(this.epoch), String(seq)) };
   }
 
   /** @throws TrlError with the runner's code, or `BACKEND_UNAVAILABLE` when it is gone */

@@ -26,8 +26,6 @@ export interface Gate {
   readonly key: Uint8Array;
   /** The highest epoch that proved itself. */
   epoch: number;
-  /** Exec ids that were launched, so that a plan runs once. */
-  readonly seen: Set<string>;
   /** The connection of that epoch. */
   current: Link | null;
 }
@@ -44,6 +42,8 @@ export class Link {
   readonly #nonce = randomBytes(32).toString('hex');
   #stage: 'hello' | 'proof' | 'open' | 'closed' = 'hello';
   #epoch = -1;
+  /** The last sealed request: epochs differ between connections, so one number is enough. */
+  #seq = 0;
   #daemonNonce = '';
   readonly #timer: NodeJS.Timeout;
 
@@ -162,15 +162,17 @@ export class Link {
    *
    * @throws TrlError `AUTH_FAILED` for a wrong MAC, a replay or an older epoch
    */
-  verify(text: unknown, mac: unknown, once: boolean): Plan {
+  verify({ plan: text, seq, mac }: Readonly<Record<string, unknown>>): Plan {
     if (typeof text !== 'string') throw new TrlError('AUTH_FAILED', 'Cannot launch: no plan');
     const plan: Plan = JSON.parse(text);
-    const wanted = hmac(this.#gate.key, 'plan', sha256(text), plan.exec_id, String(this.#epoch));
+    const { key } = this.#gate;
+    const epoch = String(this.#epoch);
+    const wanted = hmac(key, 'plan', sha256(text), plan.exec_id, epoch, String(seq));
     if (!equal(wanted, mac)) throw new TrlError('AUTH_FAILED', 'Cannot launch: the MAC is wrong');
-    if (once && this.#gate.seen.has(plan.exec_id)) {
+    if (typeof seq !== 'number' || seq <= this.#seq) {
       throw new TrlError('AUTH_FAILED', `Cannot launch ${plan.exec_id} again`);
     }
-    if (once) this.#gate.seen.add(plan.exec_id);
+    this.#seq = seq;
     return plan;
   }
 }

@@ -62,7 +62,7 @@ function main(dir: string): void {
   mkdirSync(journals, { mode: 0o700, recursive: true });
   const inMemory = isMemoryDir(journals);
   const space = new JournalSpace(inMemory ? journals : null, start.journalsBytes);
-  const gate: Gate = { key: start.key, epoch: 0, seen: new Set(), current: null };
+  const gate: Gate = { key: start.key, epoch: 0, current: null };
   const tell = (event: RunnerEvent): void => gate.current?.event(event);
   const socketPath = join(dir, 'runner.sock');
   let idleSince = Date.now();

@@ -73,11 +73,11 @@ export async function serve(served: Served, link: Link, message: object): Promis
   const request: Message = { ...message };
   switch (request['op']) {
     case 'launch': {
-      const plan = link.verify(request['plan'], request['mac'], true);
+      const plan = link.verify(request);
       return entryOf(await keep.launch(plan));
     }
     case 'prepare':
-      void keep.prepare(link.verify(request['plan'], request['mac'], false));
+      void keep.prepare(link.verify(request));
       return {};
     case 'follow':
       return follow(served, link, request);

@@ -24,7 +24,7 @@ export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean
   const processes =
     bounds.processesMax === null || !options.sandboxed
       ? ''
-      : `ulimit -u ${bounds.processesMax} || ulimit -p ${bounds.processesMax} || f="$f processes"; `;
+      : `p=${bounds.processesMax}; ulimit -u $p || ulimit -p $p || f="$f processes"; `;
   const count = options.sandboxed ? 'set -- /proc/[0-9]*; n=$(($#-1)); ' : 'n=0; ';
   return (
     // A session leader without a terminal acquires the first one that it opens.

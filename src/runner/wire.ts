@@ -19,8 +19,11 @@ export const wireVersions: readonly number[] = [1];
 export const controlBytesMax = 16 * 1024 * 1024;
 
 export type RunnerRequest =
-  /** `plan`: canonical JSON of a {@link Plan}; `mac`: HMAC(key, "plan" sha256(plan) exec epoch). */
-  | { op: 'launch'; plan: string; mac: string }
+  /**
+   * `plan`: canonical JSON of a {@link Plan}; `mac`: HMAC(key, "plan" sha256(plan) exec epoch seq).
+   * `seq` rises with every sealed request of a connection, so that none can be sent again.
+   */
+  | { op: 'launch'; plan: string; seq: number; mac: string }
   /** Streams the journal from `from` on `channel`; `max` bytes at most when given. */
   | { op: 'follow'; exec_id: ExecId; from: number; channel: number; max?: number }
   | { op: 'unfollow'; channel: number }
@@ -40,7 +43,7 @@ export type RunnerRequest =
   | { op: 'set'; session_id: SessionId; cwd: string | null; env: Readonly<Record<string, string>> }
   | { op: 'unset'; session_id: SessionId; names: string[] }
   /** Prepares one sandbox of this plan's shape; the plan itself is not run. */
-  | { op: 'prepare'; plan: string; mac: string }
+  | { op: 'prepare'; plan: string; seq: number; mac: string }
   | { op: 'close'; session_id: SessionId }
   | { op: 'stats' }
   | { op: 'shutdown' };

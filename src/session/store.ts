@@ -35,7 +35,8 @@ export class Store {
     }
     const upsert = (table: string): StatementSync =>
       this.#db.prepare(
-        `INSERT INTO ${table}(id, json) VALUES(?, ?) ON CONFLICT(id) DO UPDATE SET json=excluded.json`,
+        `INSERT INTO ${table}(id, json) VALUES(?, ?)
+         ON CONFLICT(id) DO UPDATE SET json=excluded.json`,
       );
     this.#put = { sessions: upsert('sessions'), execs: upsert('execs') };
   }
