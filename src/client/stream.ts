@@ -100,9 +100,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
 
   /** Sends `signal`, or without one ends the command: TERM, the grace time, KILL. */
   async cancel(signal?: string): Promise<void> {
-    const exec_id = await this.execId;
-    const link = await this.#links.shared();
-    await link.call('exec.cancel', { exec_id, ...(signal === undefined ? {} : { signal }) });
+    await this.#cancel(await this.execId, signal === undefined ? {} : { signal });
   }
 
   /**
@@ -154,8 +152,13 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     }
     const cancels = this.#options.cancelOnAbort ?? this.#source.kind === 'run';
     if (this.#stop.signal.aborted && cancels && this.#known !== null) {
-      await this.cancel().catch(() => {});
+      await this.#cancel(this.#known, {}).catch(() => {});
     }
+  }
+
+  async #cancel(exec_id: ExecId, how: { readonly signal?: string }): Promise<void> {
+    const link = await this.#links.shared();
+    await link.call('exec.cancel', { exec_id, ...how });
   }
 
   /** One connection's worth of the stream. Rejects when it ended before the stream did. */
