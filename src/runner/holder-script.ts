@@ -125,7 +125,9 @@ for my $i (0 .. $#trees) {
     my ($at, $part_fd) = ($target . $part->[0], $part->[1]);
     if (defined $part_fd) { place($part_fd, $at) }
     # What cannot be shown must not be written beneath either.
-    elsif (-d $at) { syscall($nr_mount, $none, $at, $tmpfs, 7, $closed) == 0 or fail(1, "close $at") }
+    elsif (-d $at) {
+      syscall($nr_mount, $none, $at, $tmpfs, 7, $closed) == 0 or fail(1, "close $at");
+    }
   }
 }
 my $mine = userns("0 $uid 1\n", "0 $gid 1\n");

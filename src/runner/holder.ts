@@ -61,6 +61,7 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
     signal?.removeEventListener('abort', stop);
     stop();
     await ended;
+    for (const pipe of child.stdio) pipe?.destroy();
   }
 }
 

@@ -36,7 +36,7 @@ export interface HostFacts {
   readonly stage: string;
   /** Whether this process may bind trees idmapped (root, Linux 5.12 and perl). */
   readonly idmap: boolean;
-  /** Why no sandbox can be made here, and what helps; `null` when nothing is known to be missing. */
+  /** Why no sandbox can be made here, and what helps; `null`: nothing is known to be missing. */
   readonly unavailable: string | null;
 }
 

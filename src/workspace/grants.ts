@@ -1,4 +1,4 @@
-/** Which trees beyond the workspace a session sees, by real path, and which of them it may write. */
+/** Which trees beyond the workspace a session sees, by real path, and which it may write. */
 import { glob, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { FileGrants } from '../command.ts';

@@ -1,6 +1,7 @@
 /** Path rules as an operator writes them: absolute, `~/…`, or relative to the workspace; globs. */
 import path from 'node:path';
 import picomatch from 'picomatch';
+import { realPrefix } from './inspect.ts';
 
 export interface Rules {
   /** Absolute, normalised paths without wildcards. `X/**` is `X`. */
@@ -21,8 +22,10 @@ export interface Base {
  */
 export function readRules(entries: readonly string[], base: Base): Rules {
   const absolute = entries.flatMap((entry) => absoluteRule(entry, base));
-  const paths = absolute.filter((entry) => !isGlob(entry)).map((entry) => path.normalize(entry));
-  const globs = absolute.filter(isGlob);
+  // `[id]` is a wildcard and a name that people give to files.
+  const isName = (entry: string): boolean => !isGlob(entry) || !/[*?]/.test(entry);
+  const paths = absolute.filter(isName).map((entry) => path.normalize(entry));
+  const globs = absolute.filter(isGlob).map(byRealBase);
   const matchers = globs.map((glob) => picomatch(glob, { dot: true, nonegate: true }));
   return {
     paths: [...new Set(paths.map((one) => (one === '/' ? one : one.replace(/\/+$/, ''))))],
@@ -37,9 +40,20 @@ function absoluteRule(entry: string, { root, home }: Base): string[] {
   if (folded === '~' || folded.startsWith('~/')) return [home + folded.slice(1)];
   if (path.isAbsolute(folded)) return [folded];
   if (root === null) return [];
-  const literal = root.replaceAll(/[\\*?[\]{}()!+@|]/g, String.raw`\$&`);
-  const depth = folded.includes('/') ? '' : '**/';
-  return [isGlob(folded) || depth !== '' ? `${literal}/${depth}${folded}` : `${root}/${folded}`];
+  const literal = escaped(root);
+  // A name at the root is a path too: as such it is guarded where it does not exist yet.
+  const atRoot = isGlob(folded) ? `${literal}/${folded}` : `${root}/${folded}`;
+  return folded.includes('/') ? [atRoot] : [atRoot, `${literal}/**/${folded}`];
+}
+
+/** Walks see real paths, so the part before the first wildcard is made one. */
+function byRealBase(entry: string): string {
+  const { base, glob } = picomatch.scan(entry);
+  return base === '' || !path.isAbsolute(base) ? entry : `${escaped(realPrefix(base))}/${glob}`;
+}
+
+function escaped(literal: string): string {
+  return literal.replaceAll(/[\\*?[\]{}()!+@|]/g, String.raw`\$&`);
 }
 
 function isGlob(entry: string): boolean {

@@ -1,4 +1,4 @@
-/** Walks trees for what must be protected: git directories, worktrees, and names that rules match. */
+/** Walks trees for what must be protected: git directories, worktrees, names that rules match. */
 import { readdirSync, type Dirent } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';

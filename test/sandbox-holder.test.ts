@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import {
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+} from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Holder } from '../src/command.ts';
+import { isTrlError } from '../src/errors.ts';
+import { misplacedMount } from '../src/runner/holder-check.ts';
+import { openHolder } from '../src/runner/holder.ts';
+import { openBox, runIn, temporary, whyNoBox } from './support/box.ts';
+
+const sandboxed = { skip: whyNoBox };
+
+const descriptors = (): number => readdirSync('/proc/self/fd').length;
+const linkOf = (fd: string): string => {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return '';
+  }
+};
+const mounts = (): string => readFileSync('/proc/self/mountinfo', 'utf8');
+/** Descendants of this process that still run. */
+function children(pid = process.pid): string[] {
+  const names = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return names.filter((name) => {
+    try {
+      const [, state, parent] =
+        /^\d+ \(.*\) (\S) (\d+) /s.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? [];
+      return state !== 'Z' && Number(parent) === pid;
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function holderOf(root: string): Promise<Holder> {
+  await using box = await openBox({ root });
+  return box.box.holder;
+}
+
+test('an open holder is a few descriptors and no process', sandboxed, async () => {
+  using ws = temporary();
+  const holder = await holderOf(ws.path);
+  const before = { mounts: mounts(), children: children() };
+  const namespaces = (): number =>
+    readdirSync('/proc/self/fd').filter((fd) => /^(?:user|mnt|net):/.test(linkOf(fd))).length;
+  const open = await openHolder(holder);
+  assert.equal(namespaces(), 3);
+  assert.deepEqual({ mounts: mounts(), children: children() }, before);
+  open.close();
+  open.close();
+  assert.equal(namespaces(), 0);
+});
+
+test('a holder that cannot be made says why and leaves nothing', sandboxed, async () => {
+  using ws = temporary();
+  const holder = await holderOf(ws.path);
+  const [before, left] = [descriptors(), { mounts: mounts(), children: children() }];
+  const staged = holder.staged.map((tree) => ({ ...tree, source: '/nowhere/at/all' }));
+  const wrong: [Partial<Holder>, RegExp][] = [
+    [{ args: [...holder.args, '--bind', '/nowhere', '/x'] }, /nowhere/],
+    [{ args: [...holder.args, '--no-such-option'] }, /Unknown option/],
+    [{ tools: { ...holder.tools, bwrap: '/nowhere/bwrap', perl: null }, level: 'user' }, /ENOENT/],
+    [{ tools: { ...holder.tools, bwrap: '/bin/false' } }, /before it was ready|exec/],
+    ...(staged.length > 0
+      ? [[{ staged }, /open \/nowhere/] satisfies [Partial<Holder>, RegExp]]
+      : []),
+  ];
+  for (const [change, text] of wrong) {
+    const refused = (error: unknown): boolean =>
+      isTrlError(error, 'SANDBOX_UNAVAILABLE') &&
+      error.message.startsWith('Cannot make the sandbox') &&
+      text.test(error.message);
+    await assert.rejects(openHolder({ ...holder, ...change }), refused, String(text));
+  }
+  assert.deepEqual({ mounts: mounts(), children: children() }, left);
+  // Pipes of the helpers close a turn later.
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(descriptors() <= before);
+});
+
+test('a file system that refuses idmapped mounts is told apart', sandboxed, async (t) => {
+  using ws = temporary();
+  const holder = await holderOf(ws.path);
+  if (holder.level !== 'root-idmap') {
+    t.skip('needs root');
+    return;
+  }
+  const staged = holder.staged.map((tree) => ({ ...tree, source: '/proc', writable: true }));
+  const isIdmap = (error: unknown): boolean =>
+    isTrlError(error, 'SANDBOX_UNAVAILABLE') && error.data?.['reason'] === 'idmap';
+  await assert.rejects(openHolder({ ...holder, staged }), isIdmap);
+});
+
+test('opening a holder can be given up', sandboxed, async () => {
+  using ws = temporary();
+  const holder = await holderOf(ws.path);
+  const before = children();
+  const abort = new AbortController();
+  const opening = openHolder(holder, abort.signal);
+  abort.abort(new Error('enough'));
+  await assert.rejects(opening, /enough/);
+  assert.deepEqual(children(), before);
+  await assert.rejects(openHolder(holder, AbortSignal.abort(new Error('never'))), /never/);
+});
+
+test('commands of one holder run at once and share its loopback', sandboxed, async () => {
+  using ws = temporary();
+  await using box = await openBox({ root: ws.path });
+  const holder = await openHolder(box.box.holder);
+  try {
+    const server = runIn(
+      holder,
+      box.box,
+      `perl -MIO::Socket::INET -e '
+      my $l = IO::Socket::INET->new(LocalAddr => "127.0.0.1:4077", Listen => 1) or die $!;
+      open my $f, ">", "${ws.path}/up"; close $f; my $c = $l->accept; print $c "hello\\n"'`,
+    );
+    const client = runIn(
+      holder,
+      box.box,
+      `
+      for i in $(seq 200); do [ -e ${ws.path}/up ] && break; sleep 0.05; done
+      exec 3<>/dev/tcp/127.0.0.1/4077 && cat <&3`,
+    );
+    assert.deepEqual([(await server).code, (await client).stdout], [0, 'hello\n']);
+  } finally {
+    holder.close();
+  }
+});
+
+const info = (lines: readonly string[]): string =>
+  lines.map((line, index) => `${index + 1} 1 ${line} rw - ext4 /dev/vda rw`).join('\n');
+
+test('a mount that was led elsewhere by a link is found', () => {
+  const args = [
+    ['--ro-bind', '/usr', '/usr'],
+    ['--bind', '/h/w s', '/h/w s'],
+    ['--ro-bind', '/h/w s/.git/hooks', '/h/w s/.git/hooks'],
+    ['--ro-bind', '/dev/null', '/h/w s/k'],
+  ].flat();
+  const usr = '254:0 /usr /usr';
+  const ws = String.raw`254:0 /data/w\040s /h/w\040s`;
+  const hidden = String.raw`0:5 /null /h/w\040s/k`;
+  const hooks = (root: string, device = '254:0'): string =>
+    `${device} ${root} ${String.raw`/h/w\040s/.git/hooks`}`;
+  const right = hooks(String.raw`/data/w\040s/.git/hooks`);
+  const check = (lines: readonly string[]): string | null => misplacedMount(args, info(lines));
+  assert.equal(check([usr, ws, right, hidden]), null);
+  assert.equal(check([usr, ws, hooks('/home/u/.ssh'), hidden]), '/h/w s/.git/hooks');
+  assert.equal(
+    check([usr, ws, hooks(String.raw`/data/w\040s/.git/hooks`, '0:9'), hidden]),
+    '/h/w s/.git/hooks',
+  );
+  assert.equal(check([usr, ws, right]), '/h/w s/k');
+  // A pin, or a mount of the host inside the workspace, is what the next one lies on.
+  const pin = String.raw`254:0 /data/w\040s/.git /h/w\040s/.git`;
+  assert.equal(check([usr, ws, pin, right, hidden]), null);
+  const submount = String.raw`0:77 / /h/w\040s/.git`;
+  assert.equal(check([usr, ws, submount, hooks('/hooks', '0:77'), hidden]), null);
+});
+
+test('a link put in the way while a holder is made is refused', sandboxed, async () => {
+  using ws = temporary();
+  using secret = temporary();
+  mkdirSync(path.join(ws.path, '.vscode'));
+  const holder = await holderOf(ws.path);
+  renameSync(path.join(ws.path, '.vscode'), path.join(ws.path, 'v2'));
+  symlinkSync(secret.path, path.join(ws.path, '.vscode'));
+  await assert.rejects(openHolder(holder), (error) => isTrlError(error, 'SANDBOX_UNAVAILABLE'));
+});
