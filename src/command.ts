@@ -225,7 +225,8 @@ export interface EnforcedLimit {
   readonly name: string;
   readonly value: number;
   readonly by: 'runtime' | 'setrlimit' | 'cgroup-v1' | 'cgroup-v2' | 'tmpfs' | 'none';
-  readonly hit: boolean;
+  /** Whether it ended or cut something; `null` where the kernel does not tell. */
+  readonly hit: boolean | null;
 }
 
 /** What a probe found enforced, from strongest to weakest. */

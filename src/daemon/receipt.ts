@@ -21,7 +21,7 @@ export interface PlanFacts {
 
 export function receiptHead(facts: PlanFacts, { exit, reverted }: Outcome): ReceiptHead {
   const hints: string[] = [];
-  if (exit.ended_background > 0) {
+  if (exit.ended_background > 0 && exit.stopped === null) {
     const what = exit.ended_background === 1 ? 'A background process' : 'Background processes';
     hints.push(`${what} ended with the command; exec.start (trl exec start) keeps one running`);
   }

@@ -75,11 +75,7 @@ export class Starter {
     return start.finally(() => this.#starting.delete(name));
   }
 
-  async #startIn(
-    session: Session,
-    params: ExecParams,
-    mode: Request['mode'],
-  ): Promise<Tracked> {
+  async #startIn(session: Session, params: ExecParams, mode: Request['mode']): Promise<Tracked> {
     if (mode === 'foreground') {
       if (session.busy !== null) {
         const message = `Cannot run in ${session.record.id}: a command is running in it`;

@@ -13,7 +13,7 @@ import { limits } from '../limits.ts';
 import type { Fifos, Pipe } from './fifo.ts';
 import type { OpenHolder } from './holder.ts';
 import type { Terminal } from './pty.ts';
-import { descendants } from './processes.ts';
+import { descendants, linkOf } from './processes.ts';
 import { bootArgs, shim } from './shell.ts';
 
 /** Time for a sandbox to say `ready`. */
@@ -124,6 +124,7 @@ export class CommandBox {
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   readonly ready: Promise<void>;
   readonly #child: ChildProcess;
+  readonly #sandboxed: boolean;
   readonly #script: Socket;
   readonly #status: Reader;
   readonly #state: Reader;
@@ -139,6 +140,7 @@ export class CommandBox {
   private constructor(plan: Plan, parts: BoxParts, pipes: Pipes, seccomp: number | null) {
     this.shape = shapeOf(plan);
     this.terminal = parts.terminal;
+    this.#sandboxed = plan.box.kind === 'bubblewrap';
     const [file, ...args] = commandLine(plan, parts);
     const tty = parts.terminal?.slave ?? 'ignore';
     this.#child = spawn(file, args, {
@@ -200,7 +202,14 @@ export class CommandBox {
   processes(): number[] {
     if (this.dead || this.pid === null) return [];
     const all = descendants(this.pid);
-    return this.#child.spawnfile.endsWith('nsenter') ? all.slice(1) : all;
+    return this.#sandboxed ? all.slice(1) : all;
+  }
+
+  /** What the kernel calls the command's stdin, as its shim holds it. */
+  stdinLink(): string | null {
+    const [shim] = this.pid === null ? [] : descendants(this.pid);
+    const holder = this.#sandboxed ? shim : this.pid;
+    return holder === undefined ? null : linkOf(`/proc/${holder}/fd/0`);
   }
 
   /** Gives the shell its script. A box takes one. */

@@ -8,7 +8,7 @@ import { limits } from '../limits.ts';
 import type { CommandBox } from './box.ts';
 import { boundMemory, type MemoryGroup } from './cgroup.ts';
 import type { Journal, Stream } from './journal.ts';
-import { isAlive, linkOf, marked, send, waitingForInput, type Waiting } from './processes.ts';
+import { isAlive, marked, send, waitingForInput, type Waiting } from './processes.ts';
 import { script } from './shell.ts';
 import { capturedState, type States } from './state.ts';
 
@@ -55,8 +55,7 @@ export class Execution {
     this.#states = parts.states;
     this.#events = events;
     this.#boundMemory();
-    const shell = this.#box.processes()[0];
-    this.#stdinLink = shell === undefined ? null : linkOf(`/proc/${shell}/fd/0`);
+    this.#stdinLink = this.#box.stdinLink();
     this.#take();
     this.#box.feed(script(plan, this.#states.get(plan.session_id)));
     if (plan.stdin.kind === 'bytes') this.#box.stdin?.end(Buffer.from(plan.stdin.base64, 'base64'));
@@ -282,19 +281,19 @@ export class Execution {
   #limits(): EnforcedLimit[] {
     const { bounds } = this.plan;
     const memory = this.#memory;
-    const rows: [string, number | null, EnforcedLimit['by'], boolean][] = [
+    const rows: [string, number | null, EnforcedLimit['by'], boolean | null][] = [
       ['timeout_ms', bounds.timeoutMs, 'runtime', this.#stopped === 'timeout'],
       ['idle_timeout_ms', bounds.idleTimeoutMs, 'runtime', this.#stopped === 'idle-timeout'],
-      ['cpu_s', bounds.cpuSeconds, 'setrlimit', false],
+      ['cpu_s', bounds.cpuSeconds, 'setrlimit', null],
       [
         'processes',
         bounds.processesMax,
         this.plan.box.kind === 'none' ? 'none' : 'setrlimit',
-        false,
+        null,
       ],
-      ['open_files', bounds.openFilesMax, 'setrlimit', false],
-      ['file_bytes', bounds.fileBytesMax, 'setrlimit', false],
-      ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', false],
+      ['open_files', bounds.openFilesMax, 'setrlimit', null],
+      ['file_bytes', bounds.fileBytesMax, 'setrlimit', null],
+      ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', null],
       ['memory_bytes', bounds.memoryBytesMax, memory?.by ?? 'none', memory?.hit() ?? false],
       ['journal_bytes', bounds.journalBytesMax, 'runtime', this.journal.from > 0],
     ];

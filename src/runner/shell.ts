@@ -25,7 +25,13 @@ export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean
     bounds.processesMax === null || !options.sandboxed
       ? ''
       : `p=${bounds.processesMax}; ulimit -u $p || ulimit -p $p || f="$f processes"; `;
-  const count = options.sandboxed ? 'set -- /proc/[0-9]*; n=$(($#-1)); ' : 'n=0; ';
+  const count = 'set -- /proc/[0-9]*; n=$(($#-1)); ';
+  // What still passes on output, like the `tee` of `exec > >(tee …)`, has a moment to end. A
+  // shell that cannot fork any more ends by itself: its trap keeps the code.
+  const settle = options.sandboxed
+    ? `trap 'exit $r' EXIT; ${count}for i in 1 2 3 4 5 6; do ` +
+      `[ $n -gt 0 ] && [ $n -lt 64 ] || break; echo "exit $r $n" >&4; sleep 0.02; ${count}done; `
+    : 'n=0; ';
   return (
     // A session leader without a terminal acquires the first one that it opens.
     (options.pty ? ': </proc/self/fd/0; ' : '') +
@@ -36,7 +42,7 @@ export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean
     processes +
     set('open_files', '-n', bounds.openFilesMax) +
     `echo "ready$f" >&4; ` +
-    `(exec 2>&8 8>&- 4>&- 5>&-; exec "$@"); r=$?; ${count}` +
+    `(exec 2>&8 8>&- 4>&- 5>&-; exec "$@"); r=$?; ${settle}` +
     `echo "exit $r $n" >&4; exit $r`
   );
 }
@@ -75,7 +81,7 @@ function capture(dialect: ShellDialect, whole: boolean): string {
   if (dialect !== 'bash') {
     return (
       `{ __e=$?; set +efux; printf C; pwd; printf '\\0P'; command -v sh; printf '\\0B\\0'; ` +
-      `/usr/bin/env -0; printf 'E\\0'; } ${to}; exit $__e`
+      `/usr/bin/env -0 && printf 'E\\0'; } ${to}; exit $__e`
     );
   }
   // The options are read before they are reset for the capture itself.
