@@ -86,6 +86,10 @@ function version(): string {
   return found.version;
 }
 
+for (const stream of [process.stdout, process.stderr]) {
+  // A reader that went away is no failure of this program; `run` ends its command for it.
+  stream.on('error', () => {});
+}
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) =>
   sayFailure(error, false),
 );

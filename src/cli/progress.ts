@@ -12,6 +12,7 @@ export class Progress implements Disposable {
   #timer: NodeJS.Timeout | null = null;
   #visible = false;
   #midLine = false;
+  #quietSince = 0;
 
   /** With `on` false nothing is ever shown. */
   constructor(on: boolean) {
@@ -43,13 +44,16 @@ export class Progress implements Disposable {
     this.#quietSince = performance.now();
   }
 
-  [Symbol.dispose](): void {
+  /** Nothing is waited for any more. */
+  end(): void {
     this.clear();
     clearInterval(this.#timer ?? undefined);
     this.#timer = null;
   }
 
-  #quietSince = 0;
+  [Symbol.dispose](): void {
+    this.end();
+  }
 
   #show(): void {
     const now = performance.now();

@@ -1,4 +1,5 @@
 /** Connects a command to this terminal: output, input, size and interruptions. */
+import { spawnSync } from 'node:child_process';
 import type { Client, ExecEnd, ExecStream } from '../client/index.ts';
 import { feed } from './input.ts';
 import type { Interrupts } from './interrupts.ts';
@@ -98,7 +99,8 @@ async function show(
     } else if (event.type === 'gap') {
       sayAside(`${event.to - event.from} bytes of output are missing here`);
     } else if (process.stderr.isTTY && !options.quiet && !options.pty) {
-      sayAside(`${event.program} waits for input; pass some with --stdin or a pipe`);
+      const how = options.stdin ? '' : '; pass some with --stdin or a pipe';
+      sayAside(`${event.program} waits for input${how}`);
     }
   }
   await Promise.all([outputs.stdout.flush(), outputs.stderr.flush()]);
@@ -116,6 +118,8 @@ function takeTerminal(client: Client, stream: ExecStream): Disposable {
   const raw = process.stdin.isTTY && !process.stdin.isRaw;
   if (raw) {
     process.stdin.setRawMode(true);
+    // Node's raw mode still makes CR LF of LF, by which full-screen programs move straight down.
+    spawnSync('stty', ['-onlcr'], { stdio: ['inherit', 'ignore', 'ignore'] });
   }
   process.stdout.on('resize', resize);
   return {

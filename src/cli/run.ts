@@ -53,7 +53,7 @@ async function runIn(
   progress.begin('preparing the session');
   await using place = await openSession(client, named, ofSession);
   signal.throwIfAborted();
-  progress.clear();
+  progress.end();
   const stream = place.session.stream(commandText(args.words), {
     ...ofCommand,
     ...(named !== undefined && args.has('cwd') ? { cwd } : {}),
