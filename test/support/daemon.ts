@@ -106,8 +106,10 @@ export function surroundings(home: string): Record<string, string> {
 /** A client of bytes: sends what it is told and keeps everything it receives. */
 export class RawClient implements Disposable {
   readonly #socket: Socket;
-  #text = '';
-  #taken = 0;
+  /** Whole lines not yet taken, the pieces of the next one, and everything before them. */
+  readonly #lines: string[] = [];
+  #pieces: string[] = [];
+  #taken = '';
   #ended = false;
   #wake: () => void = () => {};
 
@@ -118,7 +120,12 @@ export class RawClient implements Disposable {
       this.#wake();
     };
     socket.setEncoding('latin1').on('data', (text: string) => {
-      this.#text += text;
+      const [first = '', ...others] = text.split('\n');
+      this.#pieces.push(first);
+      for (const other of others) {
+        this.#lines.push(this.#pieces.join(''));
+        this.#pieces = [other];
+      }
       this.#wake();
     });
     socket.on('end', end).on('close', end).on('error', end);
@@ -136,13 +143,12 @@ export class RawClient implements Disposable {
   /** The next line, without its end. Rejects when the connection ends before it. */
   async line(): Promise<string> {
     for (;;) {
-      const end = this.#text.indexOf('\n', this.#taken);
-      if (end !== -1) {
-        const line = this.#text.slice(this.#taken, end);
-        this.#taken = end + 1;
+      const line = this.#lines.shift();
+      if (line !== undefined) {
+        this.#taken += `${line}\n`;
         return Buffer.from(line, 'latin1').toString('utf8');
       }
-      if (this.#ended) throw new Error(`the connection ended after:\n${this.#text.slice(-1_000)}`);
+      if (this.#ended) throw new Error(`the connection ended after:\n${this.received()}`);
       await this.#more();
     }
   }
@@ -160,7 +166,8 @@ export class RawClient implements Disposable {
 
   /** Everything received so far, and all of it when `end` was seen. */
   received(): string {
-    return Buffer.from(this.#text, 'latin1').toString('utf8');
+    const rest = [...this.#lines.map((line) => `${line}\n`), ...this.#pieces].join('');
+    return Buffer.from(this.#taken + rest, 'latin1').toString('utf8');
   }
 
   /** Waits until the other side has ended the connection. */

@@ -43,7 +43,7 @@ export function descendantsOf(pid: number): Found[] {
   const all = processesWhere(() => true);
   const found: Found[] = [];
   const wanted = new Set([pid]);
-  for (let grew = true; grew; ) {
+  for (let grew = true; grew;) {
     const more = all.filter((one) => wanted.has(one.parent) && !wanted.has(one.pid));
     for (const one of more) {
       wanted.add(one.pid);
