@@ -9,19 +9,22 @@ export interface OutputOptions {
   readonly interactive: boolean;
 }
 
+/** `EPIPE` means that the reader went away. Must not throw. */
+export type OnBroken = (error: NodeJS.ErrnoException) => void;
+
 export class Output {
   readonly #to: NodeJS.WriteStream;
   readonly #filter: TerminalFilter | null;
   #broken = false;
 
-  /** `onBroken` is called once, when nobody reads any more. */
-  constructor(to: NodeJS.WriteStream, options: OutputOptions, onBroken: () => void) {
+  /** `onBroken` is called once, when nothing can be written any more. */
+  constructor(to: NodeJS.WriteStream, options: OutputOptions, onBroken: OnBroken) {
     this.#to = to;
     this.#filter = to.isTTY && !options.raw ? new TerminalFilter(options) : null;
-    to.on('error', () => {
+    to.on('error', (error: NodeJS.ErrnoException) => {
       if (!this.#broken) {
         this.#broken = true;
-        onBroken();
+        onBroken(error);
       }
     });
   }

@@ -1,9 +1,11 @@
 /** Connects a command to this terminal: output, input, size and interruptions. */
 import { spawnSync } from 'node:child_process';
 import type { Client, ExecEnd, ExecStream } from '../client/index.ts';
+import { TrlError } from '../errors.ts';
 import { feed } from './input.ts';
 import type { Interrupts } from './interrupts.ts';
 import { Output } from './output.ts';
+import type { OnBroken } from './output.ts';
 import { Progress } from './progress.ts';
 import { sayAside, sayEnd, sayJson } from './show.ts';
 
@@ -30,14 +32,14 @@ export async function relay(
   interrupts: Interrupts,
   options: RelayOptions,
 ): Promise<number> {
-  let broken = false;
+  let broken: NodeJS.ErrnoException | null = null;
   const quit = (how?: string): void => {
     const done = options.cancels ? stream.cancel(how) : stream[Symbol.asyncDispose]();
     // What became of it shows in how the stream ends.
     done.catch(() => {});
   };
-  const onBroken = (): void => {
-    broken = true;
+  const onBroken: OnBroken = (error) => {
+    broken ??= error;
     quit();
   };
   interrupts.each((count) => quit(count === 1 ? undefined : 'KILL'));
@@ -55,16 +57,29 @@ export async function relay(
     if (!options.json && !options.quiet) {
       sayEnd(end, process.stderr.isTTY && !options.pty);
     }
-    return interrupts.exitCode ?? (broken ? brokenPipeCode : end.exit_code);
+    return interrupts.exitCode ?? codeOfBroken(broken) ?? end.exit_code;
   } catch (error) {
-    const left = interrupts.exitCode !== null || broken;
-    if (left && !options.cancels) {
-      return interrupts.exitCode ?? brokenPipeCode;
+    const left = interrupts.exitCode ?? codeOfBroken(broken);
+    if (left !== null && !options.cancels) {
+      return left;
     }
     throw error;
   } finally {
     over.abort();
   }
+}
+
+/** A reader that went away is its own choice; output that cannot be kept is a failure. */
+function codeOfBroken(error: NodeJS.ErrnoException | null): number | null {
+  if (error === null) {
+    return null;
+  }
+  if (error.code === 'EPIPE') {
+    return brokenPipeCode;
+  }
+  throw new TrlError('INTERNAL_ERROR', `Cannot write the output: ${error.message}`, {
+    cause: error,
+  });
 }
 
 async function gather(stream: ExecStream): Promise<ExecEnd> {
@@ -79,7 +94,7 @@ async function gather(stream: ExecStream): Promise<ExecEnd> {
 async function show(
   stream: ExecStream,
   options: RelayOptions,
-  onBroken: () => void,
+  onBroken: OnBroken,
 ): Promise<ExecEnd> {
   const how = { raw: options.raw, interactive: options.pty };
   const outputs = {
