@@ -8,8 +8,9 @@
  * It ends as that program, as uid and gid 0 of a user namespace that maps them to HOST_UID and
  * HOST_GID and nothing else, without supplementary groups, in a mount namespace of its own where
  * STAGE/0, STAGE/1 … are the trees: files of UID and GID there belong to HOST_UID and HOST_GID,
- * files of anybody else to ids that nobody has. Exits 9 with `idmap: …` on standard error where a
- * file system refuses an idmapped mount of a writable tree, 1 on any other failure.
+ * files of anybody else to ids that nobody has. Exits 9 with `idmap: …` on standard error where
+ * mounting is not permitted or a file system refuses an idmapped mount of a writable tree, 1 on any
+ * other failure.
  */
 export const holderScript = String.raw`
 use strict;
@@ -86,12 +87,13 @@ sub set_attributes {
   return syscall($nr_mount_setattr, $fd, $path, $empty | $flags, $attr, 32) == 0;
 }
 
-syscall($nr_unshare, $new_ns) == 0 or fail(1, "unshare mount");
+# Root without the right to mount, as in a container, can have a weaker box only.
+syscall($nr_unshare, $new_ns) == 0 or fail(9, "idmap: unshare mount");
 my ($none, $root, $tmpfs) = ("none", "/", "tmpfs");
 my ($staging, $closed) = ("mode=0755,size=1m", "mode=0555,size=4k");
 my $no_data = 0;
 syscall($nr_mount, $none, $root, $no_data, 0x40000 | 0x4000, $no_data) == 0
-  or fail(1, "make mounts private");
+  or fail(9, "idmap: make mounts private");
 my (%spaces, @trees);
 for (1 .. $count) {
   my ($mode, $own_uid, $own_gid, $source) = splice(@ARGV, 0, 4);

@@ -29,7 +29,7 @@ export const helperEnvironment = { PATH: '/usr/bin:/bin' } as const;
 
 const readyTimeoutMs = 10_000;
 const complaintBytesMax = 4 * 1024;
-/** The exit code of the script where a file system refuses idmapped mounts. */
+/** The exit code of the script where root may not mount, or not idmapped. */
 const idmapRefused = 9;
 /** The shell's own pid is the host's: a holder has no process namespace. */
 const waiting = ['--', '/bin/sh', '-c', 'echo $$; read -r _'];
@@ -38,7 +38,8 @@ const waiting = ['--', '/bin/sh', '-c', 'echo $$; read -r _'];
  * Opens `holder`. On any failure no process, mount or descriptor is left.
  *
  * @throws TrlError SANDBOX_UNAVAILABLE with what perl or bubblewrap said; `data.reason` is `idmap`
- *   where the workspace's file system refuses idmapped mounts, else `holder`.
+ *   where idmapped mounts are refused and a plan without them (`HostFacts.idmap: false`) could do,
+ *   else `holder`.
  */
 export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<OpenHolder> {
   signal?.throwIfAborted();

@@ -46,7 +46,8 @@ const idRange = 65_536;
  *   first.
  */
 export function planBox(input: BoxInput): BubblewrapBox {
-  const { host, workspace, grants } = input;
+  const { workspace, grants } = input;
+  const host = withoutOverlap(input.host, workspace?.granted ?? []);
   const { bwrap, nsenter, perl } = host.tools;
   if (bwrap === null || nsenter === null || host.arch === null) {
     throw new RangeError('planBox needs a host on which sandboxes are available');
@@ -71,6 +72,17 @@ export function planBox(input: BoxInput): BubblewrapBox {
     holder: { id: input.digest(JSON.stringify(holder)), ...holder },
     args: commandArgs(identity),
     seccomp: btoa(Array.from(program, (byte) => String.fromCharCode(byte)).join('')),
+  };
+}
+
+/** A toolchain inside a granted tree is shown with that tree, and writable where it is. */
+function withoutOverlap(host: HostFacts, granted: readonly Granted[]): HostFacts {
+  const isGranted = (name: string): boolean =>
+    granted.some((tree) => name === tree.path || name.startsWith(`${tree.path}/`));
+  return {
+    ...host,
+    toolchains: host.toolchains.filter((tree) => !isGranted(tree.path)),
+    masked: host.masked.filter((name) => !isGranted(name)),
   };
 }
 

@@ -11,7 +11,7 @@
 import { mkdtempSync, readlinkSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { DirectoryHandle } from './handle.ts';
-import { inspect, lstatOrNull } from './inspect.ts';
+import { look, lstatOrNull } from './inspect.ts';
 import type { WorkspaceFacts } from './protect.ts';
 import type { Guarded } from './protection.ts';
 import { moveOut } from './quarantine.ts';
@@ -54,9 +54,9 @@ function writableTrees(facts: WorkspaceFacts): string[] {
   return facts.granted.filter((tree) => tree.writable).map((tree) => tree.path);
 }
 
-/** A quick look that may be fooled into suspecting too much, never too little. */
+/** One `lstat`, which may be fooled into suspecting too much, never too little. */
 function hasChanged(guarded: Guarded): boolean {
-  if (guarded.kind === 'absent') return inspect(guarded.tree, guarded.path).kind !== 'absent';
+  if (guarded.kind === 'absent') return look(guarded.path) !== null;
   const stat = lstatOrNull(guarded.path);
   return !(stat?.isSymbolicLink() === true && linkTarget(guarded.path) === guarded.target);
 }
@@ -78,7 +78,7 @@ function newHooks(tree: string, known: ReadonlySet<string>): Guarded[] {
   const names = ['', ...children.slice(0, childrenMax).map((entry) => entry.name)];
   const places = names.map((name) => path.join(tree, name, '.git'));
   return places
-    .filter((git) => !known.has(git) && inspect(tree, path.join(git, 'hooks')).kind === 'directory')
+    .filter((git) => !known.has(git) && lstatOrNull(`${git}/hooks`) !== null)
     .flatMap((git) => {
       const hooks = DirectoryHandle.walk(tree, path.join(git, 'hooks'));
       if (hooks === null) return [];

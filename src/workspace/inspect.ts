@@ -33,7 +33,7 @@ export function inspect(tree: string, name: string): Found {
 }
 
 /** What is there; nothing; or a directory on the way that keeps this process out. */
-function look(name: string): Stats | 'unreadable' | null {
+export function look(name: string): Stats | 'unreadable' | null {
   try {
     return lstatSync(name, { throwIfNoEntry: false }) ?? null;
   } catch (error) {

@@ -62,7 +62,8 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
     write: readRules(files.write.deny, { root, home }),
     read: readRules(files.read.deny, { root, home }),
   };
-  const matches = (name: string): boolean => rules.write.matches(name) || rules.read.matches(name);
+  const either = (name: string): boolean => rules.write.matches(name) || rules.read.matches(name);
+  const matches = rules.write.hasGlobs || rules.read.hasGlobs ? either : null;
   const look = (tree: Granted): Promise<Walked> =>
     walk(tree.path, { matches, entriesMax: input.entriesMax });
   const granted = await resolveGrants(files, { root, home });

@@ -1,6 +1,5 @@
 /** Walks trees for what must be protected: git directories, worktrees, names that rules match. */
 import { readdirSync, type Dirent } from 'node:fs';
-import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { isGitDirectory, isWorktreeAdmin } from './git.ts';
 
@@ -16,7 +15,8 @@ export interface Walked {
 }
 
 export interface WalkOptions {
-  readonly matches: (name: string) => boolean;
+  /** `null`: nothing is looked for by name. */
+  readonly matches: ((name: string) => boolean) | null;
   /** Bound of the entries looked at, nearest to the root first. */
   readonly entriesMax: number;
 }
@@ -45,9 +45,12 @@ export async function walk(tree: string, options: WalkOptions): Promise<Walked> 
     if (isGit || isWorktreeAdmin(names)) gitDirectories.push(directory);
     if (names.has('.git')) worktrees.push(directory);
     for (const child of children) {
-      const name = path.join(directory, child.name);
-      if (options.matches(name)) matched.push(name);
-      if (child.isDirectory() && !(isGit && storesOfGit.has(child.name))) queue.push(name);
+      const isDirectory = child.isDirectory();
+      // Most entries are files that nobody asked for: not even their path is made.
+      if (!isDirectory && options.matches === null) continue;
+      const name = `${directory}/${child.name}`;
+      if (options.matches?.(name) === true) matched.push(name);
+      if (isDirectory && !(isGit && storesOfGit.has(child.name))) queue.push(name);
     }
   }
   return { gitDirectories, worktrees, matched, entries, complete: true };

@@ -1,0 +1,40 @@
+// The sandbox tests once more, as an ordinary user: the way in differs from root's.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, cpSync, globSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { isRoot, onHost, temporary, whyNoBox } from './support/box.ts';
+
+const root = path.dirname(import.meta.dirname);
+/** An account that exists nowhere. */
+const uid = 54_321;
+
+test(
+  'an ordinary user has the same sandbox',
+  {
+    skip: whyNoBox || (isRoot ? false : 'the other files ran as one'),
+  },
+  () => {
+    using place = temporary();
+    chmodSync(place.path, 0o755);
+    const node = path.join(place.path, 'node');
+    copyFileSync(process.execPath, node);
+    for (const name of ['src', 'test', 'package.json', 'node_modules/picomatch']) {
+      cpSync(path.join(root, name), path.join(place.path, name), { recursive: true });
+    }
+    mkdirSync(path.join(place.path, 'home'));
+    onHost(`chmod -R a+rX . && chown ${uid}:${uid} home`, place.path);
+    const files = globSync('test/{sandbox,workspace}-*.test.ts', { cwd: root });
+    const tests = files.filter((name) => !name.endsWith(path.basename(import.meta.filename)));
+    const identity = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
+    const args = [...identity, node, '--test', '--test-reporter=tap', ...tests];
+    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: path.join(place.path, 'home') };
+    const options = { cwd: place.path, env, encoding: 'utf8', timeout: 120_000 } as const;
+    const { stdout, stderr } = spawnSync('setpriv', args, options);
+    const skipped = stdout.split('\n').filter((line) => / # SKIP (?!needs root)/.test(line));
+    assert.deepEqual(skipped, []);
+    assert.match(stdout, /^# pass [1-9]\d+$/m, stderr);
+    assert.match(stdout, /^# fail 0$/m, stdout);
+  },
+);
