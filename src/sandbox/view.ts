@@ -53,7 +53,7 @@ export interface ViewInput {
 /** First descriptor of a holder's files. */
 export const holderFilesFd = 20;
 export const hostname = 'trl';
-/** Uid 0 of this namespace is the host's unprivileged uid; only it may mount devpts. */
+/** Uid 0 of this namespace is `hostUid`: only uid 0 may mount devpts. */
 const namespaces = '--unshare-user --uid 0 --gid 0 --cap-drop ALL --die-with-parent'.split(' ');
 const skeleton = '--dev /dev --dir /sys --dir /etc --dir /var --symlink ../run /var/run'.split(' ');
 /** The host's /proc lies under every command's own: one may be mounted only where one is seen. */
