@@ -11,7 +11,7 @@ import { newSessionId, type SessionRecord } from '../session/record.ts';
 import { resolveShell } from '../session/shells.ts';
 import type { Store } from '../session/store.ts';
 import { resolveWorkspace } from '../workspace/roots.ts';
-import { Executions, execView } from './executions.ts';
+import { Executions, execView, type Tracked } from './executions.ts';
 import { chunksOf } from './reading-lines.ts';
 import { collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
@@ -255,10 +255,7 @@ export class Core implements Runtime {
     target: { exec_id: ExecId } | { session_id: SessionId },
     signal: string | null,
   ): Promise<{ stopped: readonly ExecId[] }> {
-    const found =
-      'exec_id' in target
-        ? [this.#execs.get(target.exec_id)]
-        : this.#execs.running(this.#sessions.get(target.session_id).record.id);
+    const found = await this.#targets(target);
     const running = found.filter(({ record }) => record.outcome === null && record.lost === null);
     const link = await this.#options.runners.link();
     for (const { record } of running) {
@@ -269,6 +266,14 @@ export class Core implements Runtime {
       );
     }
     return { stopped: running.map(({ record }) => record.id) };
+  }
+
+  /** A command that is just starting is waited for: a cancel must not miss it. */
+  async #targets(target: { exec_id: ExecId } | { session_id: SessionId }): Promise<Tracked[]> {
+    if ('exec_id' in target) return [this.#execs.get(target.exec_id)];
+    const session = this.#sessions.get(target.session_id);
+    await session.starting;
+    return this.#execs.running(session.record.id);
   }
 
   listExecs(_: Caller, session: SessionId | null): ReturnType<Runtime['listExecs']> {

@@ -9,7 +9,7 @@ import { TrlError } from '../errors.ts';
 import { baseEnvironment } from '../environment/base.ts';
 import { limits } from '../limits.ts';
 import type { Ground } from '../run.ts';
-import type { HostFacts } from '../sandbox/facts.ts';
+import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
 import { planBox } from '../sandbox/plan.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { openGuard } from '../workspace/guard.ts';
@@ -34,7 +34,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
   if (!none && host.unavailable !== null) {
     throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${host.unavailable}`);
   }
-  const visible = ['/usr', '/opt', ...host.toolchains.map(({ path }) => path)];
+  const visible = visibleTrees(host);
   const facts = none
     ? null
     : await surveyWorkspace({
@@ -71,7 +71,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
       user,
       shell: record.shell.path,
       tmp: '/tmp',
-      runtimeDir: null,
+      runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
       visible,
     }),
     privateDirs: ['/tmp', '/var/tmp', host.home],

@@ -6,7 +6,7 @@
  *
  * An ephemeral one keeps nothing: its runner and all that runs in it end with its stdin.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -78,6 +78,16 @@ function openStateDir(ephemeral: boolean): string {
   return dir;
 }
 
+/** Roots are resolved once: a link that is changed later must not move one. */
+function realRoot(root: string): string {
+  try {
+    return realpathSync(root);
+  } catch (cause) {
+    const message = `Cannot use workspace root "${root}": it does not exist`;
+    throw new TrlError('INVALID_PARAMS', message, { cause });
+  }
+}
+
 /** The runner's built program: beside the bundle, or in the checkout's `dist`. */
 function runnerProgram(): string {
   const here = fileURLToPath(import.meta.url);
@@ -106,7 +116,7 @@ async function main(argv: readonly string[]): Promise<void> {
     const core = new Core({
       host,
       env: process.env,
-      roots: args.roots,
+      roots: args.roots.map(realRoot),
       policy: args.policy,
       store,
       runners,

@@ -12,6 +12,8 @@ export interface Session {
   record: SessionRecord;
   /** The foreground execution, `starting`, or `null`. */
   busy: ExecId | 'starting' | null;
+  /** Settles when the execution that is starting has started, or failed to. */
+  starting: Promise<unknown>;
   ground: Promise<Ground> | null;
 }
 
@@ -23,7 +25,7 @@ export class Sessions {
     this.#store = store;
     for (const { json } of store.all('sessions')) {
       const record = JSON.parse(json) as SessionRecord;
-      this.#all.set(record.id, { record, busy: null, ground: null });
+      this.#all.set(record.id, { record, busy: null, starting: Promise.resolve(), ground: null });
     }
   }
 
@@ -35,7 +37,12 @@ export class Sessions {
         `Cannot create a session: ${this.#all.size} exist; destroy one first`,
       );
     }
-    const session: Session = { record, busy: null, ground: null };
+    const session: Session = {
+      record,
+      busy: null,
+      starting: Promise.resolve(),
+      ground: null,
+    };
     this.#all.set(record.id, session);
     this.#store.put('sessions', record.id, record);
     return session;

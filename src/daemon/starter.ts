@@ -1,6 +1,6 @@
 /** Starts executions: the session's ground first, then the story of `run.ts`. */
 import type { Request } from '../command.ts';
-import { TrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import type { ExecParams } from '../protocol/types.ts';
 import { finish, prepare, run, type Ground, type World } from '../run.ts';
 import { boundsOf } from '../session/bounds.ts';
@@ -84,7 +84,9 @@ export class Starter {
       session.busy = 'starting';
     }
     try {
-      return await this.#launch(session, requestOf(session.record, params, mode));
+      const launching = this.#launch(session, requestOf(session.record, params, mode));
+      if (mode === 'foreground') session.starting = launching.catch(() => {});
+      return await launching;
     } catch (error) {
       if (mode === 'foreground') session.busy = null;
       throw error;
@@ -158,10 +160,20 @@ export class Starter {
 
   async #openGround(session: Session): Promise<Ground> {
     const { host, env, quarantine } = this.#options;
-    const ground = await openGround({ record: session.record, host, env, quarantine });
-    const assurance = await probeGround(this.#options.runners, ground);
-    this.#sessions.update(session, { assurance });
-    return ground;
+    const open = async (facts: typeof host): Promise<Ground> => {
+      const ground = await openGround({ record: session.record, host: facts, env, quarantine });
+      const assurance = await probeGround(this.#options.runners, ground);
+      this.#sessions.update(session, { assurance });
+      return ground;
+    };
+    try {
+      return await open(host);
+    } catch (error) {
+      // The file system refuses idmapped mounts: the lower level is named in every receipt.
+      if (!isTrlError(error, 'SANDBOX_UNAVAILABLE') || error.data?.['reason'] !== 'idmap')
+        throw error;
+      return open({ ...host, idmap: false });
+    }
   }
 }
 

@@ -251,5 +251,8 @@ const isCode = (value: unknown): value is ErrorCode =>
 
 function answered(message: object): TrlError {
   const code = field(message, 'code');
-  return new TrlError(isCode(code) ? code : 'INTERNAL_ERROR', String(field(message, 'message')));
+  const data = field(message, 'data');
+  const text = String(field(message, 'message'));
+  const known = typeof data === 'object' && data !== null ? { data: { ...data } } : {};
+  return new TrlError(isCode(code) ? code : 'INTERNAL_ERROR', text, known);
 }

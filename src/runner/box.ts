@@ -251,29 +251,27 @@ export class CommandBox {
 
   #takeState(bytes: Uint8Array): boolean {
     this.#stateBytes += bytes.length;
-    if (this.#stateBytes > limits.stateBytes.max) {
-      this.#state.close();
-      return false;
-    }
-    this.#stateParts.push(Buffer.from(bytes));
+    // Read on: opening a pipe that nobody reads would block the shell at its end.
+    if (this.#stateBytes > limits.stateBytes.max) this.#stateParts.length = 0;
+    else this.#stateParts.push(Buffer.from(bytes));
     return true;
   }
 
   #takeStatus(bytes: Uint8Array): boolean {
     this.#statusText += Buffer.from(bytes).toString('utf8');
-    // The command can write here as well (the shim is its parent): bounded, and data only.
-    if (this.#statusText.length > 64 * 1024) this.#status.close();
     for (let at = this.#statusText.indexOf('\n'); at >= 0; at = this.#statusText.indexOf('\n')) {
       const line = this.#statusText.slice(0, at);
       this.#statusText = this.#statusText.slice(at + 1);
       this.#line(line);
     }
+    // The command can write here as well (the shim is its parent): bounded, and data only.
+    if (this.#statusText.length > 64 * 1024) this.#statusText = '';
     return true;
   }
 
   #line(line: string): void {
     const [word = '', first = '', second = ''] = line.split(' ');
-    if (word === 'exit') this.end = { code: Number(first), background: Number(second) };
+    if (word === 'exit') this.end = { code: count(first), background: count(second) };
     else if (word === 'fallback') this.cwdFallback = line.slice('fallback '.length);
     else if (word === 'nocwd') this.cwdMissing = true;
     this.#onLine(line);
@@ -305,6 +303,9 @@ export class CommandBox {
     }
   }
 }
+
+/** A small number in decimal digits; anything else, which only a command would write, is 0. */
+const count = (text: string): number => (/^\d{1,6}$/.test(text) ? Number(text) : 0);
 
 function writer(fd: number): Socket {
   const socket = new Socket({ fd, readable: false, writable: true });

@@ -15,6 +15,7 @@ import { capturedState, type States } from './state.ts';
 /** After the shell ended outside a sandbox: how long output of survivors is still taken. */
 const drainMs = 250;
 const survivorPollMs = 50;
+const targetPollMs = 5;
 const waitingPollMs = 250;
 const signalNumbers: Readonly<Record<string, number>> = { SIGKILL: 9, SIGTERM: 15, SIGSEGV: 11 };
 
@@ -98,13 +99,21 @@ export class Execution {
   stop(reason: StopReason): void {
     if (this.#stopped !== null || this.exit !== null) return;
     this.#stopped = reason;
-    for (const pid of this.#targets()) {
+    this.#terminate();
+    const graceMs = reason === 'session-destroyed' ? 0 : this.plan.bounds.graceMs;
+    this.#killTimer = setTimeout(() => this.#kill(), graceMs);
+  }
+
+  /** TERM to all; a shell that is only just being made has no process yet, so it is looked for. */
+  #terminate(): void {
+    const targets = this.#targets();
+    for (const pid of targets) {
       send(pid, 'SIGTERM');
       // A stopped process cannot act on TERM.
       send(pid, 'SIGCONT');
     }
-    const graceMs = reason === 'session-destroyed' ? 0 : this.plan.bounds.graceMs;
-    this.#killTimer = setTimeout(() => this.#kill(), graceMs);
+    if (targets.length > 0 || this.exit !== null) return;
+    this.#timers.push(setTimeout(() => this.#terminate(), targetPollMs));
   }
 
   /** Stops reading while a follower is behind; the command then blocks on its pipe. */
@@ -238,6 +247,8 @@ export class Execution {
 
   #capture(): ReturnType<typeof capturedState> {
     if (this.plan.mode !== 'foreground' || this.plan.carry === 'none') return null;
+    // What a shell that was ended half-way would leave is nobody's state.
+    if (this.#stopped !== null) return null;
     const before = this.#states.get(this.plan.session_id);
     const captured = capturedState(this.#box.stateBytes(), this.plan, before);
     if (captured !== null) this.#states.put(this.plan.session_id, captured.state);
@@ -270,7 +281,8 @@ export class Execution {
       state_names: this.#states.names(this.plan.session_id),
       state_dropped: rest.captured?.dropped ?? [],
       cwd_fallback: this.#box.cwdFallback,
-      cwd_missing: this.#box.cwdMissing,
+      // The command can write to the status pipe, but not before the shell entered its directory.
+      cwd_missing: this.plan.cwd !== null && end.code === 126 && this.#box.cwdMissing,
       ended_background: Math.max(this.#background, this.#box.end?.background ?? 0),
       survivors: rest.survivors,
       warm: this.#warm,

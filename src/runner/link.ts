@@ -153,6 +153,7 @@ export class Link {
         ok: false,
         code: known ? error.code : 'INTERNAL_ERROR',
         message: known ? error.message : `The runner failed: ${String(error)}`,
+        ...(known && error.data !== null ? { data: error.data } : {}),
       });
     }
   }

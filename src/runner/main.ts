@@ -9,6 +9,7 @@
 import { chmodSync, closeSync, mkdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { closeInherited } from './descriptors.ts';
 import { isMemoryDir, JournalSpace } from './journal.ts';
 import { Keep } from './keep.ts';
 import { Link, type Gate } from './link.ts';
@@ -55,6 +56,7 @@ function checkDir(dir: string): void {
 }
 
 function main(dir: string): void {
+  closeInherited([startFd]);
   checkDir(dir);
   const start = readStart();
   const startedAt = Date.now();

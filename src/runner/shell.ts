@@ -146,8 +146,11 @@ export function script(plan: Plan, carried: Carried): string {
   const bash = plan.shell.dialect === 'bash';
   const lines = [
     ...exports,
+    // `cd -` of zsh knows only where it was itself.
+    ...(old !== undefined && plan.shell.dialect === 'zsh' ? [`cd -- ${quote(old)} 2>&-`] : []),
     changeDirectory(plan, carried),
-    old === undefined ? 'unset OLDPWD' : `OLDPWD=${quote(old)}`,
+    // Exported, so that what the command's own `cd` makes of it is captured.
+    old === undefined ? 'unset OLDPWD; export OLDPWD' : `OLDPWD=${quote(old)}`,
     ...(plan.carry === 'shell' && bash
       ? [carried.functions, `{ ${carried.options}\n:; } 2>/dev/null`]
       : []),

@@ -50,7 +50,13 @@ export type RunnerRequest =
 
 export type RunnerAnswer =
   | ({ n: number; ok: true } & Record<string, unknown>)
-  | { n: number; ok: false; code: ErrorCode; message: string };
+  | {
+      n: number;
+      ok: false;
+      code: ErrorCode;
+      message: string;
+      data?: Readonly<Record<string, unknown>>;
+    };
 
 export type RunnerEvent =
   | { event: 'exit'; exit: Exit }
