@@ -71,7 +71,7 @@ test('a cut character arrives whole, and bytes that are no text as base64', asyn
   using client = await raw(daemon.socketPath);
   const session = await newSession(client);
   const command =
-    "printf 'a\\xe2'; sleep 0.3; printf '\\x82\\xacb'; sleep 0.3; printf '\\xff\\xfe'";
+    "printf 'a\\342'; sleep 0.3; printf '\\202\\254b'; sleep 0.3; printf '\\377\\376'";
   await client.ask('exec.stream', { session_id: session, command });
   const { events } = await eventsOf(client);
   const chunks = events.slice(0, -1).map(({ data, b64, seq }) => ({ data, b64, seq }));

@@ -22,8 +22,8 @@ export interface Daemon extends AsyncDisposable {
   readonly root: string;
   /** What the daemon wrote to standard error so far. */
   log(): string;
-  /** Kills the daemon at once, as a crash would; `stop` still cleans up. */
-  kill(): Promise<void>;
+  /** Kills the daemon at once, as a crash would, or ends it; `stop` still cleans up. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
   /** SIGTERM, wait, remove the directory. May be called twice. */
   stop(): Promise<void>;
 }
@@ -86,7 +86,7 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
     home,
     root,
     log: () => log,
-    kill: () => end('SIGKILL'),
+    kill: (signal = 'SIGKILL') => end(signal),
     stop,
     [Symbol.asyncDispose]: stop,
   };
