@@ -37,33 +37,6 @@ interface Store {
   close(): void;
 }
 
-class FileStore implements Store {
-  readonly #fd: number;
-  constructor(path: string) {
-    this.#fd = openSync(path, 'wx+', 0o600);
-    // Unlinked at once: whatever kills the runner, the bytes go with it.
-    unlinkSync(path);
-  }
-  write(bytes: Uint8Array, at: number): void {
-    let done = 0;
-    while (done < bytes.length) {
-      done += writeSync(this.#fd, bytes, done, bytes.length - done, at + done);
-    }
-  }
-  read(into: Uint8Array, at: number): void {
-    let done = 0;
-    while (done < into.length) {
-      const count = readSync(this.#fd, into, done, into.length - done, at + done);
-      if (count === 0) throw new Error('the journal ended before its length');
-      done += count;
-    }
-  }
-  close(): void {
-    ftruncateSync(this.#fd, 0);
-    closeSync(this.#fd);
-  }
-}
-
 const pageBytes = 256 * 1024;
 class MemoryStore implements Store {
   #pages: Uint8Array[] = [];
@@ -92,6 +65,48 @@ class MemoryStore implements Store {
       use((this.#pages[index] ??= new Uint8Array(pageBytes)), inPage, done, count);
       done += count;
     }
+  }
+}
+
+/** A file on tmpfs; what does not fit there, as in a container's small `/dev/shm`, in memory. */
+class FileStore implements Store {
+  readonly #fd: number;
+  readonly #memory = new MemoryStore();
+  /** First position that lies in memory. */
+  #fileEnd = Infinity;
+  constructor(path: string) {
+    this.#fd = openSync(path, 'wx+', 0o600);
+    // Unlinked at once: whatever kills the runner, the bytes go with it.
+    unlinkSync(path);
+  }
+  write(bytes: Uint8Array, at: number): void {
+    let done = 0;
+    try {
+      while (done < bytes.length && at + done < this.#fileEnd) {
+        const count = Math.min(bytes.length - done, this.#fileEnd - at - done);
+        done += writeSync(this.#fd, bytes, done, count, at + done);
+      }
+    } catch (error) {
+      // Positions are written in order, so everything below is there already.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+      this.#fileEnd = at + done;
+    }
+    this.#memory.write(bytes.subarray(done), at + done - this.#fileEnd);
+  }
+  read(into: Uint8Array, at: number): void {
+    let done = 0;
+    while (done < into.length && at + done < this.#fileEnd) {
+      const wanted = Math.min(into.length - done, this.#fileEnd - at - done);
+      const count = readSync(this.#fd, into, done, wanted, at + done);
+      if (count === 0) throw new Error('the journal ended before its length');
+      done += count;
+    }
+    this.#memory.read(into.subarray(done), at + done - this.#fileEnd);
+  }
+  close(): void {
+    ftruncateSync(this.#fd, 0);
+    closeSync(this.#fd);
+    this.#memory.close();
   }
 }
 

@@ -80,9 +80,11 @@ export class Link {
     if (this.#stage === 'closed') return;
     this.#stage = 'closed';
     clearTimeout(this.#timer);
-    if (this.#gate.current === this) this.#gate.current = null;
     this.#stream.destroy();
-    this.#served.gone(this);
+    // One that never proved itself, or was followed by another, is nobody's loss.
+    if (this.#gate.current !== this) return;
+    this.#gate.current = null;
+    this.#served.gone();
   }
 
   #take(bytes: Uint8Array): void {

@@ -10,7 +10,7 @@ import type { ExecEntry } from './wire.ts';
 export interface Served {
   readonly keep: Keep;
   welcome(): object;
-  gone(link: Link): void;
+  gone(): void;
   shutdown(): Promise<void>;
 }
 
