@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { findGitIdentity, type GitIdentity } from './git-identity.ts';
 import type { Arch } from './seccomp.ts';
 import { resolverText, systemEntries, type SystemEntry } from './system.ts';
 import { findToolchains, isBelowAny, realOrNull, type Shown } from './toolchains.ts';
@@ -30,6 +31,8 @@ export interface HostFacts {
   /** `PATH` for commands: the host's entries that are visible inside, then the standard ones. */
   readonly path: string;
   readonly resolver: string;
+  /** The person's name and address for commits, or `null`. */
+  readonly gitIdentity: GitIdentity | null;
   /** First of a range of 262,144 host ids that nobody else uses. Root only. */
   readonly idBase: number;
   /** An existing directory that is mounted over while a holder is made. Root only. */
@@ -82,6 +85,10 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
     masked: toolchains.masked,
     path: [...new Set([...toolchains.path, ...standardPath.filter(isDirectory)])].join(':'),
     resolver: resolverText(),
+    gitIdentity: findGitIdentity(
+      person.home,
+      env['XDG_CONFIG_HOME'] || path.join(person.home, '.config'),
+    ),
     idBase: freeIdBase(),
     stage: stages.find(isDirectory) ?? '/mnt',
     idmap: person.uid === 0 && tools.perl !== null && isAtLeast(kernelRelease, [5, 12]),

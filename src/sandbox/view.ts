@@ -6,6 +6,7 @@
  */
 import type { Holder } from '../command.ts';
 import type { HostFacts } from './facts.ts';
+import { gitConfig } from './git-identity.ts';
 
 /** Who runs the sandbox, outside and inside. */
 export interface Identity extends Pick<
@@ -169,6 +170,7 @@ function generated({ host, identity, network }: ViewInput): Readonly<Record<stri
     hostname: `${hostname}\n`,
     'nsswitch.conf': `passwd: files\ngroup: files\nshadow: files\nhosts: ${lookup}\n`,
     'resolv.conf': network === 'on' ? host.resolver : '',
+    gitconfig: gitConfig(host.gitIdentity),
   };
 }
 
