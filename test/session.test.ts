@@ -299,7 +299,9 @@ test('sessions see nothing of each other', sandboxed, async () => {
   await one.run('echo SECRET >/tmp/shared; echo SECRET >~/shared; echo SECRET >/dev/shm/shared');
   const started = await one.start('exec -a visible sleep 60');
   const look = `cat /tmp/shared ~/shared /dev/shm/shared ${path.join(daemon.root, 'one')}/* 2>&1 |
-    grep -c SECRET; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'visible [6]0'; true`;
+    grep -c SECRET
+    cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'visible [6]0'
+    true`;
   assert.equal((await two.run(look)).stdout, '0\n0\n');
   await one.client.ask('exec.cancel', { exec_id: started });
 });

@@ -1,0 +1,66 @@
+// What is left when a daemon or a runner is killed. The long form is test/prove/recovery.ts.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { whyNoBox } from './support/box.ts';
+import { raw, startRuntime } from './support/daemon.ts';
+import { eventually, noneLeft, processesInNetwork, runnerPid } from './support/processes.ts';
+import { outage } from './support/recovery.ts';
+import { openSession } from './support/session.ts';
+
+const MiB = 2 ** 20;
+
+describe('an execution outlives its daemon', { concurrency: 2, skip: whyNoBox }, () => {
+  test('output resumes where it stopped, byte for byte', async () => {
+    const done = await outage({ bytes: 64 * MiB, killAt: 8 * MiB, journalBytes: 128 * MiB });
+    const { received, sha256, wanted, gaps, exitCode, journalBytes } = done;
+    assert.deepEqual(
+      { received, sha256, gaps, exitCode, journalBytes },
+      { received: 64 * MiB, sha256: wanted, gaps: [], exitCode: 0, journalBytes: 64 * MiB },
+    );
+  });
+
+  test('what the journal could not hold is a gap that is counted exactly', async () => {
+    const bytes = 48 * MiB;
+    const plan = { bytes, killAt: 16 * MiB, journalBytes: 4 * MiB, awaitEnd: true };
+    const { received, gaps, exitCode, journalBytes } = await outage(plan);
+    const missing = gaps.reduce((sum, { from, to }) => sum + to - from, 0);
+    assert.equal(received + missing, bytes);
+    assert.ok(missing > 0 && received >= 16 * MiB, `${missing} of ${bytes} are missing`);
+    assert.deepEqual([exitCode, journalBytes], [0, bytes]);
+  });
+});
+
+test(
+  'with the runner all it ran is lost, said so, and the next command works',
+  { skip: whyNoBox },
+  async () => {
+    await using daemon = await startRuntime();
+    const params = { working_dir: daemon.root };
+    await using session = await openSession(daemon.socketPath, params);
+    const network = (await session.run('export A=1; readlink /proc/self/ns/net')).stdout.trim();
+    const command = 'setsid sleep 301 & sleep 302 & echo up; sleep 303; echo NO';
+    await using streamed = await openSession(daemon.socketPath, params);
+    using follower = await raw(daemon.socketPath);
+    await follower.ask('exec.stream', { session_id: streamed.id, command });
+    assert.equal((await follower.json()).data, 'up\n');
+    const answered = session.ask(command);
+    const ours = () => processesInNetwork(network);
+    await eventually('the command', () => ours().some((one) => one.command === 'sleep 303'));
+    const runner = runnerPid(daemon);
+    assert.ok(runner !== null);
+    process.kill(runner, 'SIGKILL');
+    const killedAt = Date.now();
+    const answer = await answered;
+    assert.deepEqual([answer.ok, answer.error?.code], [false, 'BACKEND_UNAVAILABLE']);
+    assert.ok(!JSON.stringify(answer).includes('exit_code'), JSON.stringify(answer));
+    const end = await follower.json();
+    assert.deepEqual([end.stream, end.lost, 'exit_code' in end], ['exit', true, false]);
+    assert.equal(end.error.code, 'BACKEND_UNAVAILABLE');
+    assert.deepEqual(await noneLeft(ours, killedAt + 1_000 - Date.now()), []);
+    const next = await session.run('echo works; ls -d /');
+    assert.deepEqual([next.stdout, next.exit_code], ['works\n/\n', 0]);
+    assert.notEqual(runnerPid(daemon), runner);
+    const listed = await session.client.ask('exec.list', { session_id: session.id });
+    assert.ok(listed.data.execs.some(({ state }: { state: string }) => state === 'lost'));
+  },
+);

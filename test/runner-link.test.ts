@@ -1,0 +1,266 @@
+// Whoever reaches the runner's socket without the key, or says an old thing twice, gets nothing,
+// and what runs does not notice.
+import assert from 'node:assert/strict';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { ExecId, Plan } from '../src/command.ts';
+import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
+import type { RunnerLink } from '../src/process/link.ts';
+import { openRunner } from '../src/process/start.ts';
+import type { RunnerRequest } from '../src/runner/wire.ts';
+import { boundsOf } from '../src/session/bounds.ts';
+import { newExecId, newSessionId } from '../src/session/record.ts';
+import { startRuntime, type Json } from './support/daemon.ts';
+import { noneLeft, processesNamed, runnerPid, runnerRecord } from './support/processes.ts';
+import { openSession } from './support/session.ts';
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const hmac = (key: Buffer, ...parts: string[]): string =>
+  createHmac('sha256', key).update(parts.join('\n')).digest('hex');
+
+/** Someone at the socket who says what they like. */
+class Stranger implements Disposable {
+  readonly socket: Socket;
+  readonly heard: Json[] = [];
+  readonly #reader = new FrameReader(1 << 24);
+  readonly ended: Promise<void>;
+  #wake = (): void => {};
+
+  constructor(file: string) {
+    this.socket = connect(file);
+    this.socket.on('data', (bytes) => {
+      for (const { payload } of this.#reader.push(Buffer.from(bytes))) {
+        this.heard.push(JSON.parse(Buffer.from(payload).toString('utf8')));
+      }
+      this.#wake();
+    });
+    // A reset is an answer, too.
+    this.socket.on('error', () => {});
+    this.ended = new Promise((resolve) => {
+      this.socket.once('close', () => {
+        resolve();
+        this.#wake();
+      });
+    });
+  }
+
+  say(message: object): void {
+    const payload = Buffer.from(JSON.stringify(message));
+    this.socket.write(encodeHeader(frameTypes.control, 0, 0, payload.length));
+    this.socket.write(payload);
+  }
+
+  async hear(): Promise<Json> {
+    while (this.heard.length === 0 && !this.socket.closed) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.heard.shift();
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy();
+  }
+}
+
+const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [1]) => ({
+  hello: { versions, epoch, nonce },
+});
+
+test('strangers at the socket are refused, and a running command does not notice', async () => {
+  await using daemon = await startRuntime();
+  const params = { sandbox: 'none', working_dir: daemon.root };
+  await using session = await openSession(daemon.socketPath, params);
+  const follower = session.client;
+  const command = 'i=0; until [ -e stop ]; do i=$((i+1)); echo $i; sleep 0.02; done; exit 7';
+  await follower.ask('exec.stream', { session_id: session.id, command });
+  const { dir, key: hex, epoch } = runnerRecord(daemon);
+  const key = Buffer.from(hex, 'hex');
+  const file = path.join(dir, 'runner.sock');
+  const runner = runnerPid(daemon);
+
+  const idle = Array.from({ length: 200 }, () => new Stranger(file));
+  await Promise.all(idle.map(({ socket }) => once(socket, 'connect')));
+
+  const header = (length: number, type = 0): Uint8Array => encodeHeader(type, 0, 0, length);
+  const said: readonly (readonly [string, (stranger: Stranger) => void])[] = [
+    ['garbage', ({ socket }) => socket.write(randomBytes(100_000))],
+    ['a frame of 100 MB', ({ socket }) => socket.write(header(100_000_000))],
+    ['an output frame', ({ socket }) => socket.write(header(4, 1)) && socket.write('abcd')],
+    ['an unknown type', ({ socket }) => socket.write(header(0, 9))],
+    ['no JSON', ({ socket }) => socket.write(header(4)) && socket.write('abcd')],
+    ['null', (stranger) => stranger.socket.write(header(4)) && stranger.socket.write('null')],
+    ['a request before a hello', (stranger) => stranger.say({ n: 1, op: 'list' })],
+    ['a nonce that is none', (stranger) => stranger.say(hello(epoch + 1, 'x'))],
+    ['an epoch that is none', (stranger) => stranger.say(hello('1'))],
+    ['no version in common', (stranger) => stranger.say(hello(epoch + 1, 'a'.repeat(64), [99]))],
+    ['half a frame', ({ socket }) => socket.end(header(50))],
+  ];
+  for (const [name, say] of said) {
+    using stranger = new Stranger(file);
+    say(stranger);
+    await stranger.ended;
+    assert.deepEqual(stranger.heard, [], name);
+  }
+  const wrong = randomBytes(32);
+  const proofs: readonly (readonly [string, number, Buffer, string])[] = [
+    ['a wrong key', epoch + 5, wrong, 'nothing'],
+    ['the epoch in use', epoch, key, 'refused'],
+    ['an older epoch', epoch - 1, key, 'refused'],
+    ['a negative epoch', -5, key, 'refused'],
+  ];
+  for (const [name, at, secret, answer] of proofs) {
+    using stranger = new Stranger(file);
+    const nonce = randomBytes(32).toString('hex');
+    stranger.say(hello(at, nonce));
+    const theirs = await stranger.hear();
+    assert.equal(theirs.hello.proof, hmac(key, 'runner', nonce, theirs.hello.nonce, String(at)));
+    stranger.say({ proof: hmac(secret, 'daemon', theirs.hello.nonce, nonce, String(at)) });
+    stranger.say({ n: 1, op: 'shutdown' });
+    await stranger.ended;
+    assert.deepEqual(
+      stranger.heard.map(Object.keys),
+      answer === 'refused' ? [['refused']] : [],
+      name,
+    );
+  }
+  {
+    // The runner's own proof sent back to it, and one of another connection.
+    using stranger = new Stranger(file);
+    stranger.say(hello(epoch + 5));
+    const theirs = await stranger.hear();
+    stranger.say({ proof: theirs.hello.proof });
+    await stranger.ended;
+    assert.deepEqual(stranger.heard, []);
+  }
+
+  await Promise.all(idle.map(({ ended }) => ended));
+  writeFileSync(path.join(daemon.root, 'stop'), '');
+  const counted: string[] = [];
+  for (;;) {
+    const event = await follower.json();
+    if (event.stream === 'exit') {
+      assert.equal(event.exit_code, 7);
+      break;
+    }
+    counted.push(...event.data.split('\n').filter(Boolean));
+  }
+  assert.ok(counted.length > 3);
+  assert.deepEqual(
+    counted,
+    counted.map((_, at) => String(at + 1)),
+  );
+  assert.equal(runnerPid(daemon), runner);
+});
+
+/** What no typed daemon would ask. */
+const unchecked = (request: Json): RunnerRequest => request;
+
+/** A command outside a sandbox: what matters here is who may have it run. */
+function planOf(command: string): Plan {
+  return {
+    exec_id: newExecId(),
+    session_id: newSessionId(),
+    command,
+    shell: { path: '/bin/sh', dialect: 'posix' },
+    cwd: null,
+    cwd_fallback: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    command_env: {},
+    carry: 'none',
+    mode: 'detached',
+    stdin: { kind: 'closed' },
+    pty: null,
+    bounds: boundsOf({}, 'detached'),
+    box: { kind: 'none' },
+  };
+}
+
+/** A runner without a daemon, and a place where commands leave signs. */
+async function runnerAlone() {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-link-'));
+  const program = path.join(import.meta.dirname, '../dist/runner.js');
+  const options = {
+    stateDir: home,
+    env: {},
+    journalsBytes: 1 << 20,
+    lingerMs: 5_000,
+    program,
+  };
+  const exits = new Map<ExecId, () => void>();
+  const open = () =>
+    openRunner(options, {
+      exit: ({ exec_id: id }) => exits.get(id)?.(),
+      waiting: () => {},
+      lost: () => {},
+    });
+  const { link, dir } = await open();
+  return {
+    open,
+    dir,
+    link,
+    sign: (name: string) => path.join(home, name),
+    exited: (id: ExecId) => new Promise<void>((resolve) => exits.set(id, resolve)),
+    end: async (last: RunnerLink) => {
+      await last.request({ op: 'shutdown' }).catch(() => {});
+      last.close();
+      const left = await noneLeft(() => processesNamed(new RegExp(dir)));
+      rmSync(home, { recursive: true });
+      assert.deepEqual([left, existsSync(dir)], [[], false]);
+    },
+  };
+}
+
+test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
+  const alone = await runnerAlone();
+  const { link, sign } = alone;
+  const good = planOf(`echo x >>${sign('good')}`);
+  const text = JSON.stringify(good);
+  const refused = async (name: string, request: object): Promise<void> => {
+    const answer = link.request(unchecked({ op: 'launch', ...request }));
+    await assert.rejects(answer, { code: 'AUTH_FAILED' }, name);
+  };
+  await refused('no MAC', { plan: text, seq: 1 });
+  await refused('no number', { plan: text, mac: 'a'.repeat(64) });
+  await refused('no plan', { seq: 1, mac: 'a'.repeat(64) });
+  await refused('a wrong MAC', { plan: text, seq: 1, mac: 'a'.repeat(64) });
+  const seal = link.seal(sha256(text), good.exec_id);
+  const evil = JSON.stringify({ ...good, command: `touch ${sign('evil')}` });
+  await refused('a plan altered after it was sealed', { plan: evil, ...seal });
+  const other = JSON.stringify({ ...good, exec_id: newExecId() });
+  await refused('the seal of another execution', { plan: other, ...seal });
+  await refused('another number', { plan: text, ...seal, seq: seal.seq + 1 });
+  await refused('half a MAC', { plan: text, seq: seal.seq, mac: seal.mac.slice(0, 32) });
+
+  const done = alone.exited(good.exec_id);
+  await link.request({ op: 'launch', plan: text, ...seal });
+  await done;
+  await refused('the same launch again', { plan: text, ...seal });
+  const later = planOf('true');
+  const first = link.seal(sha256(JSON.stringify(later)), later.exec_id);
+  const newest = planOf('true');
+  const second = link.seal(sha256(JSON.stringify(newest)), newest.exec_id);
+  await link.request({ op: 'launch', plan: JSON.stringify(newest), ...second });
+  await refused('an older number', { plan: JSON.stringify(later), ...first });
+  const stale = link.seal(sha256(JSON.stringify(later)), later.exec_id);
+
+  const next = await alone.open();
+  assert.equal(next.adopted, true);
+  const again = next.link.request({ op: 'launch', plan: JSON.stringify(later), ...stale });
+  await assert.rejects(again, { code: 'AUTH_FAILED' }, 'the seal of an older epoch');
+  const late = link.request({ op: 'list' });
+  await assert.rejects(late, { code: 'BACKEND_UNAVAILABLE' }, 'the older connection');
+  const unknown = next.link.request(unchecked({ op: 'nonsense' }));
+  await assert.rejects(unknown, { code: 'INVALID_PARAMS' });
+  const listed: Json = await next.link.request({ op: 'list' });
+  const ids = listed.executions.map(({ exec_id: id }: Json) => id);
+  assert.deepEqual(ids, [good.exec_id, newest.exec_id]);
+  assert.deepEqual([existsSync(sign('good')), existsSync(sign('evil'))], [true, false]);
+  await alone.end(next.link);
+});
