@@ -4,12 +4,12 @@
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { closeSync, openSync, statfsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { TrlError } from '../errors.ts';
 import { RunnerLink, type LinkEvents } from './link.ts';
@@ -76,8 +76,7 @@ async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
       ? join(runtime, 'trl')
       : join(onTmpfs('/dev/shm') ? '/dev/shm' : tmpdir(), `trl-${uid}`);
   await mkdir(base, { mode: 0o700, recursive: true });
-  const found = await stat(base);
-  if (found.uid !== uid || (found.mode & 0o077) !== 0) {
+  if (!(await isPrivate(base))) {
     throw new TrlError(
       'BACKEND_UNAVAILABLE',
       `Cannot use "${base}": it is not a 0700 directory of ours`,
@@ -90,11 +89,21 @@ async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
   return dir;
 }
 
+/** Not followed: in a shared directory another user's link could lead to any directory of ours. */
+async function isPrivate(dir: string): Promise<boolean> {
+  const found = await lstat(dir).catch(() => null);
+  const isOurs = found?.isDirectory() === true && found.uid === process.getuid?.();
+  return isOurs && (found.mode & 0o077) === 0;
+}
+
+const runnerName = /^r-[0-9a-f]{16}$/;
+
 /** Removes what killed runners left: a directory whose socket nobody answers on. */
 async function sweep(base: string): Promise<void> {
-  for (const name of await readdir(base).catch(() => [])) {
+  const names = await readdir(base).catch(() => []);
+  for (const name of names.filter((one) => runnerName.test(one))) {
     const dir = join(base, name);
-    const made = await stat(dir).catch(() => null);
+    const made = await lstat(dir).catch(() => null);
     if (made === null || Date.now() - made.ctimeMs < startMs) continue;
     if (!(await answers(join(dir, 'runner.sock')))) await rm(dir, { recursive: true, force: true });
   }
@@ -179,7 +188,8 @@ export async function openRunner(options: RunnerOptions, events: LinkEvents): Pr
       () => null,
     );
     if (link !== null) return { link, dir: known.dir, adopted: true };
-    await rm(known.dir, { recursive: true, force: true });
+    // After a restart of the host, the directory around it may be another user's.
+    if (await isPrivate(dirname(known.dir))) await rm(known.dir, { recursive: true, force: true });
   }
   const dir = await runtimeDir(options.env);
   const key = randomBytes(32).toString('hex');
