@@ -5,6 +5,7 @@
 import type { Plan, SessionId } from '../command.ts';
 import { limits } from '../limits.ts';
 import { isInjectionName } from '../names.ts';
+import { readExports } from './exports.ts';
 import type { Carried } from './shell.ts';
 import { startVariables } from './shell.ts';
 
@@ -47,6 +48,7 @@ function parseDump(bytes: Buffer): Dump | null {
   const previous = parts.lastIndexOf('E', end - 1);
   const dump: Dump = { cwd: '', sh: '', functions: '', options: '', variables: new Map() };
   let bare = false;
+  let listed = false;
   for (const part of parts.slice(previous + 1, end)) {
     if (part === 'B') {
       bare = true;
@@ -57,10 +59,17 @@ function parseDump(bytes: Buffer): Dump | null {
       if (at > 0) dump.variables.set(part.slice(0, at), part.slice(at + 1));
       continue;
     }
+    if (part.startsWith('X')) {
+      const exported = readExports(part.slice(1));
+      if (exported === null) return null;
+      dump.variables = exported;
+      listed = true;
+      continue;
+    }
     const field = prefixes[part.charAt(0)];
     if (field !== undefined) dump[field] = part.slice(1).replace(/\n$/, '');
   }
-  return bare ? dump : null;
+  return bare || listed ? dump : null;
 }
 
 /** Why a variable does not carry, or `null`. */
