@@ -48,6 +48,7 @@ export async function openSession(socketPath: string, params: object = {}): Prom
       return answer.data.exec_id;
     },
     destroy,
-    [Symbol.asyncDispose]: destroy,
+    // What failed before it is what matters; `destroy` is for those who look.
+    [Symbol.asyncDispose]: () => destroy().catch(() => client.drop()),
   };
 }
