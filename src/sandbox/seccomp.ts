@@ -33,7 +33,17 @@ const answers = {
   familyNotSupported: returnErrno(errno.EAFNOSUPPORT),
   kill: 0x8000_0000,
 } as const satisfies Record<string, number>;
-type Label = keyof typeof answers | 'next' | 'clone' | 'socket' | 'pair' | 'ioctl' | 'persona';
+type Rule =
+  | 'clone'
+  | 'socket'
+  | 'pair'
+  | 'ioctl'
+  | 'persona'
+  | 'open'
+  | 'openat'
+  | 'mode1'
+  | 'mode2';
+type Label = keyof typeof answers | 'next' | Rule;
 
 interface Instruction {
   readonly code: number;
@@ -52,6 +62,8 @@ interface Calls {
   readonly socketpair: number;
   readonly ioctl: number;
   readonly personality: number;
+  /** Calls that take a file's mode, each by the argument that holds it. */
+  readonly modes: Readonly<Record<string, readonly [nr: number, rule: Rule]>>;
   /** Calls that always answer EPERM. */
   readonly refused: Readonly<Record<string, number>>;
 }
@@ -74,6 +86,10 @@ const refusedEverywhere = {
   open_tree_attr: 467,
 } as const;
 
+/** A mode in a structure cannot be read: callers of `openat2` fall back to `openat`. */
+const openat2 = 437;
+const fchmodat2 = 452;
+
 const calls = {
   x64: {
     audit: 0xc000_003e,
@@ -83,6 +99,17 @@ const calls = {
     socketpair: 53,
     ioctl: 16,
     personality: 135,
+    modes: {
+      open: [2, 'open'],
+      creat: [85, 'mode1'],
+      chmod: [90, 'mode1'],
+      fchmod: [91, 'mode1'],
+      mknod: [133, 'mode1'],
+      openat: [257, 'openat'],
+      mknodat: [259, 'mode2'],
+      fchmodat: [268, 'mode2'],
+      fchmodat2: [fchmodat2, 'mode2'],
+    },
     refused: {
       ptrace: 101,
       syslog: 103,
@@ -135,6 +162,13 @@ const calls = {
     socketpair: 199,
     ioctl: 29,
     personality: 92,
+    modes: {
+      mknodat: [33, 'mode2'],
+      fchmod: [52, 'mode1'],
+      fchmodat: [53, 'mode2'],
+      openat: [56, 'openat'],
+      fchmodat2: [fchmodat2, 'mode2'],
+    },
     refused: {
       lookup_dcookie: 18,
       umount2: 39,
@@ -190,12 +224,18 @@ const terminalInjection = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c } as const;
 /** `personality(0xffffffff)` only asks. */
 const personalityQuery = 0xffff_ffff;
 
+/** Set-user-ID: files in the workspace are the operator's outside, so others could become them. */
+const setUserId = 0o4000;
+/** O_CREAT and __O_TMPFILE: without them `open` has no mode, and its argument may hold anything. */
+const makesFile = 0o20_000_100;
+
 /**
  * The filter for one command.
  *
- * Kills calls of another architecture; answers ENOSYS to x32 and `clone3` (callers fall back to
- * `clone`, whose flags can be read); EPERM to what leaves the sandbox, looks into other processes
- * or widens the kernel's surface; EAFNOSUPPORT to socket families other than IP and route netlink.
+ * Kills calls of another architecture; answers ENOSYS to x32, `clone3` and `openat2` (callers fall
+ * back to calls whose arguments can be read); EPERM to making set-user-ID files, and to what leaves
+ * the sandbox, looks into other processes or widens the kernel's surface; EAFNOSUPPORT to socket
+ * families other than IP and route netlink.
  * `setsockopt` and `getsockname` stay: Chromium dies without them.
  *
  * @param options.unixSockets whether `socket(AF_UNIX)` is allowed; `socketpair` always is.
@@ -205,6 +245,8 @@ export function seccompProgram(arch: Arch, options: { unixSockets: boolean }): U
     ...entry(arch),
     ...Object.values(calls[arch].refused).map((nr) => when(nr, 'notPermitted')),
     when(calls[arch].clone3, 'notImplemented'),
+    when(openat2, 'notImplemented'),
+    ...Object.values(calls[arch].modes).map(([nr, rule]) => when(nr, rule)),
     when(calls[arch].clone, 'clone'),
     when(calls[arch].socket, 'socket'),
     when(calls[arch].socketpair, 'pair'),
@@ -229,6 +271,16 @@ function argumentRules(unixSockets: boolean): Instruction[] {
   return [
     word(offsetArg(0), 'clone'),
     { ...when(namespaceFlags, 'notPermitted', 'allow'), code: jumpAnyBit },
+    word(offsetArg(1), 'open'),
+    { ...when(makesFile, 'mode2', 'allow'), code: jumpAnyBit },
+    word(offsetArg(2), 'openat'),
+    { ...when(makesFile, 'next', 'allow'), code: jumpAnyBit },
+    word(offsetArg(3)),
+    { ...when(setUserId, 'notPermitted', 'allow'), code: jumpAnyBit },
+    word(offsetArg(1), 'mode1'),
+    { ...when(setUserId, 'notPermitted', 'allow'), code: jumpAnyBit },
+    word(offsetArg(2), 'mode2'),
+    { ...when(setUserId, 'notPermitted', 'allow'), code: jumpAnyBit },
     word(offsetArg(0), 'pair'),
     when(family.unix, 'allow', 'familyNotSupported'),
     word(offsetArg(1), 'ioctl'),
