@@ -95,8 +95,7 @@ function groupOf(callerBytes: number, measured: ReadonlyMap<string, Figures>): L
 }
 
 function checksOf({ callerBytes, rows }: LatencyGroup): Check[] {
-  const p50 = (name: string): number =>
-    rows.find((row) => row.name === name)?.p50 ?? Number.NaN;
+  const p50 = (name: string): number => rows.find((row) => row.name === name)?.p50 ?? Number.NaN;
   const check = (name: string, of: number, targetMax: number): Check => ({
     name: `${Math.round(callerBytes / 1e6)} MB caller: ${name}`,
     value: of,

@@ -37,7 +37,8 @@ const wrong = values.only.find((name) => !names.some((known) => known === name))
 if (wrong !== undefined) throw new Error(`--only ${wrong}: known are ${names.join(', ')}`);
 
 const who = process.getuid?.() === 0 ? 'root' : 'an ordinary user';
-const machine = `${os.availableParallelism()} cores, Linux ${os.release()}, Node ${process.version}`;
+const cores = os.availableParallelism();
+const machine = `${cores} cores, Linux ${os.release()}, Node ${process.version}`;
 const about = `${machine}, as ${who}, ${new Date().toISOString().slice(0, 10)}`;
 const checks: Check[] = [];
 

@@ -28,7 +28,12 @@ export function latencySvg(groups: readonly LatencyGroup[], about: string): stri
       `width="${width}" height="${height}" font-family="sans-serif" font-size="13">`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     text({ x: 12, y: 20, label: 'Time per command: true in bash, in ms', style: 'font-size="15"' }),
-    text({ x: 12, y: 38, label: `bar: median; line: minimum to p95. ${about}`, style: 'fill="#666"' }),
+    text({
+      x: 12,
+      y: 38,
+      label: `bar: median; line: minimum to p95. ${about}`,
+      style: 'fill="#666"',
+    }),
     ...parts,
     '</svg>\n',
   ].join('\n');

@@ -40,14 +40,12 @@ export async function roundRobin(
   const warmUp = 2;
   for (let round = -warmUp; round < rounds; round += 1) {
     const first = (round + warmUp) % contenders.length;
-    for (const { name, ready, run } of [
-      ...contenders.slice(first),
-      ...contenders.slice(0, first),
-    ]) {
+    for (const contender of [...contenders.slice(first), ...contenders.slice(0, first)]) {
+      const { name } = contender;
       if (round >= 0 && skip(name, round)) continue;
-      await ready?.();
+      await contender.ready?.();
       const begun = performance.now();
-      await run();
+      await contender.run();
       if (round >= 0) samples.get(name)?.push(performance.now() - begun);
     }
   }
