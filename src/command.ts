@@ -169,11 +169,19 @@ declare const approved: unique symbol;
 /** A plan that passed policy and, where asked, a person. Minted only by `approval/`. */
 export type ApprovedPlan = {
   readonly plan: Plan;
-  /** SHA-256 (hex) of the plan's canonical JSON. */
+  /** SHA-256 (hex) of `canonical`. */
   readonly digest: string;
+  /** Canonical JSON of the plan with the box's digest in place of the box. */
   readonly canonical: string;
+  readonly box: SealedBox;
   readonly [approved]: true;
 };
+
+/** A box as text, under the SHA-256 (hex) of it. */
+export interface SealedBox {
+  readonly digest: string;
+  readonly canonical: string;
+}
 
 /** Why a command was ended by the runtime rather than by itself. */
 export type StopReason =

@@ -1,13 +1,14 @@
 // Whoever reaches the runner's socket without the key, or says an old thing twice, gets nothing,
 // and what runs does not notice.
 import assert from 'node:assert/strict';
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { approve } from '../src/approval/approve.ts';
 import type { ExecId, Plan } from '../src/command.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
 import type { RunnerLink } from '../src/process/link.ts';
@@ -19,7 +20,6 @@ import { startRuntime, type Json } from './support/daemon.ts';
 import { noneLeft, processesNamed, runnerPid, runnerRecord } from './support/processes.ts';
 import { openSession } from './support/session.ts';
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const hmac = (key: Buffer, ...parts: string[]): string =>
   createHmac('sha256', key).update(parts.join('\n')).digest('hex');
 
@@ -219,38 +219,41 @@ test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
   const alone = await runnerAlone();
   const { link, sign } = alone;
   const good = planOf(`echo x >>${sign('good')}`);
-  const text = JSON.stringify(good);
+  const sealed = (plan: Plan) => link.seal(approve(plan, { decision: 'allow', rules: [] }));
   const refused = async (name: string, request: object): Promise<void> => {
     const answer = link.request(unchecked({ op: 'launch', ...request }));
     await assert.rejects(answer, { code: 'AUTH_FAILED' }, name);
   };
-  await refused('no MAC', { plan: text, seq: 1 });
-  await refused('no number', { plan: text, mac: 'a'.repeat(64) });
-  await refused('no plan', { seq: 1, mac: 'a'.repeat(64) });
-  await refused('a wrong MAC', { plan: text, seq: 1, mac: 'a'.repeat(64) });
-  const seal = link.seal(sha256(text), good.exec_id);
-  const evil = JSON.stringify({ ...good, command: `touch ${sign('evil')}` });
-  await refused('a plan altered after it was sealed', { plan: evil, ...seal });
-  const other = JSON.stringify({ ...good, exec_id: newExecId() });
-  await refused('the seal of another execution', { plan: other, ...seal });
-  await refused('another number', { plan: text, ...seal, seq: seal.seq + 1 });
-  await refused('half a MAC', { plan: text, seq: seal.seq, mac: seal.mac.slice(0, 32) });
+  const seal = sealed(good);
+  const { plan: text, mac, box = '' } = seal;
+  await refused('no MAC', { ...seal, mac: undefined });
+  await refused('no number', { ...seal, seq: undefined });
+  await refused('no plan', { ...seal, plan: undefined });
+  await refused('a wrong MAC', { ...seal, mac: 'a'.repeat(64) });
+  const evil = text.replace('echo x >>', 'touch ');
+  await refused('a plan altered after it was sealed', { ...seal, plan: evil });
+  const other = text.replace(good.exec_id, newExecId());
+  await refused('the seal of another execution', { ...seal, plan: other });
+  await refused('another number', { ...seal, seq: seal.seq + 1 });
+  await refused('half a MAC', { ...seal, mac: mac.slice(0, 32) });
+  await refused('another sandbox', { ...sealed(good), box: '{"kind":"none" }' });
+  await refused('a sandbox that nobody sent', sealed(good));
 
   const done = alone.exited(good.exec_id);
-  await link.request({ op: 'launch', plan: text, ...seal });
+  const launched = { ...sealed(good), box };
+  await link.request({ op: 'launch', ...launched });
   await done;
-  await refused('the same launch again', { plan: text, ...seal });
+  await refused('the same launch again', launched);
   const later = planOf('true');
-  const first = link.seal(sha256(JSON.stringify(later)), later.exec_id);
+  const first = sealed(later);
   const newest = planOf('true');
-  const second = link.seal(sha256(JSON.stringify(newest)), newest.exec_id);
-  await link.request({ op: 'launch', plan: JSON.stringify(newest), ...second });
-  await refused('an older number', { plan: JSON.stringify(later), ...first });
-  const stale = link.seal(sha256(JSON.stringify(later)), later.exec_id);
+  await link.request({ op: 'launch', ...sealed(newest) });
+  await refused('an older number', first);
+  const stale = sealed(later);
 
   const next = await alone.open();
   assert.equal(next.adopted, true);
-  const again = next.link.request({ op: 'launch', plan: JSON.stringify(later), ...stale });
+  const again = next.link.request({ op: 'launch', ...stale });
   await assert.rejects(again, { code: 'AUTH_FAILED' }, 'the seal of an older epoch');
   const late = link.request({ op: 'list' });
   await assert.rejects(late, { code: 'BACKEND_UNAVAILABLE' }, 'the older connection');

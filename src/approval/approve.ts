@@ -1,6 +1,6 @@
 /** Turns a plan into an approved one: the only place where that type is made. */
 import { createHash } from 'node:crypto';
-import type { ApprovedPlan, Plan, Verdict } from '../command.ts';
+import type { ApprovedPlan, Box, Plan, SealedBox, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
 
 /** JSON with sorted keys and no blanks: equal plans give equal text. Source: RFC 8785. */
@@ -10,6 +10,20 @@ export function canonicalJson(value: unknown): string {
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : inner,
   );
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** A session's box is one large object that all its plans share: it is hashed once. */
+const sealed = new WeakMap<Box, SealedBox>();
+
+function sealBox(box: Box): SealedBox {
+  const known = sealed.get(box);
+  if (known !== undefined) return known;
+  const canonical = canonicalJson(box);
+  const made = { canonical, digest: sha256(canonical) };
+  sealed.set(box, made);
+  return made;
 }
 
 /**
@@ -23,10 +37,11 @@ export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
     case 'ask':
       throw new TrlError('APPROVAL_REQUIRED', `Cannot run the command yet: ${rules}`);
     case 'allow': {
-      const canonical = canonicalJson(plan);
-      const digest = createHash('sha256').update(canonical).digest('hex');
+      const box = sealBox(plan.box);
+      const canonical = canonicalJson({ ...plan, box: box.digest });
+      const digest = sha256(canonical);
       // oxlint-disable-next-line typescript/consistent-type-assertions -- the mint
-      return { plan, digest, canonical } as ApprovedPlan;
+      return { plan, digest, canonical, box } as ApprovedPlan;
     }
   }
 }

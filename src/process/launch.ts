@@ -9,12 +9,10 @@ import type { RunnerLink } from './link.ts';
  * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`
  */
 export async function launch(link: RunnerLink, approved: ApprovedPlan): Promise<ExecEntry> {
-  const seal = link.seal(approved.digest, approved.plan.exec_id);
-  return (await link.request({ op: 'launch', plan: approved.canonical, ...seal })) as ExecEntry;
+  return (await link.request({ op: 'launch', ...link.seal(approved) })) as ExecEntry;
 }
 
 /** Has one sandbox of the plan's shape made ahead; the plan itself does not run. */
 export async function prepare(link: RunnerLink, approved: ApprovedPlan): Promise<void> {
-  const seal = link.seal(approved.digest, approved.plan.exec_id);
-  await link.request({ op: 'prepare', plan: approved.canonical, ...seal });
+  await link.request({ op: 'prepare', ...link.seal(approved) });
 }

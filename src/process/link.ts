@@ -2,10 +2,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { connect as dial } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { ExecId, Exit } from '../command.ts';
+import type { ApprovedPlan, ExecId, Exit } from '../command.ts';
 import { errorTable, TrlError, type ErrorCode } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
-import { controlBytesMax, wireVersions, type RunnerRequest } from '../runner/wire.ts';
+import { BoxMemory, controlBytesMax, wireVersions } from '../runner/wire.ts';
+import type { RunnerRequest, SealedPlan } from '../runner/wire.ts';
 
 /** Output of one follow. Bytes are acknowledged when the promise of `output` has settled. */
 export interface Following {
@@ -55,6 +56,8 @@ export class RunnerLink {
   readonly #following = new Map<number, Following>();
   readonly #opened: Promise<void>;
   #settleOpen: { resolve: () => void; reject: (error: Error) => void } | null = null;
+  /** Boxes that were sent on this connection. */
+  readonly #boxes = new BoxMemory<true>();
   #n = 0;
   #seq = 0;
   #channel = 0;
@@ -99,9 +102,13 @@ export class RunnerLink {
   }
 
   /** What makes the runner accept a plan, once: call it right before the request is sent. */
-  seal(digest: string, id: ExecId): { seq: number; mac: string } {
+  seal({ plan: { exec_id: id }, canonical, digest, box }: ApprovedPlan): SealedPlan {
     const seq = (this.#seq += 1);
-    return { seq, mac: hmac(this.#key, 'plan', digest, id, String(this.epoch), String(seq)) };
+    const mac = hmac(this.#key, 'plan', digest, id, String(this.epoch), String(seq));
+    const sealed = { plan: canonical, seq, mac };
+    if (this.#boxes.get(box.digest) !== undefined) return sealed;
+    this.#boxes.add(box.digest, true);
+    return { ...sealed, box: box.canonical };
   }
 
   /** @throws TrlError with the runner's code, or `BACKEND_UNAVAILABLE` when it is gone */

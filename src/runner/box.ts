@@ -26,8 +26,9 @@ export function shapeOf(plan: Plan): string {
     plan.bounds;
   const bounds = [cpuSeconds, processesMax, openFilesMax, fileBytesMax, addressSpaceBytesMax];
   const stdin = plan.stdin.kind === 'closed' ? 'null' : 'pipe';
-  const shape = [plan.session_id, plan.shell, bounds, stdin, plan.pty !== null, plan.box];
-  return createHash('sha256').update(JSON.stringify(shape)).digest('hex');
+  const { box } = plan;
+  const held = box.kind === 'none' ? [] : [box.holder.id, box.args, box.seccomp];
+  return JSON.stringify([plan.session_id, plan.shell, bounds, stdin, plan.pty !== null, held]);
 }
 
 /** Bytes out of a command. `take` answers whether to go on reading. */

@@ -4,12 +4,12 @@
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import type { Plan } from '../command.ts';
+import type { Box, Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { Followers } from './follow.ts';
 import { serve, type Served } from './serve.ts';
-import { controlBytesMax, wireVersions } from './wire.ts';
+import { BoxMemory, controlBytesMax, wireVersions } from './wire.ts';
 
 export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
   createHmac('sha256', key).update(parts.join('\n')).digest('hex');
@@ -39,6 +39,7 @@ export class Link {
   readonly #gate: Gate;
   readonly #served: Served;
   readonly #reader = new FrameReader(controlBytesMax);
+  readonly #boxes = new BoxMemory<Box>();
   readonly #nonce = randomBytes(32).toString('hex');
   #stage: 'hello' | 'proof' | 'open' | 'closed' = 'hello';
   #epoch = -1;
@@ -165,9 +166,9 @@ export class Link {
    *
    * @throws TrlError `AUTH_FAILED` for a wrong MAC, a replay or an older epoch
    */
-  verify({ plan: text, seq, mac }: Readonly<Record<string, unknown>>): Plan {
+  verify({ plan: text, seq, mac, box }: Readonly<Record<string, unknown>>): Plan {
     if (typeof text !== 'string') throw new TrlError('AUTH_FAILED', 'Cannot launch: no plan');
-    const plan: Plan = JSON.parse(text);
+    const plan: Omit<Plan, 'box'> & { readonly box: string } = JSON.parse(text);
     const { key } = this.#gate;
     const epoch = String(this.#epoch);
     const wanted = hmac(key, 'plan', sha256(text), plan.exec_id, epoch, String(seq));
@@ -176,6 +177,17 @@ export class Link {
       throw new TrlError('AUTH_FAILED', `Cannot launch ${plan.exec_id} again`);
     }
     this.#seq = seq;
-    return plan;
+    return { ...plan, box: this.#boxOf(plan.box, box) };
+  }
+
+  #boxOf(digest: string, text: unknown): Box {
+    const known = this.#boxes.get(digest);
+    if (known !== undefined) return known;
+    if (typeof text !== 'string' || sha256(text) !== digest) {
+      throw new TrlError('AUTH_FAILED', 'Cannot launch: the sandbox is not the approved one');
+    }
+    const box: Box = JSON.parse(text);
+    this.#boxes.add(digest, box);
+    return box;
   }
 }

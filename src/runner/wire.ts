@@ -18,12 +18,40 @@ export const wireVersions: readonly number[] = [1];
 /** Largest control frame: a plan holds a command, stdin and variables of 1 MiB each. */
 export const controlBytesMax = 16 * 1024 * 1024;
 
+/**
+ * `plan`: canonical JSON of a {@link Plan} with sha256(box) in place of its box; `mac`: HMAC(key,
+ * "plan" sha256(plan) exec epoch seq). `seq` rises with every sealed request of a connection, so
+ * that none can be sent again. `box`: the box's canonical JSON, when this connection has not
+ * carried it before or both ends have forgotten it: see {@link BoxMemory}.
+ */
+export interface SealedPlan {
+  readonly plan: string;
+  readonly seq: number;
+  readonly mac: string;
+  readonly box?: string;
+}
+
+const boxesMax = 64;
+
+/**
+ * What an end of a connection knows of boxes by their digest. Both ends see the same boxes in the
+ * same order and forget the oldest by the same rule, so each knows what the other knows.
+ */
+export class BoxMemory<Value> {
+  readonly #known = new Map<string, Value>();
+
+  get(digest: string): Value | undefined {
+    return this.#known.get(digest);
+  }
+  add(digest: string, value: Value): void {
+    this.#known.set(digest, value);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > boxesMax && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
 export type RunnerRequest =
-  /**
-   * `plan`: canonical JSON of a {@link Plan}; `mac`: HMAC(key, "plan" sha256(plan) exec epoch seq).
-   * `seq` rises with every sealed request of a connection, so that none can be sent again.
-   */
-  | { op: 'launch'; plan: string; seq: number; mac: string }
+  | ({ op: 'launch' } & SealedPlan)
   /** Streams the journal from `from` on `channel`; `max` bytes at most when given. */
   | { op: 'follow'; exec_id: ExecId; from: number; channel: number; max?: number }
   | { op: 'unfollow'; channel: number }
@@ -43,7 +71,7 @@ export type RunnerRequest =
   | { op: 'set'; session_id: SessionId; cwd: string | null; env: Readonly<Record<string, string>> }
   | { op: 'unset'; session_id: SessionId; names: string[] }
   /** Prepares one sandbox of this plan's shape; the plan itself is not run. */
-  | { op: 'prepare'; plan: string; seq: number; mac: string }
+  | ({ op: 'prepare' } & SealedPlan)
   | { op: 'close'; session_id: SessionId }
   | { op: 'stats' }
   | { op: 'shutdown' };
