@@ -34,6 +34,8 @@ interface Known {
 
 const tmpfsMagic = 0x01021994;
 const startMs = 15_000;
+/** A small young generation: the runner's garbage is small and its memory is what spawning costs. */
+const lean = ['--max-semi-space-size=1'];
 /** An ephemeral daemon does not come back. */
 const ephemeralLingerMs = 1_000;
 
@@ -133,7 +135,7 @@ function ptyPath(): string | null {
 async function startRunner(dir: string, key: string, options: RunnerOptions): Promise<void> {
   const complaints = openSync(join(dir, 'runner.log'), 'a', 0o600);
   // The runner's own environment holds nothing: no secret of ours shows in its /proc entry.
-  const child = spawn(process.execPath, [options.program, dir], {
+  const child = spawn(process.execPath, [...lean, options.program, dir], {
     detached: true,
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },

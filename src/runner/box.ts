@@ -18,7 +18,8 @@ import { bootArgs, shim } from './shell.ts';
 
 /** Time for a sandbox to say `ready`. */
 const readyMs = 15_000;
-const readBytes = 64 * 1024;
+/** One for all: every read is taken before the next one begins. */
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** What two plans must share to be able to use the same prepared sandbox. */
 export function shapeOf(plan: Plan): string {
@@ -48,7 +49,7 @@ export class Reader {
       fd,
       readable: true,
       writable: false,
-      onread: { buffer: Buffer.allocUnsafe(readBytes), callback },
+      onread: { buffer: readBuffer, callback },
     });
     this.ended = new Promise((resolve) => {
       this.#socket.once('close', () => resolve());

@@ -2,7 +2,7 @@
  * One command from its script to its exit record. The exit code comes from a wait, the counts
  * from the bytes read; where the runtime ended the command, the record says why.
  */
-import type { EnforcedLimit, Exit, Plan, StopReason } from '../command.ts';
+import type { EnforcedLimit, ExecId, Exit, Plan, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { CommandBox } from './box.ts';
@@ -25,10 +25,27 @@ export interface ExecutionEvents {
   exit(exit: Exit): void;
 }
 
-export class Execution {
+/** What is kept of an execution; once it ended, nothing but this. */
+export interface Kept {
+  readonly id: ExecId;
+  readonly sessionId: SessionId;
+  readonly mode: Plan['mode'];
+  /** Unix milliseconds. */
+  readonly startedAt: number;
+  readonly journal: Journal;
+  readonly exit: Exit | null;
+  /** The execution itself while it runs. */
+  readonly live: Execution | null;
+}
+
+export class Execution implements Kept {
+  readonly id: ExecId;
+  readonly sessionId: SessionId;
+  readonly mode: Plan['mode'];
   readonly plan: Plan;
   readonly journal: Journal;
   readonly startedAt = Date.now();
+  readonly live = this;
   readonly done: Promise<Exit>;
   exit: Exit | null = null;
   /** Set while a follower holds the command back. */
@@ -49,6 +66,9 @@ export class Execution {
     parts: { box: CommandBox; warm: boolean; journal: Journal; states: States },
     events: ExecutionEvents,
   ) {
+    this.id = plan.exec_id;
+    this.sessionId = plan.session_id;
+    this.mode = plan.mode;
     this.plan = plan;
     this.#box = parts.box;
     this.#warm = parts.warm;
@@ -64,6 +84,12 @@ export class Execution {
     this.done = this.#finish();
   }
 
+  /** What outlives the command: without its sandbox, its plan and its text. */
+  get kept(): Kept {
+    const { id, sessionId, mode, startedAt, journal, exit } = this;
+    return { id, sessionId, mode, startedAt, journal, exit, live: null };
+  }
+
   /** @throws TrlError `INVALID_PARAMS` when stdin is not open */
   write(data: Uint8Array, eof: boolean): void {
     if (this.#box.terminal !== null) {
@@ -73,13 +99,10 @@ export class Execution {
     }
     const { stdin } = this.#box;
     if (this.plan.stdin.kind !== 'open' || stdin === null) {
-      throw new TrlError(
-        'INVALID_PARAMS',
-        `Cannot write to ${this.plan.exec_id}: its stdin is closed`,
-      );
+      throw new TrlError('INVALID_PARAMS', `Cannot write to ${this.id}: its stdin is closed`);
     }
     if (stdin.writableLength > limits.stdinBytes.max) {
-      throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.plan.exec_id}: 1 MiB is unread`);
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.id}: 1 MiB is unread`);
     }
     if (data.length > 0) stdin.write(data);
     if (eof) stdin.end();
@@ -129,9 +152,7 @@ export class Execution {
   #targets(): number[] {
     const found = this.#box.processes();
     if (this.plan.box.kind === 'bubblewrap') return found;
-    return [...new Set([...found, ...marked(this.plan.exec_id)])].filter(
-      (pid) => pid !== this.#box.pid,
-    );
+    return [...new Set([...found, ...marked(this.id)])].filter((pid) => pid !== this.#box.pid);
   }
 
   #kill(): void {
@@ -163,7 +184,7 @@ export class Execution {
     const { memoryBytesMax, memoryRequired } = this.plan.bounds;
     if (memoryBytesMax === null) return;
     const pids = [this.#box.pid, ...this.#box.processes()].filter((pid) => pid !== null);
-    this.#memory = boundMemory(this.plan.exec_id, memoryBytesMax, pids);
+    this.#memory = boundMemory(this.id, memoryBytesMax, pids);
     if (this.#memory === null && memoryRequired) {
       void this.#box.discard();
       throw new TrlError('SANDBOX_UNAVAILABLE', 'Cannot bound memory: no cgroup can be used here');
@@ -210,7 +231,7 @@ export class Execution {
     const exit = this.#record(end, { endedAt, survivors, captured });
     this.#memory?.remove();
     this.#box.close();
-    this.journal.finished = true;
+    this.journal.finish();
     this.exit = exit;
     this.#events.exit(exit);
     return exit;
@@ -219,14 +240,14 @@ export class Execution {
   /** In a sandbox the kernel ended everything with process 1; outside, what is marked is ended. */
   async #sweep(): Promise<number[]> {
     if (this.plan.box.kind === 'bubblewrap') return [];
-    const found = marked(this.plan.exec_id);
+    const found = marked(this.id);
     this.#background = found.length;
     for (const pid of found) send(pid, 'SIGTERM');
     const deadline = Date.now() + (found.length === 0 ? 0 : this.plan.bounds.graceMs);
-    while (Date.now() < deadline && marked(this.plan.exec_id).length > 0) {
+    while (Date.now() < deadline && marked(this.id).length > 0) {
       await new Promise((resolve) => setTimeout(resolve, survivorPollMs));
     }
-    for (const pid of marked(this.plan.exec_id)) send(pid, 'SIGKILL');
+    for (const pid of marked(this.id)) send(pid, 'SIGKILL');
     if (found.length > 0) await new Promise((resolve) => setTimeout(resolve, survivorPollMs));
     return found.filter(isAlive);
   }
@@ -246,12 +267,12 @@ export class Execution {
   }
 
   #capture(): ReturnType<typeof capturedState> {
-    if (this.plan.mode !== 'foreground' || this.plan.carry === 'none') return null;
+    if (this.mode !== 'foreground' || this.plan.carry === 'none') return null;
     // What a shell that was ended half-way would leave is nobody's state.
     if (this.#stopped !== null) return null;
-    const before = this.#states.get(this.plan.session_id);
+    const before = this.#states.get(this.sessionId);
     const captured = capturedState(this.#box.stateBytes(), this.plan, before);
-    if (captured !== null) this.#states.put(this.plan.session_id, captured.state);
+    if (captured !== null) this.#states.put(this.sessionId, captured.state);
     return captured;
   }
 
@@ -261,10 +282,10 @@ export class Execution {
   ): Exit {
     const timedOut = this.#stopped === 'timeout' || this.#stopped === 'idle-timeout';
     const bySignal = end.signal === null ? null : 128 + (signalNumbers[end.signal] ?? 9);
-    const state = this.#states.get(this.plan.session_id);
+    const state = this.#states.get(this.sessionId);
     return {
-      exec_id: this.plan.exec_id,
-      session_id: this.plan.session_id,
+      exec_id: this.id,
+      session_id: this.sessionId,
       exit_code: timedOut ? 124 : (bySignal ?? end.code ?? 125),
       signal: end.signal,
       timed_out: timedOut,
@@ -278,7 +299,7 @@ export class Execution {
       journal_from: this.journal.from,
       cwd: state.cwd,
       state_captured: rest.captured !== null,
-      state_names: this.#states.names(this.plan.session_id),
+      state_names: this.#states.names(this.sessionId),
       state_dropped: rest.captured?.dropped ?? [],
       cwd_fallback: this.#box.cwdFallback,
       // The command can write to the status pipe, but not before the shell entered its directory.

@@ -5,7 +5,7 @@
  */
 import { encodeHeader, frameTypes } from '../frame.ts';
 import { limits } from '../limits.ts';
-import type { Execution } from './execution.ts';
+import type { Kept } from './execution.ts';
 
 const pieceBytes = 256 * 1024;
 
@@ -16,7 +16,7 @@ export interface FrameSink {
 }
 
 interface Follower {
-  readonly execution: Execution;
+  readonly execution: Kept;
   readonly channel: number;
   readonly stop: number;
   next: number;
@@ -32,7 +32,7 @@ export class Followers {
     this.#sink = sink;
   }
 
-  add(execution: Execution, options: { channel: number; from: number; max: number | null }): void {
+  add(execution: Kept, options: { channel: number; from: number; max: number | null }): void {
     const { channel, from, max } = options;
     const stop = max === null ? Infinity : from + max;
     const now = Date.now();
@@ -54,14 +54,14 @@ export class Followers {
   }
 
   /** Sends what came in of one execution, or of all when the connection drained. */
-  pump(execution: Execution | null): void {
+  pump(execution: Kept | null): void {
     for (const follower of this.#followers.values()) {
       if (execution === null || follower.execution === execution) this.#pump(follower);
     }
   }
 
   /** Bytes by which the slowest reader that still counts is behind. */
-  lag(execution: Execution): number {
+  lag(execution: Kept): number {
     let lag = 0;
     for (const { execution: own, next, progressAt } of this.#followers.values()) {
       if (own !== execution || Date.now() - progressAt > limits.slowReaderMs.default) continue;

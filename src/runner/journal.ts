@@ -3,16 +3,17 @@
  * redacted, so it stays in memory: an unlinked file on tmpfs, or plain memory where there is
  * none. The newest `bytesMax` bytes are kept; what was dropped is counted, never hidden.
  */
-import {
-  closeSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  statfsSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  MemoryFile,
+  pageBytes,
+  Pages,
+  Ring,
+  Shelf,
+  shelvedBytesMax,
+  type Store,
+} from './stores.ts';
 
 /** `statfs` type of tmpfs. Source: linux/magic.h. */
 const tmpfsMagic = 0x01021994;
@@ -30,92 +31,13 @@ export function isMemoryDir(dir: string): boolean {
   }
 }
 
-/** Where the bytes lie: `at` is a position below the capacity. */
-interface Store {
-  write(bytes: Uint8Array, at: number): void;
-  read(into: Uint8Array, at: number): void;
-  close(): void;
-}
-
-const pageBytes = 256 * 1024;
-class MemoryStore implements Store {
-  #pages: Uint8Array[] = [];
-  write(bytes: Uint8Array, at: number): void {
-    this.#each(at, bytes.length, (page, inPage, from, count) =>
-      page.set(bytes.subarray(from, from + count), inPage),
-    );
-  }
-  read(into: Uint8Array, at: number): void {
-    this.#each(at, into.length, (page, inPage, from, count) =>
-      into.set(page.subarray(inPage, inPage + count), from),
-    );
-  }
-  close(): void {
-    this.#pages = [];
-  }
-  #each(
-    at: number,
-    length: number,
-    use: (page: Uint8Array, inPage: number, from: number, count: number) => void,
-  ): void {
-    for (let done = 0; done < length;) {
-      const inPage = (at + done) % pageBytes;
-      const count = Math.min(pageBytes - inPage, length - done);
-      const index = Math.floor((at + done) / pageBytes);
-      use((this.#pages[index] ??= new Uint8Array(pageBytes)), inPage, done, count);
-      done += count;
-    }
-  }
-}
-
-/** A file on tmpfs; what does not fit there, as in a container's small `/dev/shm`, in memory. */
-class FileStore implements Store {
-  readonly #fd: number;
-  readonly #memory = new MemoryStore();
-  /** First position that lies in memory. */
-  #fileEnd = Infinity;
-  constructor(path: string) {
-    this.#fd = openSync(path, 'wx+', 0o600);
-    // Unlinked at once: whatever kills the runner, the bytes go with it.
-    unlinkSync(path);
-  }
-  write(bytes: Uint8Array, at: number): void {
-    let done = 0;
-    try {
-      while (done < bytes.length && at + done < this.#fileEnd) {
-        const count = Math.min(bytes.length - done, this.#fileEnd - at - done);
-        done += writeSync(this.#fd, bytes, done, count, at + done);
-      }
-    } catch (error) {
-      // Positions are written in order, so everything below is there already.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
-      this.#fileEnd = at + done;
-    }
-    this.#memory.write(bytes.subarray(done), at + done - this.#fileEnd);
-  }
-  read(into: Uint8Array, at: number): void {
-    let done = 0;
-    while (done < into.length && at + done < this.#fileEnd) {
-      const wanted = Math.min(into.length - done, this.#fileEnd - at - done);
-      const count = readSync(this.#fd, into, done, wanted, at + done);
-      if (count === 0) throw new Error('the journal ended before its length');
-      done += count;
-    }
-    this.#memory.read(into.subarray(done), at + done - this.#fileEnd);
-  }
-  close(): void {
-    ftruncateSync(this.#fd, 0);
-    closeSync(this.#fd);
-    this.#memory.close();
-  }
-}
-
 /** What all journals of a runner share: one bound over everything they hold. */
 export class JournalSpace {
   readonly dir: string | null;
   readonly bytesMax: number;
   readonly #journals = new Set<Journal>();
   #made = 0;
+  #shelf: Shelf | null = null;
 
   /** @param dir a directory on tmpfs, or `null` for plain memory */
   constructor(dir: string | null, bytesMax: number) {
@@ -124,11 +46,25 @@ export class JournalSpace {
   }
 
   open(bytesMax: number): Journal {
-    const store =
-      this.dir === null ? new MemoryStore() : new FileStore(join(this.dir, `j${this.#made++}`));
-    const journal = new Journal(store, bytesMax, this);
+    const journal = new Journal(bytesMax, this);
     this.#journals.add(journal);
     return journal;
+  }
+
+  /** A ring of its own for a command that writes. */
+  ring(): Store {
+    return new Ring(this.#bytes());
+  }
+
+  /** A place for what an ended journal holds. */
+  shelve(from: number, length: number): Store {
+    if (this.#shelf === null || this.#shelf.full) this.#shelf = new Shelf(this.#bytes());
+    return this.#shelf.place(from, length);
+  }
+
+  #bytes(): MemoryFile | Pages {
+    if (this.dir === null) return new Pages();
+    return new MemoryFile(join(this.dir, `j${this.#made++}`));
   }
 
   get held(): number {
@@ -162,7 +98,8 @@ export interface Piece {
 }
 
 export class Journal {
-  readonly #store: Store;
+  /** Made at the first byte. */
+  #store: Store | null = null;
   readonly #space: JournalSpace;
   /** Ring size: grows with the output up to the bound, then stays. */
   #capacity = 0;
@@ -172,11 +109,10 @@ export class Journal {
   #starts: number[] = [];
   #streams: Stream[] = [];
   #first = 0;
-  finished = false;
+  #finished = false;
   readonly bytesOf = { stdout: 0, stderr: 0 };
 
-  constructor(store: Store, bytesMax: number, space: JournalSpace) {
-    this.#store = store;
+  constructor(bytesMax: number, space: JournalSpace) {
     this.#capacityMax = bytesMax;
     this.#space = space;
   }
@@ -188,6 +124,9 @@ export class Journal {
   /** Offset of the first byte still held. */
   get from(): number {
     return this.#from;
+  }
+  get finished(): boolean {
+    return this.#finished;
   }
   get bytesMax(): number {
     return this.#capacityMax;
@@ -203,14 +142,7 @@ export class Journal {
     this.bytesOf[stream] += bytes.length;
     // Of a piece larger than the ring only the tail can be held.
     const skip = Math.max(0, bytes.length - this.#capacity);
-    let at = this.#end + skip;
-    for (let done = skip; done < bytes.length;) {
-      const position = at % this.#capacity;
-      const count = Math.min(bytes.length - done, this.#capacity - position);
-      this.#store.write(bytes.subarray(done, done + count), position);
-      done += count;
-      at += count;
-    }
+    this.#store?.write(bytes.subarray(skip), this.#end + skip);
     this.#end += bytes.length;
     this.#advance(Math.max(this.#from, this.#end - this.#capacity));
   }
@@ -224,13 +156,20 @@ export class Journal {
     if (stream === undefined) return null;
     const stop = Math.min(this.#starts[index + 1] ?? this.#end, this.#end, start + bytesMax);
     const bytes = new Uint8Array(stop - start);
-    for (let done = 0; done < bytes.length;) {
-      const position = (start + done) % this.#capacity;
-      const count = Math.min(bytes.length - done, this.#capacity - position);
-      this.#store.read(bytes.subarray(done, done + count), position);
-      done += count;
-    }
+    this.#store?.read(bytes, start);
     return { stream, offset: start, bytes };
+  }
+
+  /** No more bytes come: what is held moves to where it costs least. */
+  finish(): void {
+    this.#finished = true;
+    const length = this.#end - this.#from;
+    if (this.#store === null || length > shelvedBytesMax) return;
+    const bytes = new Uint8Array(length);
+    this.#store.read(bytes, this.#from);
+    this.#store.close();
+    this.#store = this.#space.shelve(this.#from, length);
+    this.#store.write(bytes, this.#from);
   }
 
   /** Frees the bytes; offsets and counts stay. */
@@ -241,7 +180,8 @@ export class Journal {
     this.#starts = [];
     this.#streams = [];
     this.#first = 0;
-    this.#store.close();
+    this.#store?.close();
+    this.#store = null;
     this.#space.forget(this);
   }
 
@@ -249,13 +189,14 @@ export class Journal {
   #grow(bytes: number): void {
     const wanted = Math.min(this.#end + bytes, this.#capacityMax);
     if (wanted <= this.#capacity) return;
-    if (this.#space.reserve(wanted - this.#capacity)) {
-      this.#capacity = wanted;
-      return;
+    this.#store ??= this.#space.ring();
+    if (this.#space.reserve(wanted - this.#capacity)) this.#capacity = wanted;
+    else {
+      // No room in all: this journal keeps the size it has, and at least one page.
+      this.#capacityMax = Math.max(this.#capacity, Math.min(pageBytes, this.#capacityMax));
+      this.#capacity = this.#capacityMax;
     }
-    // No room in all: this journal keeps the size it has, and at least one page.
-    this.#capacityMax = Math.max(this.#capacity, Math.min(pageBytes, this.#capacityMax));
-    this.#capacity = this.#capacityMax;
+    this.#store.grow(this.#capacity);
   }
 
   #note(stream: Stream): void {

@@ -2,11 +2,11 @@
  * What the runner keeps per session: the holder's namespaces, a sandbox prepared ahead, the
  * executions. Nothing here is a process except a prepared sandbox, which expires.
  */
-import type { ExecId, Exit, Plan, SessionId } from '../command.ts';
+import type { ExecId, Exit, Plan, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, shapeOf, type BoxParts } from './box.ts';
-import { Execution } from './execution.ts';
+import { Execution, type Kept } from './execution.ts';
 import { Fifos } from './fifo.ts';
 import { openHolder, type OpenHolder } from './holder.ts';
 import type { JournalSpace } from './journal.ts';
@@ -27,7 +27,7 @@ interface Held {
 
 export class Keep {
   readonly states = new States();
-  readonly executions = new Map<ExecId, Execution>();
+  readonly executions = new Map<ExecId, Kept>();
   readonly #dir: string;
   readonly #space: JournalSpace;
   readonly #ptyPath: string | null;
@@ -55,7 +55,7 @@ export class Keep {
 
   /** Starts a command. @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED` */
   async launch(plan: Plan): Promise<Execution> {
-    const running = [...this.executions.values()].filter(({ exit }) => exit === null).length;
+    const running = this.#live().length;
     if (running >= limits.commandsConcurrent.max) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
     }
@@ -79,6 +79,7 @@ export class Keep {
         output: () => this.#events.output(execution),
         waiting: (info) => this.#events.waiting(execution, info),
         exit: (exit) => {
+          this.executions.set(plan.exec_id, execution.kept);
           this.#events.exit(execution, exit);
           if (plan.mode === 'foreground' && plan.pty === null && exit.stopped === null) {
             void this.prepare(plan);
@@ -125,11 +126,8 @@ export class Keep {
   /** Ends everything of a session and forgets its state and namespaces. */
   async close(session: SessionId): Promise<void> {
     this.#closed.add(session);
-    const own = [...this.executions.values()].filter(({ plan }) => plan.session_id === session);
-    for (const execution of own) {
-      execution.stop('session-destroyed');
-      execution.hold(false);
-    }
+    const own = this.#live().filter(({ sessionId }) => sessionId === session);
+    this.#stop(own, 'session-destroyed');
     await this.#discardWarm(session);
     await Promise.all(own.map(({ done }) => done));
     this.#dropHolder(session);
@@ -139,13 +137,21 @@ export class Keep {
   /** TERM, grace, KILL for everything. */
   async shutdown(): Promise<void> {
     clearInterval(this.#sweeper);
-    const all = [...this.executions.values()];
-    for (const execution of all) {
-      execution.stop('shutdown');
-      execution.hold(false);
-    }
+    const all = this.#live();
+    this.#stop(all, 'shutdown');
     for (const session of this.#warm.keys()) await this.#discardWarm(session);
     await Promise.all(all.map(({ done }) => done));
+  }
+
+  #live(): Execution[] {
+    return [...this.executions.values()].flatMap(({ live }) => (live === null ? [] : [live]));
+  }
+
+  #stop(executions: readonly Execution[], reason: StopReason): void {
+    for (const execution of executions) {
+      execution.stop(reason);
+      execution.hold(false);
+    }
   }
 
   async #openBox(plan: Plan): Promise<CommandBox> {

@@ -80,8 +80,7 @@ function main(dir: string): void {
         const lag = current.followers.lag(execution);
         if (lag > execution.journal.bytesMax / 2) execution.hold(true);
       },
-      waiting: (execution, info) =>
-        tell({ event: 'waiting', exec_id: execution.plan.exec_id, ...info }),
+      waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
       exit: (execution, exit) => {
         gate.current?.followers.pump(execution);
         tell({ event: 'exit', exit });
@@ -102,7 +101,7 @@ function main(dir: string): void {
     }),
     gone: () => {
       idleSince = Date.now();
-      for (const execution of keep.executions.values()) execution.hold(false);
+      for (const { live } of keep.executions.values()) live?.hold(false);
     },
     shutdown: async () => {
       await keep.shutdown();
@@ -119,7 +118,7 @@ function main(dir: string): void {
   setInterval(() => {
     for (const execution of keep.executions.values()) {
       const lag = gate.current?.followers.lag(execution) ?? 0;
-      if (lag <= execution.journal.bytesMax / 4) execution.hold(false);
+      if (lag <= execution.journal.bytesMax / 4) execution.live?.hold(false);
     }
     if (gate.current !== null || busy()) idleSince = Date.now();
     if (Date.now() - idleSince > start.lingerMs) void keep.shutdown().then(exit);

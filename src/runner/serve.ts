@@ -1,7 +1,7 @@
 /** The runner's requests, one function each. */
 import type { ExecId, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import type { Execution } from './execution.ts';
+import type { Execution, Kept } from './execution.ts';
 import type { Keep } from './keep.ts';
 import type { Link } from './link.ts';
 import type { ExecEntry } from './wire.ts';
@@ -27,7 +27,7 @@ const number = (message: Message, name: string): number => {
   throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${name}" is not a whole number`);
 };
 
-function execution(keep: Keep, message: Message): Execution {
+function kept(keep: Keep, message: Message): Kept {
   const id = message['exec_id'];
   const found = isExecId(id) ? keep.executions.get(id) : undefined;
   if (found === undefined)
@@ -35,26 +35,28 @@ function execution(keep: Keep, message: Message): Execution {
   return found;
 }
 
+/** A running execution, or `null` when it has ended. */
+const live = (keep: Keep, message: Message): Execution | null => kept(keep, message).live;
+
 function session(message: Message, name: string): SessionId {
   const id = message[name];
   if (isSessionId(id)) return id;
   throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${name}" is no session id`);
 }
 
-export const entryOf = ({ plan, exit, journal, startedAt }: Execution): ExecEntry => ({
-  exec_id: plan.exec_id,
-  session_id: plan.session_id,
-  state: exit === null ? 'running' : 'exited',
-  mode: plan.mode,
-  command: plan.command,
-  started_at: startedAt,
-  journal_from: journal.from,
-  journal_bytes: journal.end,
-  exit,
+export const entryOf = (found: Kept): ExecEntry => ({
+  exec_id: found.id,
+  session_id: found.sessionId,
+  state: found.exit === null ? 'running' : 'exited',
+  mode: found.mode,
+  started_at: found.startedAt,
+  journal_from: found.journal.from,
+  journal_bytes: found.journal.end,
+  exit: found.exit,
 });
 
 function follow(served: Served, link: Link, message: Message): object {
-  const found = execution(served.keep, message);
+  const found = kept(served.keep, message);
   const max = message['max'] === undefined ? null : number(message, 'max');
   const options = { channel: number(message, 'channel'), from: number(message, 'from'), max };
   // The answer must come before the first frame of the channel.
@@ -87,23 +89,25 @@ export async function serve(served: Served, link: Link, message: object): Promis
     case 'ack':
       link.followers.ack(number(request, 'channel'), number(request, 'offset'));
       return {};
-    case 'stdin':
-      execution(keep, request).write(
-        Buffer.from(String(request['base64']), 'base64'),
-        request['eof'] === true,
-      );
+    case 'stdin': {
+      const open = live(keep, request);
+      if (open === null)
+        throw new TrlError('INVALID_PARAMS', 'Cannot write: the command has ended');
+      const bytes = Buffer.from(String(request['base64']), 'base64');
+      open.write(bytes, request['eof'] === true);
       return {};
+    }
     case 'resize':
-      execution(keep, request).resize(number(request, 'columns'), number(request, 'rows'));
+      live(keep, request)?.resize(number(request, 'columns'), number(request, 'rows'));
       return {};
     case 'signal': {
       const signal = request['signal'];
       if (!isSignal(signal)) throw new TrlError('INVALID_PARAMS', `Cannot send ${String(signal)}`);
-      execution(keep, request).signal(signal);
+      live(keep, request)?.signal(signal);
       return {};
     }
     case 'stop':
-      execution(keep, request).stop(request['reason'] === 'timeout' ? 'timeout' : 'cancelled');
+      live(keep, request)?.stop(request['reason'] === 'timeout' ? 'timeout' : 'cancelled');
       return {};
     default:
       return serveSessions(served, request);
@@ -116,7 +120,7 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
     case 'list':
       return { executions: [...keep.executions.values()].map(entryOf) };
     case 'info':
-      return entryOf(execution(keep, request));
+      return entryOf(kept(keep, request));
     case 'state': {
       const id = session(request, 'session_id');
       return { cwd: keep.states.get(id).cwd, names: keep.states.names(id) };

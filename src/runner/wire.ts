@@ -99,7 +99,6 @@ export interface ExecEntry {
   readonly session_id: SessionId;
   readonly state: 'running' | 'exited';
   readonly mode: Plan['mode'];
-  readonly command: string;
   readonly started_at: number;
   readonly journal_from: number;
   readonly journal_bytes: number;
