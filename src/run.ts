@@ -101,7 +101,14 @@ export async function run(
 
 /** The second half: also for executions that an earlier daemon launched. */
 export async function finish(world: World, ground: Ground, id: ExecId): Promise<Outcome> {
-  const exit = await world.exited(id);
+  let exit: Exit;
+  try {
+    exit = await world.exited(id);
+  } catch (error) {
+    // Lost is not undone: what it left behind is put back all the same.
+    await ground.revert();
+    throw error;
+  }
   const reverted = await ground.revert();
   if (exit.cwd_missing) {
     throw new TrlError(

@@ -20,7 +20,7 @@ test('a box probes as fully assured', sandboxed, async () => {
   for (const network of ['off', 'on'] as const) {
     await using box = await openBox({ network });
     const { stdout } = await box.run('ulimit -c 0; exec sh -c "$SCRIPT"', {
-      env: { SCRIPT: probeScript() },
+      env: { SCRIPT: probeScript([]) },
     });
     const { level } = box.box.holder;
     const judged = judgeProbe(stdout, { level, network });
@@ -50,7 +50,7 @@ test('where idmapped mounts are refused, root keeps a box, named root-uid', root
   writeFileSync(path.join(secret.path, 'key'), 'TOPSECRET', { mode: 0o600 });
   await using box = await openBox({ root: ws.path, host: { idmap: false } });
   const { stdout } = await box.run('ulimit -c 0; sh -c "$SCRIPT"; touch made; echo RAN', {
-    env: { SCRIPT: probeScript() },
+    env: { SCRIPT: probeScript([]) },
   });
   assert.equal(judgeProbe(stdout, { level: 'root-uid', network: 'off' }).level, 'root-uid', stdout);
   assert.match(stdout, ran);

@@ -31,6 +31,7 @@ export interface CoreOptions {
   readonly quarantine: string;
   /** Whether the runner and what runs in it end with the daemon. */
   readonly endRunner: boolean;
+  readonly log: (text: string) => void;
 }
 
 const idleSweepMs = 60_000;
@@ -50,6 +51,12 @@ export class Core implements Runtime {
     this.#sessions = new Sessions(options.store);
     this.#execs = new Executions(options.store);
     this.#starter = new Starter(options, this.#sessions, this.#execs);
+    // Values lived in the runner that is gone; names of what is not there would mislead.
+    options.runners.onFresh = () => {
+      for (const session of this.#sessions.all()) {
+        if (session.record.envKeys.length > 0) this.#sessions.update(session, { envKeys: [] });
+      }
+    };
     this.#sweeper = setInterval(() => this.#endIdle(), idleSweepMs);
     this.#sweeper.unref();
   }

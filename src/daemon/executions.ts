@@ -4,9 +4,8 @@ import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { WireError } from '../protocol/types.ts';
 import type { ExecView } from '../protocol/types.ts';
-import type { Outcome } from '../run.ts';
 import type { Store } from '../session/store.ts';
-import { isoTime, receiptHead, type PlanFacts, type ReceiptHead } from './receipt.ts';
+import { isoTime, receiptHead, type Ended, type PlanFacts, type ReceiptHead } from './receipt.ts';
 
 /** What is kept of an execution, on disk as well: no variable's value, no output. */
 export interface ExecRecord {
@@ -17,7 +16,7 @@ export interface ExecRecord {
   readonly key: string | null;
   readonly startedAt: number;
   readonly facts: PlanFacts;
-  readonly outcome: Outcome | null;
+  readonly outcome: Ended | null;
   readonly lost: WireError | null;
 }
 
@@ -48,7 +47,7 @@ export class Executions {
   }
 
   /** Follows an execution to its end; `outcome` is what `run.ts` answers. */
-  track(record: ExecRecord, outcome: Promise<Outcome>): Tracked {
+  track(record: ExecRecord, outcome: Promise<Ended>): Tracked {
     const settled = outcome.then(
       (done) => {
         this.#update(tracked, { outcome: done });

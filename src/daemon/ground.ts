@@ -13,7 +13,7 @@ import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
 import { planBox } from '../sandbox/plan.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { openGuard } from '../workspace/guard.ts';
-import { surveyWorkspace } from '../workspace/protect.ts';
+import { surveyWorkspace, type WorkspaceFacts } from '../workspace/protect.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -25,10 +25,22 @@ export interface GroundInput {
   readonly quarantine: string;
 }
 
+/** A session's ground and what was found in its workspace. */
+export interface Found {
+  readonly ground: Ground;
+  readonly facts: WorkspaceFacts | null;
+}
+
+/** What a daemon that crashed could not put back any more, by the survey it had made. */
+export async function revertLate(facts: WorkspaceFacts, quarantine: string): Promise<void> {
+  mkdirSync(quarantine, { recursive: true, mode: 0o700 });
+  await (await openGuard(facts, quarantine)).revert();
+}
+
 /**
  * @throws TrlError `SANDBOX_UNAVAILABLE` with what is missing and what helps
  */
-export async function openGround({ record, host, env, quarantine }: GroundInput): Promise<Ground> {
+export async function openGround({ record, host, env, quarantine }: GroundInput): Promise<Found> {
   const { grants, workspace } = record;
   const none = grants.sandbox === 'none';
   if (!none && host.unavailable !== null) {
@@ -56,7 +68,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
         digest,
       });
   const user = box.kind === 'none' || box.holder.level === 'user' ? host.user : 'agent';
-  return {
+  const ground: Ground = {
     sessionId: record.id,
     shell: record.shell,
     carry: record.carry,
@@ -77,6 +89,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
     privateDirs: ['/tmp', '/var/tmp', host.home],
     revert: async () => (guard === null ? [] : guard.revert()),
   };
+  return { ground, facts };
 }
 
 /** The level that the plan of a box promises, before the probe confirmed it. */

@@ -8,7 +8,7 @@
  */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { TrlError } from '../errors.ts';
@@ -88,6 +88,39 @@ function realRoot(root: string): string {
   }
 }
 
+/** Whoever can write beside the socket, the key or the records is no longer held by a sandbox. */
+function refuseOpenPlaces(roots: readonly string[], places: readonly (string | null)[]): void {
+  for (const place of places) {
+    if (place === null) continue;
+    const real = existing(resolve(place));
+    const root = roots.find((one) => real === one || real.startsWith(`${one}/`));
+    if (root === undefined) continue;
+    throw new TrlError(
+      'INVALID_PARAMS',
+      `Cannot start: "${place}" lies in the workspace root "${root}", where commands could reach it`,
+    );
+  }
+}
+
+/** The real path of the nearest ancestor that exists. */
+function existing(path: string): string {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return realpathSync(at);
+    } catch {
+      if (dirname(at) === at) return at;
+    }
+  }
+}
+
+const socketDir = (args: Args): string | null =>
+  args.verb === 'stdio' ? null : dirname(socketPlace(args).path);
+
+function socketPlace(args: Args): ReturnType<typeof locateSocket> {
+  const flag = args.socketPath === null ? {} : { flag: args.socketPath };
+  return locateSocket({ ...flag, env: process.env, uid: process.getuid?.() ?? 0 });
+}
+
 /** The runner's built program: beside the bundle, or in the checkout's `dist`. */
 function runnerProgram(): string {
   const here = fileURLToPath(import.meta.url);
@@ -103,25 +136,29 @@ async function main(argv: readonly string[]): Promise<void> {
     if (args.ephemeral) rmSync(stateDir, { recursive: true, force: true });
   };
   try {
+    const roots = args.roots.map(realRoot);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
     const runners = new Runners({
       stateDir: args.ephemeral ? null : stateDir,
       env: process.env,
       journalsBytes: bound('journalsBytes', 'TRL_JOURNALS_BYTES'),
+      commandsMax: bound('commandsConcurrent', 'TRL_COMMANDS_CONCURRENT'),
       lingerMs: bound('runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
       program: runnerProgram(),
     });
     // Both take a few ten milliseconds of waiting, so they go on side by side.
     const [host] = await Promise.all([gatherHostFacts(process.env), runners.open()]);
+    refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir ?? stateDir, socketDir(args)]);
     const core = new Core({
       host,
       env: process.env,
-      roots: args.roots.map(realRoot),
+      roots,
       policy: args.policy,
       store,
       runners,
       quarantine: join(stateHome(), 'quarantine'),
       endRunner: args.ephemeral,
+      log,
     });
     await core.adopt();
     await serve(args, core);
@@ -131,7 +168,10 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 /** A bound of the runtime: its variable over its default, never above its maximum. */
-function bound(name: 'journalsBytes' | 'runnerLingerMs', variable: string): number {
+function bound(
+  name: 'journalsBytes' | 'runnerLingerMs' | 'commandsConcurrent',
+  variable: string,
+): number {
   const asked = Number(process.env[variable]);
   const { default: usual, max } = limits[name];
   if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
@@ -153,13 +193,7 @@ async function serve(args: Args, core: Core): Promise<void> {
     await core.close();
     return;
   }
-  const uid = process.getuid?.() ?? 0;
-  const place = locateSocket({
-    ...(args.socketPath === null ? {} : { flag: args.socketPath }),
-    env: process.env,
-    uid,
-  });
-  const door = await listen({ ...options, place });
+  const door = await listen({ ...options, place: socketPlace(args) });
   const said = args.json
     ? JSON.stringify({ socket_path: door.socketPath, pid: process.pid, version })
     : `listening on ${door.socketPath}`;

@@ -14,13 +14,17 @@ const probeTimeoutMs = 10_000;
 /**
  * @throws TrlError `SANDBOX_UNAVAILABLE` naming what is not enforced
  */
-export async function probeGround(runners: Runners, ground: Ground): Promise<Assurance> {
+export async function probeGround(
+  runners: Runners,
+  ground: Ground,
+  granted: readonly string[],
+): Promise<Assurance> {
   const { box } = ground;
   if (box.kind === 'none') return { level: 'none', checks: [] };
   const plan: Plan = {
     exec_id: newExecId(),
     session_id: ground.sessionId,
-    command: probeScript(),
+    command: probeScript(granted),
     shell: { path: '/bin/sh', dialect: 'posix' },
     cwd: null,
     cwd_fallback: '/',

@@ -1,6 +1,4 @@
 /** Turns an outcome into what the wire answers, with sentences that help. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Assurance, Plan, Verdict } from '../command.ts';
 import type { Collected } from '../output/collect.ts';
 import type { Receipt } from '../protocol/types.ts';
@@ -19,8 +17,13 @@ export interface PlanFacts {
   readonly network: 'off' | 'on';
 }
 
-export function receiptHead(facts: PlanFacts, { exit, reverted }: Outcome): ReceiptHead {
-  const hints: string[] = [];
+/** An outcome with what its output suggests. */
+export interface Ended extends Outcome {
+  readonly hints: readonly string[];
+}
+
+export function receiptHead(facts: PlanFacts, { exit, reverted, hints: seen }: Ended): ReceiptHead {
+  const hints = [...seen];
   if (exit.ended_background > 0 && exit.stopped === null) {
     const what = exit.ended_background === 1 ? 'A background process' : 'Background processes';
     hints.push(`${what} ended with the command; exec.start (trl exec start) keeps one running`);
@@ -76,27 +79,5 @@ export function receipt(head: ReceiptHead, stdout: Collected, stderr: Collected)
     stdout_omitted_bytes: stdout.omitted,
     stderr_omitted_bytes: stderr.omitted,
     truncated: stdout.omitted + stderr.omitted > 0,
-    hints: [...head.hints, ...outputHints(head, stderr.text)],
   };
-}
-
-const notFound = /([A-Za-z0-9._+-]+): (?:command )?not found\s*$/m;
-const noNetwork =
-  /Could not resolve host|failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
-
-function outputHints(head: ReceiptHead, stderr: string): string[] {
-  if (head.exit_code === 0) return [];
-  const hints: string[] = [];
-  const name = head.exit_code === 127 ? notFound.exec(stderr)?.[1] : undefined;
-  const dirs = (process.env['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/'));
-  const place = name === undefined ? undefined : dirs.find((dir) => existsSync(join(dir, name)));
-  if (name !== undefined && place !== undefined && head.sandbox.kind !== 'none') {
-    hints.push(
-      `${name} is in ${place}, which the sandbox does not show; allow reading it to use it`,
-    );
-  }
-  if (head.sandbox.network === 'off' && head.sandbox.kind !== 'none' && noNetwork.test(stderr)) {
-    hints.push('The network is off in this sandbox; ask for it with network "on" (--net on)');
-  }
-  return hints;
 }

@@ -27,6 +27,12 @@ export class Runners {
     this.#options = options;
   }
 
+  /** Called when a runner without any session's values took the place of one that may have had some. */
+  onFresh: () => void = () => {};
+
+  /** Where the runner's socket and pipes are, once it was opened. */
+  dir: string | null = null;
+
   /** @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had */
   async open(): Promise<Runner> {
     this.#opening ??= openRunner(this.#options, {
@@ -37,7 +43,10 @@ export class Runners {
       lost: () => this.#lost(),
     });
     try {
-      return await this.#opening;
+      const runner = await this.#opening;
+      if (!runner.adopted && this.dir !== runner.dir) this.onFresh();
+      this.dir = runner.dir;
+      return runner;
     } catch (error) {
       this.#opening = null;
       throw error;

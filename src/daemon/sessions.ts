@@ -69,6 +69,7 @@ export class Sessions {
   remove(id: SessionId): void {
     this.#all.delete(id);
     this.#store.remove('sessions', id);
+    this.#store.remove('surveys', id);
   }
 
   all(): Session[] {

@@ -1,14 +1,17 @@
 /** Starts executions: the session's ground first, then the story of `run.ts`. */
-import type { Request } from '../command.ts';
+import type { Assurance, Request } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import type { ExecParams } from '../protocol/types.ts';
-import { finish, prepare, run, type Ground, type World } from '../run.ts';
+import { finish, prepare, run, type Ground, type Outcome, type World } from '../run.ts';
 import { boundsOf } from '../session/bounds.ts';
 import { newExecId, type SessionRecord } from '../session/record.ts';
+import type { WorkspaceFacts } from '../workspace/protect.ts';
 import type { CoreOptions } from './core.ts';
 import type { ExecRecord, Executions, Tracked } from './executions.ts';
-import { levelOf, openGround } from './ground.ts';
+import { levelOf, openGround, revertLate } from './ground.ts';
+import { hintsOf } from './hints.ts';
 import { probeGround } from './probing.ts';
+import type { Ended } from './receipt.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 export class Starter {
@@ -39,6 +42,12 @@ export class Starter {
       const { outcome, lost } = record;
       const known = outcome === null ? Promise.reject(fromWire(lost)) : Promise.resolve(outcome);
       this.#execs.track(record, known);
+    }
+    // What ran while nobody watched is put back before the workspace is looked at anew.
+    for (const { json } of this.#options.store.all('surveys')) {
+      await revertLate(JSON.parse(json), this.#options.quarantine).catch((error: unknown) =>
+        this.#options.log(`a workspace could not be put back: ${String(error)}`),
+      );
     }
     const runner = await this.#options.runners.open();
     const answer = runner.adopted ? await runner.link.request({ op: 'list' }) : {};
@@ -118,7 +127,7 @@ export class Starter {
     const started = new Promise<void>((resolve) => {
       running = resolve;
     });
-    const outcome = run(this.#world, ground, decided, running);
+    const outcome = this.#hinted(ground, run(this.#world, ground, decided, running));
     const tracked = this.#execs.track(record, outcome);
     if (request.mode === 'foreground') this.#occupy(session, tracked);
     try {
@@ -133,10 +142,15 @@ export class Starter {
 
   #resume(session: Session, record: ExecRecord): void {
     const outcome = this.#groundOf(session).then((ground) =>
-      finish(this.#world, ground, record.id),
+      this.#hinted(ground, finish(this.#world, ground, record.id)),
     );
     const tracked = this.#execs.track(record, outcome);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
+  }
+
+  async #hinted(ground: Ground, outcome: Promise<Outcome>): Promise<Ended> {
+    const done = await outcome;
+    return { ...done, hints: await hintsOf(await this.#options.runners.link(), ground, done.exit) };
   }
 
   /** The session is busy until the command has ended. */
@@ -160,10 +174,14 @@ export class Starter {
 
   async #openGround(session: Session): Promise<Ground> {
     const { host, env, quarantine } = this.#options;
-    const open = async (facts: typeof host): Promise<Ground> => {
-      const ground = await openGround({ record: session.record, host: facts, env, quarantine });
-      const assurance = await probeGround(this.#options.runners, ground);
+    const open = async (lookup: typeof host): Promise<Ground> => {
+      const found = await openGround({ record: session.record, host: lookup, env, quarantine });
+      const { ground, facts } = found;
+      const granted = facts?.granted.map(({ path }) => path) ?? [];
+      const probed = await probeGround(this.#options.runners, ground, granted);
+      const assurance = withProtection(probed, facts);
       this.#sessions.update(session, { assurance });
+      if (facts !== null) this.#options.store.put('surveys', session.record.id, facts);
       return ground;
     };
     try {
@@ -175,6 +193,13 @@ export class Starter {
       return open({ ...host, idmap: false });
     }
   }
+}
+
+/** Names a workspace that was too large to look through, or had too much to cover. */
+function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assurance {
+  if (facts === null) return probed;
+  const enforced = facts.complete && facts.unprotected === 0;
+  return { ...probed, checks: [...probed.checks, { name: 'workspace_protected', enforced }] };
 }
 
 const fromWire = (lost: ExecRecord['lost']): TrlError =>

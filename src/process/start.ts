@@ -20,6 +20,8 @@ export interface RunnerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Bytes of all journals. */
   readonly journalsBytes: number;
+  /** Commands running at once. */
+  readonly commandsMax: number;
   /** How long a runner waits for a daemon to come back before it ends what it holds. */
   readonly lingerMs: number;
   /** The runner's program. */
@@ -153,6 +155,7 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
   const start = {
     key,
     journals_bytes: options.journalsBytes,
+    commands_max: options.commandsMax,
     pty: ptyPath(),
     linger_ms: options.stateDir === null ? ephemeralLingerMs : options.lingerMs,
   };

@@ -200,6 +200,11 @@ export class CommandBox {
     return this.#child.pid ?? null;
   }
 
+  /** Every process of the box, the monitor first. */
+  all(): number[] {
+    return this.dead || this.pid === null ? [] : [this.pid, ...descendants(this.pid)];
+  }
+
   /** Processes of the command itself: without the monitor and without the shim. */
   processes(): number[] {
     if (this.dead || this.pid === null) return [];

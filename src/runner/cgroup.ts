@@ -25,11 +25,16 @@ const roots = [
 const removeTries = 50;
 const removeEveryMs = 100;
 
-/** Puts `pids` under a bound, or answers `null` where no cgroup can be used. */
+/**
+ * Puts all processes of a box under a bound, or answers `null` where no cgroup can be used.
+ *
+ * @param processes asked until it names nobody new: what is forked meanwhile inherits the group
+ *   of its parent, so after that nobody is outside
+ */
 export function boundMemory(
   name: string,
   bytes: number,
-  pids: readonly number[],
+  processes: () => readonly number[],
 ): MemoryGroup | null {
   for (const root of roots) {
     const dir = join(root.dir, `trl-${name}`);
@@ -43,7 +48,7 @@ export function boundMemory(
     try {
       writeFileSync(join(dir, root.file), String(bytes));
       forbidSwap(dir, root.by, bytes);
-      for (const pid of pids) writeFileSync(join(dir, 'cgroup.procs'), String(pid));
+      place(join(dir, 'cgroup.procs'), processes);
       return {
         by: root.by,
         hit: () => killed(join(dir, root.events)),
@@ -54,6 +59,18 @@ export function boundMemory(
     }
   }
   return null;
+}
+
+function place(file: string, processes: () => readonly number[]): void {
+  const placed = new Set<number>();
+  for (;;) {
+    const fresh = processes().filter((pid) => !placed.has(pid));
+    if (fresh.length === 0) return;
+    for (const pid of fresh) {
+      writeFileSync(file, String(pid));
+      placed.add(pid);
+    }
+  }
 }
 
 function hasMemoryController(dir: string): boolean {

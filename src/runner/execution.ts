@@ -183,8 +183,7 @@ export class Execution implements Kept {
   #boundMemory(): void {
     const { memoryBytesMax, memoryRequired } = this.plan.bounds;
     if (memoryBytesMax === null) return;
-    const pids = [this.#box.pid, ...this.#box.processes()].filter((pid) => pid !== null);
-    this.#memory = boundMemory(this.id, memoryBytesMax, pids);
+    this.#memory = boundMemory(this.id, memoryBytesMax, () => this.#box.all());
     if (this.#memory === null && memoryRequired) {
       void this.#box.discard();
       throw new TrlError('SANDBOX_UNAVAILABLE', 'Cannot bound memory: no cgroup can be used here');

@@ -31,6 +31,7 @@ export class Keep {
   readonly #dir: string;
   readonly #space: JournalSpace;
   readonly #ptyPath: string | null;
+  readonly #commandsMax: number;
   readonly #events: KeepEvents;
   readonly #fifos: Fifos;
   readonly #holders = new Map<SessionId, Held>();
@@ -41,12 +42,13 @@ export class Keep {
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(
-    options: { dir: string; space: JournalSpace; ptyPath: string | null },
+    options: { dir: string; space: JournalSpace; ptyPath: string | null; commandsMax: number },
     events: KeepEvents,
   ) {
     this.#dir = options.dir;
     this.#space = options.space;
     this.#ptyPath = options.ptyPath;
+    this.#commandsMax = options.commandsMax;
     this.#events = events;
     this.#fifos = new Fifos(options.dir);
     this.#sweeper = setInterval(() => this.#sweep(), 5_000);
@@ -56,7 +58,7 @@ export class Keep {
   /** Starts a command. @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED` */
   async launch(plan: Plan): Promise<Execution> {
     const running = this.#live().length;
-    if (running >= limits.commandsConcurrent.max) {
+    if (running >= this.#commandsMax) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
     }
     this.#closed.delete(plan.session_id);

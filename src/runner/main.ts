@@ -2,7 +2,7 @@
  * The runner: starts every process, owns its pipes, keeps its output and outlives the daemon.
  *
  * Started as `node runner.js DIR`, with the start message on descriptor 3: one line of JSON
- * `{key, journals_bytes, pty, linger_ms}` (key: 64 hex digits). It listens on `DIR/runner.sock`
+ * `{key, journals_bytes, commands_max, pty, linger_ms}` (key: 64 hex digits). It listens on `DIR/runner.sock`
  * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
  * when no daemon has been connected for `linger_ms` and nothing runs.
  */
@@ -19,6 +19,7 @@ import type { RunnerEvent } from './wire.ts';
 interface Start {
   readonly key: Uint8Array;
   readonly journalsBytes: number;
+  readonly commandsMax: number;
   readonly pty: string | null;
   readonly lingerMs: number;
 }
@@ -43,6 +44,7 @@ function readStart(): Start {
   return {
     key,
     journalsBytes: Number(get('journals_bytes')),
+    commandsMax: Number(get('commands_max')),
     pty: typeof pty === 'string' ? pty : null,
     lingerMs: Number(get('linger_ms')),
   };
@@ -71,7 +73,7 @@ function main(dir: string): void {
   const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
 
   const keep = new Keep(
-    { dir, space, ptyPath: start.pty },
+    { dir, space, ptyPath: start.pty, commandsMax: start.commandsMax },
     {
       output: (execution) => {
         const { current } = gate;

@@ -5,6 +5,10 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { TrlError } from '../errors.ts';
 
+/** `surveys`: a session's workspace as it was before the session's first command. */
+export type Table = 'sessions' | 'execs' | 'surveys';
+const tables: readonly Table[] = ['sessions', 'execs', 'surveys'];
+
 export interface Row {
   readonly id: string;
   readonly json: string;
@@ -12,7 +16,7 @@ export interface Row {
 
 export class Store {
   readonly #db: DatabaseSync;
-  readonly #put: Readonly<Record<'sessions' | 'execs', StatementSync>>;
+  readonly #put: Readonly<Record<Table, StatementSync>>;
 
   /**
    * @param path a file in the state directory, or `:memory:`
@@ -24,8 +28,11 @@ export class Store {
       this.#db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;');
       // Records of a runtime that starts over are no loss after a power cut; the audit log is.
       this.#db.exec('PRAGMA synchronous=OFF; BEGIN IMMEDIATE;');
-      this.#db.exec('CREATE TABLE IF NOT EXISTS sessions(id TEXT PRIMARY KEY, json TEXT) STRICT;');
-      this.#db.exec('CREATE TABLE IF NOT EXISTS execs(id TEXT PRIMARY KEY, json TEXT) STRICT;');
+      for (const table of tables) {
+        this.#db.exec(
+          `CREATE TABLE IF NOT EXISTS ${table}(id TEXT PRIMARY KEY, json TEXT) STRICT;`,
+        );
+      }
       this.#db.exec('COMMIT');
     } catch (cause) {
       const why = String(cause).includes('locked') ? 'another runtime owns it' : String(cause);
@@ -38,18 +45,22 @@ export class Store {
         `INSERT INTO ${table}(id, json) VALUES(?, ?)
          ON CONFLICT(id) DO UPDATE SET json=excluded.json`,
       );
-    this.#put = { sessions: upsert('sessions'), execs: upsert('execs') };
+    this.#put = {
+      sessions: upsert('sessions'),
+      execs: upsert('execs'),
+      surveys: upsert('surveys'),
+    };
   }
 
-  put(table: 'sessions' | 'execs', id: string, value: object): void {
+  put(table: Table, id: string, value: object): void {
     this.#put[table].run(id, JSON.stringify(value));
   }
 
-  remove(table: 'sessions' | 'execs', id: string): void {
+  remove(table: Table, id: string): void {
     this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id);
   }
 
-  all(table: 'sessions' | 'execs'): Row[] {
+  all(table: Table): Row[] {
     return this.#db
       .prepare(`SELECT id, json FROM ${table}`)
       .all()

@@ -1,0 +1,37 @@
+/** Sentences that help, from the end of what a failed command wrote. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Exit } from '../command.ts';
+import type { RunnerLink } from '../process/link.ts';
+import type { Ground } from '../run.ts';
+import { range } from './reading.ts';
+
+/** Bytes looked at, from the end. */
+const tailBytes = 4 * 1024;
+
+const notFound = /([A-Za-z0-9._+-]+): (?:command )?not found\s*$/m;
+const noNetwork =
+  /Could not resolve host|failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
+
+/** Answers nothing for a success, outside a sandbox, and where the output is gone. */
+export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Promise<string[]> {
+  if (exit.exit_code === 0 || exit.stderr_bytes === 0 || ground.box.kind === 'none') return [];
+  const from = Math.max(0, exit.journal_bytes - tailBytes);
+  const ask = { from, max: tailBytes, waitMs: 0 };
+  const { pieces } = await range(link, exit.exec_id, ask).catch(() => ({ pieces: [] }));
+  const stderr = pieces.filter(({ stream }) => stream === 'stderr').map(({ bytes }) => bytes);
+  const text = Buffer.concat(stderr).toString('utf8');
+  const hints: string[] = [];
+  const name = exit.exit_code === 127 ? notFound.exec(text)?.[1] : undefined;
+  const dirs = (process.env['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/'));
+  const place = name === undefined ? undefined : dirs.find((dir) => existsSync(join(dir, name)));
+  if (name !== undefined && place !== undefined) {
+    hints.push(
+      `${name} is in ${place}, which the sandbox does not show; allow reading it to use it`,
+    );
+  }
+  if (ground.network === 'off' && noNetwork.test(text)) {
+    hints.push('The network is off in this sandbox; ask for it with network "on" (--net on)');
+  }
+  return hints;
+}
