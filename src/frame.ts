@@ -73,8 +73,9 @@ export class FrameReader {
         const view = new DataView(bytes.buffer, bytes.byteOffset + at, frameHeaderBytes);
         const length = view.getUint32(0, true);
         const type = view.getUint8(4);
-        if (length > this.#payloadBytesMax)
+        if (length > this.#payloadBytesMax) {
           throw new FrameError(`a frame of ${length} bytes is too large`);
+        }
         if (type > frameTypes.stdin) throw new FrameError(`frame type ${type} is unknown`);
         if (rest < frameHeaderBytes + length) {
           this.#wanted = frameHeaderBytes + length;

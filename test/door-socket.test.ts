@@ -1,7 +1,15 @@
 // The socket itself: who may connect, what is replaced, how the daemon leaves.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -34,7 +42,9 @@ test('a client of the first protocol starts the daemon by its socket path alone'
 test('without a path the socket is in the runtime directory of the user', async () => {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
   const env = { ...process.env, ...surroundings(home) };
-  const child = spawn(trl, ['serve', '--workspace-root', home], { env, stdio: 'ignore' });
+  const root = path.join(home, 'work');
+  mkdirSync(root);
+  const child = spawn(trl, ['serve', '--workspace-root', root], { env, stdio: 'ignore' });
   const ended = new Promise((resolve) => {
     child.once('exit', resolve);
   });

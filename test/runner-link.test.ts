@@ -188,6 +188,7 @@ async function runnerAlone() {
     stateDir: home,
     env: {},
     journalsBytes: 1 << 20,
+    commandsMax: 16,
     lingerMs: 5_000,
     program,
   };

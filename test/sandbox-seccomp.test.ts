@@ -127,10 +127,10 @@ test('the programs are these bytes', () => {
   assert.deepEqual(
     [digest('x64', true), digest('x64', false), digest('arm64', true), digest('arm64', false)],
     [
-      '106012991dc4cb70b3b6c362f280b9f2',
-      '3773756786f9aa227f0b5ef669e644d9',
-      '884fb2903d1fb0b7b22b239f7617e4dd',
-      '657b1d0d5c287345fd0e6099c983c267',
+      '26ffbedf304ed31b4ba0d111bda5a3a6',
+      'f7dbc2fe640c4a1d5e7d74dc66bf9224',
+      '3c76315b0c8993b91ee81472bf4b9610',
+      'ae94b25abfe44691a951c504c1d589ca',
     ],
   );
 });

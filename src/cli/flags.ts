@@ -48,7 +48,7 @@ export const flags = {
     complete: ['bubblewrap', 'none'],
   },
   session: { value: 'ID|NAME', about: 'the session to run in' },
-  shell: { value: 'PATH', about: 'the shell; default /bin/sh', complete: 'file' },
+  shell: { value: 'PATH', about: 'the shell; default bash', complete: 'file' },
   signal: { value: 'NAME', about: 'send just this signal', complete: signals },
   'socket-path': { value: 'PATH', about: 'the socket of the runtime', complete: 'file' },
   stdin: { value: null, about: 'pass the input on, even from a terminal' },

@@ -22,7 +22,8 @@ export function sessionParams(args: Args, workingDir: string): SessionCreatePara
   return given<SessionCreateParams>({
     working_dir: workingDir,
     name: args.text('name'),
-    shell: args.text('shell'),
+    // The runtime takes another shell where bash is missing, and says so.
+    shell: args.text('shell') ?? 'bash',
     network: args.oneOf('net', ['off', 'on']),
     sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),

@@ -82,8 +82,9 @@ export class Executions {
   forget(id: ExecId): void {
     const found = this.#all.get(id);
     this.#all.delete(id);
-    if (found?.record.key != null)
+    if (found?.record.key != null) {
       this.#keys.delete(keyOf(found.record.sessionId, found.record.key));
+    }
     this.#store.remove('execs', id);
   }
 
@@ -98,8 +99,9 @@ export class Executions {
 
   #update(tracked: Tracked, change: Partial<ExecRecord>): void {
     tracked.record = { ...tracked.record, ...change };
-    if (this.#all.has(tracked.record.id))
+    if (this.#all.has(tracked.record.id)) {
       this.#store.put('execs', tracked.record.id, tracked.record);
+    }
   }
 
   /** Ended executions leave with their journals. */

@@ -97,7 +97,7 @@ function refuseOpenPlaces(roots: readonly string[], places: readonly (string | n
     if (root === undefined) continue;
     throw new TrlError(
       'INVALID_PARAMS',
-      `Cannot start: "${place}" lies in the workspace root "${root}", where commands could reach it`,
+      `Cannot start: commands could reach "${place}" in the workspace root "${root}"`,
     );
   }
 }

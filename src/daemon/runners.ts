@@ -27,7 +27,7 @@ export class Runners {
     this.#options = options;
   }
 
-  /** Called when a runner without any session's values took the place of one that may have had some. */
+  /** Called when a runner without values took the place of one that may have had some. */
   onFresh: () => void = () => {};
 
   /** Where the runner's socket and pipes are, once it was opened. */

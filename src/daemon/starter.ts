@@ -188,8 +188,9 @@ export class Starter {
       return await open(host);
     } catch (error) {
       // The file system refuses idmapped mounts: the lower level is named in every receipt.
-      if (!isTrlError(error, 'SANDBOX_UNAVAILABLE') || error.data?.['reason'] !== 'idmap')
+      if (!isTrlError(error, 'SANDBOX_UNAVAILABLE') || error.data?.['reason'] !== 'idmap') {
         throw error;
+      }
       return open({ ...host, idmap: false });
     }
   }

@@ -36,7 +36,7 @@ interface Known {
 
 const tmpfsMagic = 0x01021994;
 const startMs = 15_000;
-/** A small young generation: the runner's garbage is small and its memory is what spawning costs. */
+/** A small young generation: what the runner weighs is what spawning costs. */
 const lean = ['--max-semi-space-size=1'];
 /** An ephemeral daemon does not come back. */
 const ephemeralLingerMs = 1_000;
@@ -50,8 +50,9 @@ async function readKnown(stateDir: string): Promise<Known | null> {
     const dir: unknown = Reflect.get(known, 'dir');
     const key: unknown = Reflect.get(known, 'key');
     const epoch: unknown = Reflect.get(known, 'epoch');
-    if (typeof dir !== 'string' || typeof key !== 'string' || typeof epoch !== 'number')
+    if (typeof dir !== 'string' || typeof key !== 'string' || typeof epoch !== 'number') {
       return null;
+    }
     return { dir, key, epoch };
   } catch {
     return null;

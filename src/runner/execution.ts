@@ -257,8 +257,9 @@ export class Execution implements Kept {
     const ended = Promise.all([...readers.map((reader) => reader.ended), this.#box.settled()]);
     if (this.#box.terminal !== null) {
       const { master } = this.#box.terminal;
-      if (!master.destroyed)
+      if (!master.destroyed) {
         await new Promise<void>((resolve) => master.once('close', () => resolve()));
+      }
     }
     if (!held) return void (await ended);
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, drainMs))]);

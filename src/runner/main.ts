@@ -2,7 +2,8 @@
  * The runner: starts every process, owns its pipes, keeps its output and outlives the daemon.
  *
  * Started as `node runner.js DIR`, with the start message on descriptor 3: one line of JSON
- * `{key, journals_bytes, commands_max, pty, linger_ms}` (key: 64 hex digits). It listens on `DIR/runner.sock`
+ * `{key, journals_bytes, commands_max, pty, linger_ms}` (key: 64 hex). It listens on
+ * `DIR/runner.sock`
  * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
  * when no daemon has been connected for `linger_ms` and nothing runs.
  */
@@ -25,6 +26,8 @@ interface Start {
 }
 
 const startFd = 3;
+/** How often held commands and the linger time are looked at. */
+const watchMs = 100;
 
 function readStart(): Start {
   const bytes = Buffer.alloc(64 * 1024);
@@ -57,6 +60,25 @@ function checkDir(dir: string): void {
   }
 }
 
+/** Everything that happens is told to the daemon that is connected, if one is. */
+function openKeep(options: ConstructorParameters<typeof Keep>[0], gate: Gate): Keep {
+  const tell = (event: RunnerEvent): void => gate.current?.event(event);
+  return new Keep(options, {
+    output: (execution) => {
+      const { current } = gate;
+      if (current === null) return;
+      current.followers.pump(execution);
+      const lag = current.followers.lag(execution);
+      if (lag > execution.journal.bytesMax / 2) execution.hold(true);
+    },
+    waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
+    exit: (execution, exit) => {
+      gate.current?.followers.pump(execution);
+      tell({ event: 'exit', exit });
+    },
+  });
+}
+
 function main(dir: string): void {
   closeInherited([startFd]);
   checkDir(dir);
@@ -67,28 +89,11 @@ function main(dir: string): void {
   const inMemory = isMemoryDir(journals);
   const space = new JournalSpace(inMemory ? journals : null, start.journalsBytes);
   const gate: Gate = { key: start.key, epoch: 0, current: null };
-  const tell = (event: RunnerEvent): void => gate.current?.event(event);
   const socketPath = join(dir, 'runner.sock');
   let idleSince = Date.now();
   const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
 
-  const keep = new Keep(
-    { dir, space, ptyPath: start.pty, commandsMax: start.commandsMax },
-    {
-      output: (execution) => {
-        const { current } = gate;
-        if (current === null) return;
-        current.followers.pump(execution);
-        const lag = current.followers.lag(execution);
-        if (lag > execution.journal.bytesMax / 2) execution.hold(true);
-      },
-      waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
-      exit: (execution, exit) => {
-        gate.current?.followers.pump(execution);
-        tell({ event: 'exit', exit });
-      },
-    },
-  );
+  const keep = openKeep({ dir, space, ptyPath: start.pty, commandsMax: start.commandsMax }, gate);
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });
@@ -110,6 +115,14 @@ function main(dir: string): void {
       setImmediate(exit);
     },
   };
+  const watch = (): void => {
+    for (const execution of keep.executions.values()) {
+      const lag = gate.current?.followers.lag(execution) ?? 0;
+      if (lag <= execution.journal.bytesMax / 4) execution.live?.hold(false);
+    }
+    if (gate.current !== null || busy()) idleSince = Date.now();
+    if (Date.now() - idleSince > start.lingerMs) void keep.shutdown().then(exit);
+  };
   const server = createServer((stream) => new Link(stream, gate, served));
   process.umask(0o077);
   server.listen(socketPath, () => {
@@ -117,14 +130,7 @@ function main(dir: string): void {
     writeSync(startFd, 'ready\n');
     closeSync(startFd);
   });
-  setInterval(() => {
-    for (const execution of keep.executions.values()) {
-      const lag = gate.current?.followers.lag(execution) ?? 0;
-      if (lag <= execution.journal.bytesMax / 4) execution.live?.hold(false);
-    }
-    if (gate.current !== null || busy()) idleSince = Date.now();
-    if (Date.now() - idleSince > start.lingerMs) void keep.shutdown().then(exit);
-  }, 100);
+  setInterval(watch, watchMs);
   // A terminal's or a service manager's signals are the daemon's to judge.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
   process.on('SIGTERM', () => void keep.shutdown().then(exit));

@@ -30,8 +30,9 @@ const number = (message: Message, name: string): number => {
 function kept(keep: Keep, message: Message): Kept {
   const id = message['exec_id'];
   const found = isExecId(id) ? keep.executions.get(id) : undefined;
-  if (found === undefined)
+  if (found === undefined) {
     throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${String(id)}`);
+  }
   return found;
 }
 
@@ -91,8 +92,9 @@ export async function serve(served: Served, link: Link, message: object): Promis
       return {};
     case 'stdin': {
       const open = live(keep, request);
-      if (open === null)
+      if (open === null) {
         throw new TrlError('INVALID_PARAMS', 'Cannot write: the command has ended');
+      }
       const bytes = Buffer.from(String(request['base64']), 'base64');
       open.write(bytes, request['eof'] === true);
       return {};

@@ -117,8 +117,9 @@ export function startVariables(plan: Plan, carried: Carried): Map<string, string
 
 const ancestors = (path: string): string[] => {
   const found: string[] = [];
-  for (let at = path; at !== '/' && at !== ''; at = at.slice(0, at.lastIndexOf('/')))
+  for (let at = path; at !== '/' && at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
     found.push(at);
+  }
   return found;
 };
 

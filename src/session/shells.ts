@@ -47,8 +47,9 @@ export function resolveShell(asked: string | null): { shell: Shell; substituted:
   const dialect = known.get(name);
   if (dialect !== undefined) {
     const path = asked.startsWith('/') && isSystem(asked) && isProgram(asked) ? asked : find(name);
-    if (path !== null)
+    if (path !== null) {
       return { shell: { path, dialect }, substituted: asked !== name && path !== asked };
+    }
   }
   if (dialect === undefined && !replaced.has(name)) {
     throw new TrlError(

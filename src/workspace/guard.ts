@@ -10,6 +10,7 @@
  */
 import { mkdtempSync, readlinkSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
+import { TrlError } from '../errors.ts';
 import { DirectoryHandle } from './handle.ts';
 import { look, lstatOrNull } from './inspect.ts';
 import type { WorkspaceFacts } from './protect.ts';
@@ -18,21 +19,23 @@ import { moveOut } from './quarantine.ts';
 
 /** Directories of a workspace in which new repositories are looked for after each command. */
 const childrenMax = 256;
+const nameShown = 64;
+const failedShown = 8;
 
 export interface Guard {
   /**
    * Puts guarded paths back as they were. What is taken out is kept in the quarantine directory.
    * Resolves with the names that changed, relative to the workspace where they lie in it.
    *
-   * @throws Error where something could neither be moved nor renamed away: the workspace must not
-   *   be called protected then.
+   * @throws TrlError INTERNAL_ERROR, after everything was tried, with the names that could neither
+   *   be moved nor renamed away: the workspace must not be called protected then.
    */
   revert(): Promise<string[]>;
 }
 
 /** @param quarantine an existing directory, private to the runtime, outside every workspace. */
 export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Guard> {
-  const known = new Set(facts.gitDirectories);
+  const known = new Set([...facts.gitDirectories, ...facts.guarded.map((one) => one.path)]);
   const show = (name: string): string =>
     facts.root !== null && name.startsWith(`${facts.root}/`)
       ? path.relative(facts.root, name)
@@ -42,9 +45,20 @@ export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Gu
     const hooks = writableTrees(facts).flatMap((tree) => newHooks(tree, known));
     if (suspects.length === 0 && hooks.length === 0) return [];
     const kept = mkdtempSync(path.join(quarantine, 'reverted-'));
-    const changed = [...suspects, ...hooks].filter((one, index) =>
-      putBack(one, path.join(kept, `${index}-${path.basename(one.path)}`)),
-    );
+    const failed: string[] = [];
+    const changed = [...suspects, ...hooks].filter((one, index) => {
+      const name = path.basename(one.path).slice(0, nameShown);
+      try {
+        return putBack(one, path.join(kept, `${index}-${name}`));
+      } catch {
+        failed.push(show(one.path));
+        return false;
+      }
+    });
+    if (failed.length > 0) {
+      const names = failed.slice(0, failedShown).join(', ');
+      throw new TrlError('INTERNAL_ERROR', `Cannot put back what is protected: ${names}`);
+    }
     return changed.map((one) => show(one.path));
   };
   return Promise.resolve({ revert: () => Promise.resolve().then(revert) });
@@ -81,7 +95,8 @@ function newHooks(tree: string, known: ReadonlySet<string>): Guarded[] {
     .filter((git) => !known.has(git) && lstatOrNull(`${git}/hooks`) !== null)
     .flatMap((git) => {
       const hooks = DirectoryHandle.walk(tree, path.join(git, 'hooks'));
-      if (hooks === null) return [];
+      // A link on the way, which git follows.
+      if (hooks === null) return [{ kind: 'absent', tree, path: path.join(git, 'hooks') } as const];
       using _ = hooks;
       const active = hooks.names().filter((name) => !name.endsWith('.sample'));
       return active.map((name) => {
@@ -95,7 +110,10 @@ function putBack(guarded: Guarded, kept: string): boolean {
   const parts = path.relative(guarded.tree, guarded.path).split('/');
   let directory = DirectoryHandle.open(guarded.tree);
   for (const [index, part] of parts.entries()) {
-    if (directory === null) return false;
+    if (directory === null) {
+      if (hasChanged(guarded)) throw new Error('a directory on the way cannot be opened');
+      return false;
+    }
     using current = directory;
     const isLast = index === parts.length - 1;
     const stat = current.stat(part);

@@ -1,5 +1,13 @@
 /** Directories held open, so that what is done in them cannot be led elsewhere by a link. */
-import { chmodSync, closeSync, constants, lstatSync, openSync, readdirSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+} from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
 import path from 'node:path';
 
@@ -14,10 +22,21 @@ export class DirectoryHandle {
     this.#fd = fd;
   }
 
-  /** Opens a directory of the host; `null` where it is missing or a link. */
+  /**
+   * Opens a directory of the host; `null` where it is missing, a link, or not to be opened. Modes
+   * that keep its owner out, which a command may have set, are widened first.
+   */
   static open(name: string): DirectoryHandle | null {
-    const fd = openOrNull(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    return fd === null ? null : new DirectoryHandle(fd);
+    const named = openOrNull(name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    if (named === null) return null;
+    try {
+      const self = `/proc/self/fd/${named}`;
+      const again = (): number | null => openOrNull(`${self}/.`, O_RDONLY | O_DIRECTORY);
+      const fd = again() ?? (widen(named) ? again() : null);
+      return fd === null ? null : new DirectoryHandle(fd);
+    } finally {
+      closeSync(named);
+    }
   }
 
   /** Opens `name` below `tree`, a step at a time; `null` where a step is missing or a link. */
@@ -44,22 +63,14 @@ export class DirectoryHandle {
     }
   }
 
-  /** Opens a directory in this one; modes that keep its owner out are widened first. */
+  /** Opens a directory in this one, as {@link open} does. */
   enter(name: string): DirectoryHandle | null {
-    const named = openOrNull(this.at(name), O_PATH | O_DIRECTORY | O_NOFOLLOW);
-    if (named === null) return null;
-    try {
-      const self = `/proc/self/fd/${named}`;
-      const again = (): number | null => openOrNull(`${self}/.`, O_RDONLY | O_DIRECTORY);
-      let fd = again();
-      if (fd === null) {
-        chmodSync(self, 0o700);
-        fd = again();
-      }
-      return fd === null ? null : new DirectoryHandle(fd);
-    } finally {
-      closeSync(named);
-    }
+    return DirectoryHandle.open(this.at(name));
+  }
+
+  /** Lets the owner change what is in it, whatever modes a command has set. */
+  unlock(): void {
+    widen(this.#fd);
   }
 
   names(): string[] {
@@ -84,5 +95,15 @@ function openOrNull(name: string, flags: number): number | null {
     return openSync(name, flags);
   } catch {
     return null;
+  }
+}
+
+/** Gives the owner all of a directory; `false` where it is somebody else's. */
+function widen(fd: number): boolean {
+  try {
+    chmodSync(`/proc/self/fd/${fd}`, (fstatSync(fd).mode & 0o7777) | 0o700);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -11,9 +11,10 @@
  */
 import path from 'node:path';
 import type { FileGrants } from '../command.ts';
+import { TrlError } from '../errors.ts';
 import { configuredPaths, outsideCommonDirectory } from './git.ts';
 import { resolveGrants, takesIdmap, type Granted } from './grants.ts';
-import { isBelow } from './inspect.ts';
+import { isBelow, lstatOrNull } from './inspect.ts';
 import { protectedInGit, protectedNames } from './names.ts';
 import { Protection, type Cover, type Guarded } from './protection.ts';
 import { readRules } from './rules.ts';
@@ -73,6 +74,10 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
     granted.push(tree);
     all.push(await look(tree));
   }
+  if (matches !== null && !all.every((one) => one.complete)) {
+    const reason = `more than ${input.entriesMax} entries to look for wildcards in; name paths`;
+    throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot protect the files as asked: ${reason}`);
+  }
   const matched = all.flatMap((one) => one.matched);
   const protection = new Protection({ granted, visible: input.visible, root });
   for (const name of [...rules.read.paths, ...matched.filter(rules.read.matches)]) {
@@ -83,7 +88,7 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
   }
   await protection.finishRules(input.entriesMax);
   const lifted = new Set(readRules(files.write.allow, { root, home }).paths);
-  for (const name of persistencePaths(root, all)) {
+  for (const name of persistencePaths(root, granted, all)) {
     if (!lifted.has(name)) protection.keep(name, 'built-in');
   }
   return { ...(await describe(root, granted, all)), ...protection.result() };
@@ -126,16 +131,38 @@ function commonDirectories(
   return [...found.values()];
 }
 
-/** What later turns into execution: git directories first, nearest to the root first. */
-function persistencePaths(root: string | null, all: readonly Walked[]): string[] {
-  const worktrees = new Set([...(root === null ? [] : [root]), ...all.flatMap((a) => a.worktrees)]);
+/**
+ * What later turns into execution. What lies at the top of a tree comes first: nested repositories,
+ * of which a command can make any number, must not use up the mounts.
+ */
+function persistencePaths(
+  root: string | null,
+  granted: readonly Granted[],
+  all: readonly Walked[],
+): string[] {
+  const tops = new Set(granted.flatMap((tree) => [tree.path, path.join(tree.path, '.git')]));
   const gits = all.flatMap((one) => one.gitDirectories).toSorted((a, b) => a.length - b.length);
-  const inGits = gits.flatMap((git) => [
+  const worktrees = new Set(all.flatMap((one) => one.worktrees));
+  if (root !== null) worktrees.delete(root);
+  return [
+    ...gits.filter((git) => tops.has(git)).flatMap(pathsInGit),
+    ...(root === null ? [] : pathsInTree(root)),
+    ...gits.filter((git) => !tops.has(git)).flatMap(pathsInGit),
+    ...[...worktrees].flatMap(pathsInTree),
+  ];
+}
+
+function pathsInGit(git: string): string[] {
+  return [
     ...protectedInGit.map((name) => path.join(git, name)),
     ...configuredPaths(git, path.basename(git) === '.git' ? path.dirname(git) : null),
-  ]);
-  const inTrees = [...worktrees].flatMap((tree) =>
-    protectedNames.map((name) => path.join(tree, name)),
-  );
-  return [...inGits, ...inTrees];
+  ];
+}
+
+/** A `.git` that is a file or a link says whose configuration and hooks git takes. */
+function pathsInTree(tree: string): string[] {
+  const git = path.join(tree, '.git');
+  const stat = lstatOrNull(git);
+  const pointer = stat === null || stat.isDirectory() ? [] : [git];
+  return [...pointer, ...protectedNames.map((name) => path.join(tree, name))];
 }

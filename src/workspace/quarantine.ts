@@ -19,6 +19,9 @@ import type { DirectoryHandle } from './handle.ts';
 /** What is kept of a thing that must be copied; the rest of it is removed all the same. */
 const keptBytesMax = 16 * 1024 * 1024;
 const depthMax = 256;
+/** Copying waits for nobody: of a thing of more parts, the rest is renamed where it is. */
+const partsMax = 20_000;
+const nameShown = 64;
 const chunkBytes = 64 * 1024;
 
 /**
@@ -31,10 +34,12 @@ export function moveOut(directory: DirectoryHandle, name: string, target: string
   try {
     renameSync(directory.at(name), target);
   } catch {
+    directory.unlock();
     try {
-      takeOut({ directory, name, target, depth: 0, budget: { bytes: keptBytesMax } });
+      const budget = { bytes: keptBytesMax, parts: partsMax };
+      takeOut({ directory, name, target, depth: 0, budget });
     } catch {
-      const away = `.trl-reverted-${process.pid}-${Date.now()}-${name}`;
+      const away = `.trl-reverted-${process.pid}-${Date.now()}-${name.slice(0, nameShown)}`;
       renameSync(directory.at(name), directory.at(away));
     }
   }
@@ -45,13 +50,14 @@ interface Take {
   readonly name: string;
   readonly target: string;
   readonly depth: number;
-  readonly budget: { bytes: number };
+  readonly budget: { bytes: number; parts: number };
 }
 
 function takeOut(take: Take): void {
   const { directory, name, target, depth, budget } = take;
   const stat = directory.stat(name);
   if (stat === null) return;
+  if ((budget.parts -= 1) < 0) throw new Error(`more than ${partsMax} parts`);
   if (stat.isDirectory()) {
     if (depth > depthMax) throw new Error(`more than ${depthMax} directories deep`);
     takeDirectory(take);
@@ -68,6 +74,7 @@ function takeDirectory({ directory, name, target, depth, budget }: Take): void {
   const inner = directory.enter(name);
   if (inner === null) return;
   using _ = inner;
+  inner.unlock();
   for (const child of inner.names()) {
     const to = path.join(target, child);
     takeOut({ directory: inner, name: child, target: to, depth: depth + 1, budget });

@@ -27,7 +27,7 @@ const directoriesPerTurn = 256;
 
 /** Breadth first, without following links. Directories that cannot be read are left out. */
 export async function walk(tree: string, options: WalkOptions): Promise<Walked> {
-  const gitDirectories: string[] = [];
+  const gitDirectories = new Set<string>();
   const worktrees: string[] = [];
   const matched: string[] = [];
   let entries = 0;
@@ -35,15 +35,20 @@ export async function walk(tree: string, options: WalkOptions): Promise<Walked> 
   // The queue grows while it is read: an iterator sees what is added.
   for (const [at, directory] of queue.entries()) {
     if (entries >= options.entriesMax) {
-      return { gitDirectories, worktrees, matched, entries, complete: false };
+      return { gitDirectories: [...gitDirectories], worktrees, matched, entries, complete: false };
     }
     if (at % directoriesPerTurn === directoriesPerTurn - 1) await turn();
     const children = list(directory);
     entries += children.length;
-    const names = new Set(children.map((child) => child.name));
+    const names = namesOf(children);
     const isGit = isGitDirectory(names);
-    if (isGit || isWorktreeAdmin(names)) gitDirectories.push(directory);
-    if (names.has('.git')) worktrees.push(directory);
+    if (isGit || isWorktreeAdmin(names)) gitDirectories.add(directory);
+    if (names.has('.git')) {
+      worktrees.push(directory);
+      // Looked at now: a command may have made so many entries that its turn never comes.
+      const git = `${directory}/.git`;
+      if (isGitDirectory(namesOf(list(git)))) gitDirectories.add(git);
+    }
     for (const child of children) {
       const isDirectory = child.isDirectory();
       // Most entries are files that nobody asked for: not even their path is made.
@@ -53,7 +58,11 @@ export async function walk(tree: string, options: WalkOptions): Promise<Walked> 
       if (isDirectory && !(isGit && storesOfGit.has(child.name))) queue.push(name);
     }
   }
-  return { gitDirectories, worktrees, matched, entries, complete: true };
+  return { gitDirectories: [...gitDirectories], worktrees, matched, entries, complete: true };
+}
+
+function namesOf(entries: readonly Dirent[]): Set<string> {
+  return new Set(entries.map((entry) => entry.name));
 }
 
 function list(directory: string): Dirent[] {
