@@ -110,8 +110,26 @@ async function sweep(base: string): Promise<void> {
     const dir = join(base, name);
     const made = await lstat(dir).catch(() => null);
     if (made === null || Date.now() - made.ctimeMs < startMs) continue;
-    if (!(await answers(join(dir, 'runner.sock')))) await rm(dir, { recursive: true, force: true });
+    if (!(await answers(join(dir, 'runner.sock')))) await clear(dir);
   }
+}
+
+/**
+ * Ends what a killed runner left outside any sandbox, then removes its directory. Sandboxed
+ * commands ended with it.
+ */
+async function clear(dir: string): Promise<void> {
+  for (const name of await readdir('/proc').catch(() => [])) {
+    if (!/^[0-9]+$/.test(name)) continue;
+    const environment = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
+    if (!environment.split('\0').includes(`TRL_RUNNER_DIR=${dir}`)) continue;
+    try {
+      process.kill(Number(name), 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+  }
+  await rm(dir, { recursive: true, force: true });
 }
 
 function answers(path: string): Promise<boolean> {

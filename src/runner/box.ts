@@ -148,7 +148,7 @@ export class CommandBox {
     this.#child = spawn(file, args, {
       env: {
         PATH: '/usr/bin:/bin',
-        ...(plan.box.kind === 'none' ? { TRL_EXEC_ID: parts.mark } : {}),
+        ...(plan.box.kind === 'none' ? { TRL_EXEC_ID: parts.mark, TRL_RUNNER_DIR: parts.dir } : {}),
       },
       cwd: '/',
       detached: plan.box.kind === 'none',
