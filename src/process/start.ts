@@ -213,7 +213,7 @@ export async function openRunner(options: RunnerOptions, events: LinkEvents): Pr
     );
     if (link !== null) return { link, dir: known.dir, adopted: true };
     // After a restart of the host, the directory around it may be another user's.
-    if (await isPrivate(dirname(known.dir))) await rm(known.dir, { recursive: true, force: true });
+    if (await isPrivate(dirname(known.dir))) await clear(known.dir);
   }
   const dir = await runtimeDir(options.env);
   const key = randomBytes(32).toString('hex');
