@@ -61,7 +61,8 @@ export function sayEnd(end: ExecEnd, interactive: boolean): void {
   if (interactive) {
     sayAside(summary(end));
   }
-  if (interactive || end.exit_code !== 0) {
+  // What was undone is told even when the command itself saw nothing wrong.
+  if (interactive || end.exit_code !== 0 || end.reverted.length > 0) {
     for (const hint of end.hints) {
       sayAside(`hint: ${hint}`);
     }

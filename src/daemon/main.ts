@@ -97,7 +97,8 @@ function refuseOpenPlaces(roots: readonly string[], places: readonly (string | n
     if (root === undefined) continue;
     throw new TrlError(
       'INVALID_PARAMS',
-      `Cannot start: commands could reach "${place}" in the workspace root "${root}"`,
+      `Cannot use workspace root "${root}": the runtime keeps "${place}" in it; ` +
+        'start in a project directory, or name one with --workspace-root',
     );
   }
 }
