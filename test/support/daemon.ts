@@ -1,7 +1,7 @@
 /** A real daemon for tests, started as a user starts it, and a client that hides nothing. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -36,6 +36,8 @@ export interface DaemonOptions {
   readonly home?: string;
   /** Default: `trl.sock` in the home. */
   readonly socketPath?: string;
+  /** A file that the daemon is started with as an open descriptor. */
+  readonly inherit?: { readonly fd: number; readonly path: string };
 }
 
 /**
@@ -56,11 +58,11 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
   ];
   const args = given.map((arg) => arg.replace('{socket}', socketPath).replace('{root}', root));
   const child = spawn(trl, args, {
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'ignore', 'pipe', ...inherited(options.inherit)],
     env: { ...process.env, ...surroundings(home), ...options.env },
   });
   let log = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     log += text;
   });
   const ended = once(child, 'exit');
@@ -90,6 +92,13 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Standard streams are 0 to 2; what lies between them and the file is not open. */
+function inherited(file: DaemonOptions['inherit']): ('ignore' | number)[] {
+  if (file === undefined) return [];
+  const between = Array.from({ length: file.fd - 3 }, () => 'ignore' as const);
+  return [...between, openSync(file.path, 'r')];
 }
 
 /** Where a runtime keeps everything, so that tests share nothing with each other or the user. */

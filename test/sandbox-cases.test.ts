@@ -1,0 +1,104 @@
+// Attacks on the host, and everyday work, through the front door. Each row looks at the host.
+import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { spawnSync } from 'node:child_process';
+import { whyNoBox } from './support/box.ts';
+import { makePlace, ownDaemon, placeOf, play, playKillOfRun, type Row } from './support/cases.ts';
+import { startRuntime, type Daemon } from './support/daemon.ts';
+import { layBait, type Bait } from './support/host.ts';
+
+const fixture = path.join(import.meta.dirname, 'fixtures/sandbox-cases.jsonl');
+const rows: readonly Row[] = readFileSync(fixture, 'utf8')
+  .split('\n')
+  .filter(Boolean)
+  .map((line) => JSON.parse(line));
+
+const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-cases-')));
+const baseOf = (row: Row, variant: string): string => path.join(base, `${row.id}.${variant}`);
+const isAlone = (row: Row): boolean =>
+  row.kill_runner_after_ms !== undefined || row.inherit !== undefined;
+
+let bait: Bait;
+let daemon: Daemon;
+before(async () => {
+  if (whyNoBox !== false) return;
+  bait = await layBait(path.join(base, 'bait'));
+  const roots = rows.flatMap((row) =>
+    ['same', 'new'].map((variant) => path.join(baseOf(row, variant), row.ws ?? 'ws')),
+  );
+  for (const root of roots) mkdirSync(root, { recursive: true });
+  daemon = await startRuntime({
+    args: [
+      'serve',
+      '--socket-path',
+      '{socket}',
+      ...roots.map((root) => `--workspace-root=${root}`),
+    ],
+    env: { HOSTMARK: 'HOSTMARK-of-the-daemon', TRL_POLICY_SECRET: 'HOSTMARK' },
+  });
+});
+after(async () => {
+  await daemon?.stop();
+  await bait?.[Symbol.asyncDispose]();
+  spawnSync('/bin/chmod', ['-R', 'u+rwX', base]);
+  rmSync(base, { recursive: true, force: true });
+});
+
+/** A program of the rows that a fresh machine may lack. */
+const wanted = ['git', 'curl', 'python3', 'perl', 'node', 'npm'];
+const isInstalled = (name: string): boolean =>
+  (process.env['PATH'] ?? '').split(':').some((directory) => {
+    try {
+      accessSync(path.join(directory, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+const missing = wanted.filter((name) => !isInstalled(name));
+const hasTerminals = ((): boolean => {
+  try {
+    createRequire(import.meta.url).resolve('@lydell/node-pty/package.json');
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+function whySkip(row: Row): string | false {
+  if (whyNoBox !== false) return whyNoBox;
+  if (row.pty === true && !hasTerminals) return '@lydell/node-pty is not installed';
+  const text = `${row.setup} ${row.command} ${row.then}`;
+  const lacking = missing.find((name) => new RegExp(`\\b${name}\\b`).test(text));
+  return lacking === undefined ? false : `${lacking} is not installed`;
+}
+
+async function playIn(row: Row, variant: 'same' | 'new'): Promise<void> {
+  const place = placeOf(row, baseOf(row, variant), bait.names);
+  await makePlace(row, place);
+  if (!isAlone(row)) return play(row, place, { daemon, second: variant });
+  await using own = await ownDaemon(row, place);
+  await play(row, place, { daemon: own, second: variant });
+}
+
+describe('what a sandboxed command may and may not do', { concurrency: 5 }, () => {
+  for (const row of rows) {
+    const skip = whySkip(row);
+    test(`${row.class}: ${row.id}`, { skip }, () => playIn(row, 'same'));
+    if (row.then !== undefined) {
+      test(`${row.class}: ${row.id}, in a new session`, { skip }, () => playIn(row, 'new'));
+    }
+    if (row.kill_runner_after_ms === undefined) continue;
+    for (const whole of [false, true]) {
+      const killed = whole ? 'every process of trl run' : 'trl run';
+      test(`${row.class}: ${row.id}, by killing ${killed}`, { skip }, async () => {
+        const place = placeOf(row, baseOf(row, whole ? 'all' : 'run'), bait.names);
+        await makePlace(row, place);
+        await playKillOfRun(row, place, whole);
+      });
+    }
+  }
+});
