@@ -12,8 +12,11 @@ import { isAlive, marked, send, waitingForInput, type Waiting } from './processe
 import { script } from './shell.ts';
 import { capturedState, type States } from './state.ts';
 
-/** After the shell ended outside a sandbox: how long output of survivors is still taken. */
-const drainMs = 250;
+/** After the end: how long nothing must come of output that others still hold open. */
+const drainPollMs = 50;
+const drainPolls = 5;
+/** More than two pipes and their readers hold. */
+const drainBytesMax = 4 * 1024 * 1024;
 const survivorPollMs = 50;
 const targetPollMs = 5;
 const waitingPollMs = 250;
@@ -120,7 +123,7 @@ export class Execution implements Kept {
 
   /** TERM to everything, then KILL after the grace period. */
   stop(reason: StopReason): void {
-    if (this.#stopped !== null || this.exit !== null) return;
+    if (this.#stopped !== null || this.exit !== null || this.#box.dead) return;
     this.#stopped = reason;
     this.#terminate();
     const graceMs = reason === 'session-destroyed' ? 0 : this.plan.bounds.graceMs;
@@ -222,9 +225,10 @@ export class Execution implements Kept {
   async #finish(): Promise<Exit> {
     const end = await this.#box.exited;
     const endedAt = Date.now();
-    const survivors = await this.#sweep();
-    await this.#drain(survivors.length > 0);
+    // A command that has ended cannot run out of time while its output is read.
     for (const timer of this.#timers) clearTimeout(timer);
+    const survivors = await this.#sweep();
+    await this.#drain();
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
     const captured = this.#capture();
     const exit = this.#record(end, { endedAt, survivors, captured });
@@ -252,18 +256,38 @@ export class Execution implements Kept {
   }
   #background = 0;
 
-  async #drain(held: boolean): Promise<void> {
-    const readers = [this.#box.stdout, this.#box.stderr].filter((reader) => reader !== null);
-    const ended = Promise.all([...readers.map((reader) => reader.ended), this.#box.settled()]);
-    if (this.#box.terminal !== null) {
-      const { master } = this.#box.terminal;
-      if (!master.destroyed) {
-        await new Promise<void>((resolve) => master.once('close', () => resolve()));
-      }
-    }
-    if (!held) return void (await ended);
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, drainMs))]);
+  /**
+   * What was written before the end is in the pipes, and each ends with its last writer. Somebody
+   * else who was handed one through a socket must not keep the command from ending: then reading
+   * stops when nothing comes any more, or more than pipes can have held.
+   */
+  async #drain(): Promise<void> {
+    const { stdout, stderr, terminal } = this.#box;
+    const readers = [stdout, stderr].filter((reader) => reader !== null);
+    const master = terminal === null || terminal.master.destroyed ? null : terminal.master;
+    const closed = new Promise<void>((resolve) => {
+      if (master === null) resolve();
+      else master.once('close', () => resolve());
+    });
+    const ends = [...readers.map((reader) => reader.ended), this.#box.settled(), closed];
+    let ended = false;
+    const all = Promise.all(ends).then(() => {
+      ended = true;
+    });
+    await Promise.race([all, this.#quiet(() => ended)]);
     for (const reader of readers) reader.close();
+  }
+
+  /** Polls: between two of them everything that lies in the pipes is read. */
+  async #quiet(isOver: () => boolean): Promise<void> {
+    const { journal } = this;
+    const stop = journal.end + drainBytesMax;
+    let seen = journal.end;
+    for (let polls = 0; polls < drainPolls && !isOver() && journal.end < stop; polls += 1) {
+      await new Promise((resolve) => setTimeout(resolve, drainPollMs));
+      if (this.#held || journal.end !== seen) polls = 0;
+      seen = journal.end;
+    }
   }
 
   #capture(): ReturnType<typeof capturedState> {
