@@ -109,7 +109,8 @@ function commandLine(plan: Plan, parts: BoxParts): [string, ...string[]] {
   const { box } = plan;
   const sandboxed = box.kind === 'bubblewrap';
   const text = shim(plan.bounds, { sandboxed, pty: plan.pty !== null });
-  const shell = ['/bin/sh', '-c', text, 'sh', plan.shell.path, ...bootArgs(plan.shell.dialect)];
+  const boot = bootArgs(plan.shell.dialect, plan.env['LC_ALL'] || plan.env['LANG'] || 'C');
+  const shell = ['/bin/sh', '-c', text, 'sh', plan.shell.path, ...boot];
   if (box.kind === 'none' || parts.holder === null) return ['/bin/sh', ...shell.slice(1)];
   const [enter = 'nsenter', ...args] = parts.holder.enterArgs();
   return [enter, ...args, box.holder.tools.bwrap, ...box.args, '--', ...shell];
@@ -133,6 +134,8 @@ export class CommandBox {
   readonly #stateParts: Buffer[] = [];
   #stateBytes = 0;
   #statusText = '';
+  /** `undefined` until it was looked up. */
+  #stdinLink: string | null | undefined;
   #onLine: (line: string) => void = () => {};
   end: ShimEnd | null = null;
   cwdFallback: string | null = null;
@@ -214,9 +217,11 @@ export class CommandBox {
 
   /** What the kernel calls the command's stdin, as its shim holds it. */
   stdinLink(): string | null {
+    if (this.#stdinLink !== undefined) return this.#stdinLink;
     const [shim] = this.pid === null ? [] : descendants(this.pid);
     const holder = this.#sandboxed ? shim : this.pid;
-    return holder === undefined ? null : linkOf(`/proc/${holder}/fd/0`);
+    this.#stdinLink = holder === undefined ? null : linkOf(`/proc/${holder}/fd/0`);
+    return this.#stdinLink;
   }
 
   /** Gives the shell its script. A box takes one. */

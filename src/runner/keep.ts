@@ -20,6 +20,9 @@ export interface KeepEvents {
   exit(execution: Execution, exit: Exit): void;
 }
 
+/** From the end of a command to the making of the next sandbox: the answer goes first. */
+const prepareAfterMs = 2;
+
 interface Held {
   readonly id: string;
   readonly opening: Promise<OpenHolder>;
@@ -38,6 +41,8 @@ export class Keep {
   readonly #warm = new Map<SessionId, CommandBox>();
   /** Sandboxes that are being made ahead, one a session. */
   readonly #preparing = new Map<SessionId, Promise<void>>();
+  /** Sandboxes that will be made ahead unless a command comes first. */
+  readonly #soon = new Map<SessionId, NodeJS.Timeout>();
   readonly #closed = new Set<SessionId>();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -62,6 +67,7 @@ export class Keep {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
     }
     this.#closed.delete(plan.session_id);
+    this.#soon.delete(plan.session_id);
     // One that is being made is nearer to ready than one that is not begun.
     await this.#preparing.get(plan.session_id);
     const taken = this.#takeWarm(plan);
@@ -84,13 +90,23 @@ export class Keep {
           this.executions.set(plan.exec_id, execution.kept);
           this.#events.exit(execution, exit);
           if (plan.mode === 'foreground' && plan.pty === null && exit.stopped === null) {
-            void this.prepare(plan);
+            this.#prepareSoon(plan);
           }
         },
       },
     );
     this.executions.set(plan.exec_id, execution);
     return execution;
+  }
+
+  /** A moment later, so that the answer to the last command leaves an unoccupied machine. */
+  #prepareSoon(plan: Plan): void {
+    const timer = setTimeout(() => {
+      if (this.#soon.get(plan.session_id) !== timer) return;
+      this.#soon.delete(plan.session_id);
+      void this.prepare(plan);
+    }, prepareAfterMs);
+    this.#soon.set(plan.session_id, timer);
   }
 
   /** Makes one sandbox of the plan's shape ahead. A failure shows when it is needed. */
@@ -118,6 +134,8 @@ export class Keep {
       throw error;
     }
     if (this.#closed.has(session)) return box.discard();
+    // Looked up now, while nobody waits.
+    box.stdinLink();
     this.#warm.set(session, box);
     const oldest = [...this.#warm.keys()][0];
     if (this.#warm.size > limits.warmCount.default && oldest !== undefined) {
@@ -128,6 +146,7 @@ export class Keep {
   /** Ends everything of a session and forgets its state and namespaces. */
   async close(session: SessionId): Promise<void> {
     this.#closed.add(session);
+    this.#soon.delete(session);
     const own = this.#live().filter(({ sessionId }) => sessionId === session);
     this.#stop(own, 'session-destroyed');
     await this.#discardWarm(session);
@@ -139,6 +158,7 @@ export class Keep {
   /** TERM, grace, KILL for everything. */
   async shutdown(): Promise<void> {
     clearInterval(this.#sweeper);
+    this.#soon.clear();
     const all = this.#live();
     this.#stop(all, 'shutdown');
     for (const session of this.#warm.keys()) await this.#discardWarm(session);

@@ -47,8 +47,16 @@ export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean
   );
 }
 
+/**
+ * What a bash that has to wait does meanwhile, so that its command need not: loads the locale and
+ * runs once what every command runs, which leaves nothing behind but memory pages in place.
+ */
+const warmUp = (locale: string): string =>
+  `read -t 0 -u3 || { LC_ALL=${quote(locale)} :; builtin pwd; type -P sh; ` +
+  `builtin export -p; } >/dev/null 2>&1; `;
+
 /** How the shell is started so that it waits for its script and then runs it. */
-export function bootArgs(dialect: ShellDialect): string[] {
+export function bootArgs(dialect: ShellDialect, locale: string): string[] {
   switch (dialect) {
     case 'bash':
       // -N reads in blocks; the command's text takes the place that `bash -c` gives it.
@@ -56,7 +64,8 @@ export function bootArgs(dialect: ShellDialect): string[] {
         '--noprofile',
         '--norc',
         '-c',
-        `IFS=' ' read -r -u3 __a __b || exit 125; ` +
+        warmUp(locale) +
+          `IFS=' ' read -r -u3 __a __b || exit 125; ` +
           `IFS= LC_ALL=C read -r -N "$__a" -u3 REPLY; ` +
           `IFS= LC_ALL=C read -r -N "$__b" -u3 BASH_EXECUTION_STRING; exec 3<&-; ` +
           `eval "$REPLY"; eval "$BASH_EXECUTION_STRING"; eval "\${__after-exit}"`,
