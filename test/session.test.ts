@@ -74,6 +74,19 @@ describe('state carries as a person at a terminal expects', side, () => {
     assert.equal((await whole.run(`touch f; ${use}`)).stdout, 'hi you\n[*]\non\n');
   });
 
+  for (const shell of ['bash', 'sh', 'zsh']) {
+    test(`${shell}: a name that the shell keeps to itself does not end its session`, async () => {
+      await using session = await open(`kept-${shell}`, {
+        shell: `/bin/${shell}`,
+        env: { UID: '7', PPID: '7', SHELLOPTS: 'noexec', status: '7', path: '/x' },
+      });
+      const names = 'UID EUID PPID SHELLOPTS BASHOPTS status path RANDOM LINENO _';
+      await session.run(`for n in ${names}; do export $n; done 2>/dev/null; export A=1`);
+      const next = await session.run('echo "$A works"; ls -d /', { env: { EUID: '7' } });
+      assert.equal(next.stdout.replace(/^1?/, ''), ' works\n/\n', JSON.stringify(next));
+    });
+  }
+
   test('carry "none" carries nothing', async () => {
     await using session = await open('nothing', { carry: 'none' });
     await session.run('cd /; export A=1');

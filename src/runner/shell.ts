@@ -144,11 +144,25 @@ function changeDirectory(plan: Plan, carried: Carried): string {
   return `cd -- ${quote(wanted)} 2>/dev/null || { ${others}; echo "fallback $PWD" ${status}; }`;
 }
 
+/** Names that a shell refuses to set, ending the script, or takes for something of its own. */
+const ownNames: Readonly<Record<ShellDialect, ReadonlySet<string>>> = {
+  bash: new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID']),
+  posix: new Set(['PPID']),
+  zsh: new Set(
+    (
+      'ARGC EGID ERRNO EUID GID HISTCMD LINENO PPID TTYIDLE UID USERNAME ZSH_SUBSHELL argv cdpath ' +
+      'fignore fpath funcstack mailpath manpath module_path path pipestatus psvar signals status watch'
+    ).split(' '),
+  ),
+};
+
 /** What the runner sends down the script pipe. */
 export function script(plan: Plan, carried: Carried): string {
   const variables = startVariables(plan, carried);
   // A carried OLDPWD makes `cd -` work; the shell sets PWD and SHLVL itself.
-  const exports = [...variables].map(([name, value]) => `export ${name}=${quote(value)}`);
+  const exports = [...variables]
+    .filter(([name]) => !ownNames[plan.shell.dialect].has(name))
+    .map(([name, value]) => `export ${name}=${quote(value)}`);
   const old = carried.set.get('OLDPWD');
   const bash = plan.shell.dialect === 'bash';
   const lines = [

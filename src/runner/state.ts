@@ -76,10 +76,10 @@ function parseDump(bytes: Buffer): Dump | null {
 function refusal(name: string, value: string, plan: Plan, sh: string): string | null {
   if (!nameForm.test(name)) return 'not a variable name';
   if (value.includes('\uFFFD')) return 'not UTF-8 text';
-  if (isInjectionName(name)) return 'a loader or shell injection variable';
   if (Object.hasOwn(plan.command_env, name)) {
     return value === plan.command_env[name] ? '' : 'a variable of that command only';
   }
+  if (isInjectionName(name)) return 'a loader or shell injection variable';
   if (Buffer.byteLength(value) > limits.stateValueBytes.max) return 'larger than 64 KiB';
   if (name === 'PATH' && !sh.startsWith('/')) return 'a PATH that finds no sh';
   return null;

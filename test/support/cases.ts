@@ -166,7 +166,8 @@ async function playCommand(stage: Stage, text: string, expect: Expected): Promis
   if (expect.exit === 'nonzero') assert.notEqual(receipt.exit_code, 0, told);
   else if (expect.exit !== undefined) assert.equal(receipt.exit_code, expect.exit, told);
   else assert.equal(receipt.timed_out, false, told);
-  if (expect.stdout !== undefined) assert.match(stdout, new RegExp(place.fill(expect.stdout)), told);
+  if (expect.stdout !== undefined)
+    assert.match(stdout, new RegExp(place.fill(expect.stdout)), told);
   if (expect.stdout_lacks !== undefined) {
     assert.doesNotMatch(stdout, new RegExp(place.fill(expect.stdout_lacks)), told);
   }

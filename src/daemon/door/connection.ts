@@ -28,7 +28,7 @@ const requestBytesMax = limits.frameBytes.max;
 const pendingMax = limits.pendingRequests.max;
 const stdinBytesMax = limits.streamWindowBytes.default;
 /** How often a client that sends no more is asked whether it still listens, in ms. */
-const probeMs = 2_000;
+const probeMs = 250;
 
 export interface ConnectionOptions {
   readonly input: Readable;
@@ -76,6 +76,8 @@ export class Connection {
   async serve(): Promise<void> {
     await this.#read();
     const probe = setInterval(() => this.#writer.probe(), probeMs);
+    // A client that was killed is gone already: what it ran must not go on meanwhile.
+    this.#writer.probe();
     await this.#until(() => this.#pending === 0 && this.#streams.size === 0);
     clearInterval(probe);
     await this.#writer.end();
