@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { connect, daemonEntry, type Client } from '../src/client/index.ts';
+import { connect, daemonCommand, type Client } from '../src/client/index.ts';
 import { childrenOf } from './processes.ts';
 
 /** Where a part of the benchmark works; removed when it is disposed. */
@@ -37,11 +37,11 @@ export interface Daemon extends AsyncDisposable {
 /** Starts a daemon and waits for the answer to a first ping. */
 export async function startDaemon(place: Place): Promise<Daemon> {
   const args = ['serve', '--socket-path', place.socketPath, '--workspace-root', place.work];
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', ...daemonFlags(), daemonEntry(), ...args],
-    { cwd: place.work, env: place.env, stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const child = spawn(process.execPath, [...daemonFlags(), ...daemonCommand(), ...args], {
+    cwd: place.work,
+    env: place.env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const ended = once(child, 'exit');
   const said: unknown = await Promise.race([once(child.stdout, 'data'), ended.then(() => null)]);
   if (said === null || child.pid === undefined) throw new Error('the daemon did not start');

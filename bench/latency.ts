@@ -8,14 +8,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunOptions, Session } from '../src/client/index.ts';
 import { Place, startDaemon } from './daemon.ts';
-import { bwrapName, openPeers, rawName, srtName } from './peers.ts';
+import { bwrapName, openSandboxRuntime, plainPeers, rawName, srtName } from './peers.ts';
 import { rssBytes } from './processes.ts';
 import { roundRobin, type Contender, type Figures } from './stats.ts';
 import type { Check, Part } from './report.ts';
 
 const pauseMs = 100;
-/** Bytes resident in the calling process that it is grown to; 0: as it is. */
-const callers = [0, 600 * 1024 * 1024];
+/** What a large caller is grown to, in resident bytes. */
+const largeBytes = 600 * 1024 * 1024;
 /** The slow peer is left out of two rounds of three: its figure needs no more. */
 const slowEvery = 3;
 
@@ -37,25 +37,32 @@ export async function measureLatency(rounds: number): Promise<Part<readonly Late
   using place = new Place();
   process.chdir(place.work);
   await using daemon = await startDaemon(place);
-  const peers = await openPeers(place.work);
   const create = (): Promise<Session> =>
     daemon.client.createSession({ shell: '/bin/bash', working_dir: place.work });
   const sessions = { cold: await create(), back: await create(), warm: await create() };
-  const contenders = [...peers.contenders.map(paused), ...trlContenders(sessions)];
+  const contenders = [...plainPeers(place.work).map(paused), ...trlContenders(sessions)];
   const groups: LatencyGroup[] = [];
-  const ballast: Buffer[] = [];
+  const measure = async (): Promise<void> => {
+    const skip = (name: string, round: number): boolean =>
+      name === srtName && round % slowEvery !== 0;
+    const measured = await roundRobin(contenders, rounds, skip);
+    groups.push(groupOf(rssBytes(process.pid), measured));
+  };
+  // A spawn costs what the spawning process weighs, and the library of the one peer weighs.
+  await measure();
+  const srt = await openSandboxRuntime(place.work);
   try {
-    for (const bytes of callers) {
-      while (rssBytes(process.pid) < bytes) ballast.push(Buffer.alloc(1024 * 1024, 1));
-      const skip = (name: string, round: number): boolean =>
-        name === srtName && round % slowEvery !== 0;
-      const measured = await roundRobin(contenders, rounds, skip);
-      groups.push(groupOf(rssBytes(process.pid), measured));
+    if (srt.contender !== null) {
+      contenders.push(paused(srt.contender));
+      await measure();
     }
+    const ballast: Buffer[] = [];
+    while (rssBytes(process.pid) < largeBytes) ballast.push(Buffer.alloc(1024 * 1024, 1));
+    await measure();
   } finally {
-    await peers.end();
+    await srt.end();
   }
-  return { data: groups, notes: peers.missing, checks: groups.flatMap(checksOf) };
+  return { data: groups, notes: srt.missing, checks: groups.flatMap(checksOf) };
 }
 
 const paused = (contender: Contender): Contender => ({
@@ -102,17 +109,18 @@ function checksOf({ callerBytes, rows }: LatencyGroup): Check[] {
     unit: '×',
     targetMax,
   });
+  const all = [coldName, backName, warmName];
   const checks =
-    callerBytes < 300e6
+    callerBytes < largeBytes
       ? [
           check('cold / spawn', p50(coldName) / p50(rawName), 5),
           check('cold / bwrap', p50(coldName) / p50(bwrapName), 2),
           check('warm / spawn', p50(warmName) / p50(rawName), 1),
         ]
-      : [coldName, backName, warmName].map((name) =>
+      : all.map((name) =>
           check(`${name.slice('TRL '.length)} / spawn`, p50(name) / p50(rawName), 1),
         );
-  const slowest = Math.max(p50(coldName), p50(backName), p50(warmName));
+  const slowest = Math.max(...all.map(p50));
   return [...checks, check(`slowest / ${srtName}`, slowest / p50(srtName), 0.25)].filter(
     ({ value }) => !Number.isNaN(value),
   );

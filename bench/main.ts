@@ -50,7 +50,7 @@ const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
   },
   sessions: measureSessions,
   output: async () => {
-    const part = await measureOutput({ bytes: quick ? 2 ** 28 : 2 ** 30, rounds: quick ? 1 : 3 });
+    const part = await measureOutput({ bytes: quick ? 2 ** 28 : 2 ** 30, rounds: quick ? 2 : 3 });
     const { bytes, mbPerSecond, rawMbPerSecond, cpu } = part.data;
     const cost = Object.entries(cpu).map(([name, s]) => `${name} ${s.toFixed(2)} s`);
     show(`Output, ${bytes / 2 ** 20} MiB of one command`, [

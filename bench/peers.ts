@@ -9,9 +9,10 @@ export const rawName = 'child_process.spawn';
 export const bwrapName = 'bwrap --unshare-all';
 export const srtName = 'sandbox-runtime';
 
-export interface Peers {
-  readonly contenders: readonly Contender[];
-  /** Why a peer is missing, one sentence each. */
+export interface SandboxRuntime {
+  /** `null` where it does not run. */
+  readonly contender: Contender | null;
+  /** Why not, one sentence. */
   readonly missing: readonly string[];
   end(): Promise<void>;
 }
@@ -19,32 +20,34 @@ export interface Peers {
 const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 
-export async function openPeers(work: string): Promise<Peers> {
-  const missing: string[] = [];
-  const contenders: Contender[] = [
-    { name: rawName, run: () => runProgram('bash', ['-c', 'true'], { cwd: work }) },
-  ];
-  if (has('bwrap')) {
-    const args = [...bwrapArgs, 'bash', '-c', 'true'];
-    contenders.push({ name: bwrapName, run: () => runProgram('bwrap', args, { cwd: work }) });
-  } else {
-    missing.push('bwrap is not installed');
-  }
-  const absent = ['socat', 'rg'].filter((program) => !has(program));
-  if (absent.length > 0) {
-    missing.push(`${srtName} needs ${absent.join(' and ')} (apt-get install socat ripgrep)`);
-    return { contenders, missing, end: () => Promise.resolve() };
-  }
-  const srt = await openSandboxRuntime(work).catch((error: unknown) => {
-    missing.push(`${srtName} does not work here: ${String(error).slice(0, 300)}`);
-    return null;
-  });
-  if (srt !== null) contenders.push(srt.contender);
-  return { contenders, missing, end: () => srt?.end() ?? Promise.resolve() };
+/** The peers that are nothing but a process. */
+export function plainPeers(work: string): Contender[] {
+  const raw = { name: rawName, run: () => runProgram('bash', ['-c', 'true'], { cwd: work }) };
+  const args = [...bwrapArgs, 'bash', '-c', 'true'];
+  const bwrap = { name: bwrapName, run: () => runProgram('bwrap', args, { cwd: work }) };
+  return has('bwrap') ? [raw, bwrap] : [raw];
 }
 
-/** As a warm library: set up once, then wrapped and spawned for each command. */
-async function openSandboxRuntime(
+/** Loads the peer that is a library; the calling process grows by some 40 MB. */
+export async function openSandboxRuntime(work: string): Promise<SandboxRuntime> {
+  const without = (why: string): SandboxRuntime => ({
+    contender: null,
+    missing: [`no row for ${srtName}: ${why}`],
+    end: () => Promise.resolve(),
+  });
+  const absent = ['socat', 'rg'].filter((program) => !has(program));
+  if (absent.length > 0) {
+    return without(`it needs ${absent.join(' and ')} (apt-get install socat ripgrep)`);
+  }
+  try {
+    return { missing: [], ...(await warmLibrary(work)) };
+  } catch (error) {
+    return without(String(error).slice(0, 300));
+  }
+}
+
+/** Set up once, then wrapped and spawned for each command. */
+async function warmLibrary(
   work: string,
 ): Promise<{ contender: Contender; end: () => Promise<void> }> {
   const { SandboxManager } = await import('@anthropic-ai/sandbox-runtime');

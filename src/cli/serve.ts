@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
-import { daemonEntry } from '../client/index.ts';
+import { daemonCommand } from '../client/index.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
 
@@ -22,8 +22,7 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number
   const socketPath = args.text('socket-path');
   const policy = args.text('policy');
   const argv = [
-    '--disable-warning=ExperimentalWarning',
-    daemonEntry(),
+    ...daemonCommand(),
     verb,
     ...(socketPath === undefined ? [] : ['--socket-path', socketPath]),
     ...args.all('workspace-root').flatMap((root) => ['--workspace-root', root]),

@@ -5,7 +5,7 @@ export { Session } from './session.ts';
 export type { RunOptions, StartOptions } from './session.ts';
 export { ExecStream } from './stream.ts';
 export type { ExecEnd, ExecEvent, StreamOptions } from './stream.ts';
-export { daemonEntry } from './transport.ts';
+export { daemonCommand } from './transport.ts';
 export type { EphemeralOptions } from './transport.ts';
 export { defaultSocketPath } from './socket-path.ts';
 export type {

