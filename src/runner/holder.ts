@@ -8,9 +8,10 @@
  * Then the descriptors are opened and the process is ended: nothing runs for an idle session, and
  * the namespaces vanish with the last descriptor, whichever way this process ends.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
 import type { Holder } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { misplacedMount } from './holder-check.ts';
@@ -53,7 +54,9 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
   const timer = setTimeout(stop, readyTimeoutMs);
   try {
     const pid = await readPid(child);
-    return keep(holder, pid);
+    const opened = keep(holder, pid);
+    if (holder.level === 'root-uid') await closeNodes(opened);
+    return opened;
   } catch (error) {
     signal?.throwIfAborted();
     throw error;
@@ -63,6 +66,27 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
     stop();
     await ended;
     for (const pipe of child.stdio) pipe?.destroy();
+  }
+}
+
+/**
+ * The device nodes of /dev are the host's own. Where its uid 0 is inside, it owns them and could
+ * change their modes for everybody, so their mounts become read-only; bubblewrap has no way to say
+ * that without making them unusable.
+ */
+async function closeNodes(opened: OpenHolder): Promise<void> {
+  const [enter = 'nsenter', ...args] = opened.enterArgs();
+  const script =
+    'for n in null zero full random urandom tty; do mount -o "$1" /dev/$n || exit; done';
+  try {
+    await promisify(execFile)(
+      enter,
+      [...args, '/bin/sh', '-c', script, 'sh', 'remount,bind,ro,nosuid'],
+      { env: helperEnvironment, timeout: readyTimeoutMs },
+    );
+  } catch (cause) {
+    opened.close();
+    throw unavailable(`device nodes: ${String(cause).slice(0, complaintBytesMax)}`, 'holder');
   }
 }
 

@@ -124,7 +124,16 @@ function stagedSource(path: string, staged: Holder['staged'], stage: string): st
 }
 
 /** Root's own files of /proc that a sandbox with uid 0 could write. */
-const writableByRoot = ['/proc/sysrq-trigger', '/proc/irq', '/proc/bus', '/proc/acpi'];
+const writableByRoot = [
+  '/proc/sysrq-trigger',
+  '/proc/irq',
+  '/proc/bus',
+  '/proc/acpi',
+  '/proc/fs',
+  '/proc/scsi',
+  '/proc/mtrr',
+  '/proc/dynamic_debug',
+];
 
 /** Pid 1 is the command's shim: bubblewrap's own would run without the filter. */
 const commandOptions = [
