@@ -3,7 +3,7 @@
  * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { lstatSync, mkdirSync } from 'node:fs';
 import type { Assurance, Box } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { baseEnvironment } from '../environment/base.ts';
@@ -38,6 +38,20 @@ export async function revertLate(facts: WorkspaceFacts, quarantine: string): Pro
 }
 
 /**
+ * Which directory a workspace is just now; `null` where there is none. One that was made again
+ * under its name is another: a sandbox of before would show the old one.
+ */
+export function placeOf(workspace: string | null): string | null {
+  const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
+  return stat?.isDirectory() === true ? `${stat.dev}:${stat.ino}` : null;
+}
+
+function boundTo(place: string | null, box: Box): Box {
+  if (box.kind === 'none') return box;
+  return { ...box, holder: { ...box.holder, id: digest(`${box.holder.id} ${place}`) } };
+}
+
+/**
  * @throws TrlError `SANDBOX_UNAVAILABLE` with what is missing and what helps
  */
 export async function openGround({ record, host, env, quarantine }: GroundInput): Promise<Found> {
@@ -58,7 +72,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
       });
   if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   const guard = facts === null ? null : await openGuard(facts, quarantine);
-  const box: Box = none
+  const planned: Box = none
     ? { kind: 'none' }
     : planBox({
         host,
@@ -67,6 +81,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
         scratchBytes: limits.scratchBytes.default,
         digest,
       });
+  const box = none ? planned : boundTo(placeOf(workspace), planned);
   const user = box.kind === 'none' || box.holder.level === 'user' ? host.user : 'agent';
   const ground: Ground = {
     sessionId: record.id,

@@ -8,7 +8,7 @@ import { newExecId, type SessionRecord } from '../session/record.ts';
 import type { WorkspaceFacts } from '../workspace/protect.ts';
 import type { CoreOptions } from './core.ts';
 import type { ExecRecord, Executions, Tracked } from './executions.ts';
-import { levelOf, openGround, revertLate } from './ground.ts';
+import { levelOf, openGround, placeOf, revertLate } from './ground.ts';
 import { hintsOf } from './hints.ts';
 import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
@@ -165,6 +165,9 @@ export class Starter {
   }
 
   #groundOf(session: Session): Promise<Ground> {
+    const place = placeOf(session.record.workspace);
+    if (place !== null && place !== session.place) session.ground = null;
+    if (place !== null) session.place = place;
     session.ground ??= this.#openGround(session).catch((error: unknown) => {
       session.ground = null;
       throw error;
