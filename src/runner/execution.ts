@@ -271,7 +271,7 @@ export class Execution implements Kept {
     });
     const ends = [...readers.map((reader) => reader.ended), this.#box.settled(), closed];
     let ended = false;
-    const all = Promise.all(ends).then(() => {
+    const all = Promise.all(ends).finally(() => {
       ended = true;
     });
     await Promise.race([all, this.#quiet(() => ended)]);
