@@ -12,7 +12,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { raw, startRuntime, type Daemon, type Json } from './daemon.ts';
-import { runnerPid } from './processes.ts';
+import { meanwhile, runnerPid } from './processes.ts';
 import { openSession, type TestSession } from './session.ts';
 
 export interface Expected {
@@ -166,8 +166,9 @@ async function playCommand(stage: Stage, text: string, expect: Expected): Promis
   if (expect.exit === 'nonzero') assert.notEqual(receipt.exit_code, 0, told);
   else if (expect.exit !== undefined) assert.equal(receipt.exit_code, expect.exit, told);
   else assert.equal(receipt.timed_out, false, told);
-  if (expect.stdout !== undefined)
+  if (expect.stdout !== undefined) {
     assert.match(stdout, new RegExp(place.fill(expect.stdout)), told);
+  }
   if (expect.stdout_lacks !== undefined) {
     assert.doesNotMatch(stdout, new RegExp(place.fill(expect.stdout_lacks)), told);
   }
@@ -181,13 +182,10 @@ async function watch(
   running: Promise<Json>,
 ): Promise<string[]> {
   const wrong: string[] = [];
-  let over = false;
-  const end = (): void => void (over = true);
-  running.then(end, end);
-  while (!over) {
+  await meanwhile(running, async () => {
     for (const script of during.host) if ((await place.host(script)).code !== 0) wrong.push(script);
     await sleep(during.poll_ms);
-  }
+  });
   return wrong;
 }
 

@@ -93,6 +93,17 @@ export async function eventually<T>(
   }
 }
 
+/** Works again and again until `running` has settled, whichever way. */
+export async function meanwhile(
+  running: Promise<unknown>,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const state = { isOver: false };
+  const end = (): void => void (state.isOver = true);
+  running.then(end, end);
+  while (!state.isOver) await work();
+}
+
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
