@@ -149,10 +149,11 @@ const ownNames: Readonly<Record<ShellDialect, ReadonlySet<string>>> = {
   bash: new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID']),
   posix: new Set(['PPID']),
   zsh: new Set(
-    (
-      'ARGC EGID ERRNO EUID GID HISTCMD LINENO PPID TTYIDLE UID USERNAME ZSH_SUBSHELL argv cdpath ' +
-      'fignore fpath funcstack mailpath manpath module_path path pipestatus psvar signals status watch'
-    ).split(' '),
+    [
+      'ARGC EGID ERRNO EUID GID HISTCMD LINENO PPID TTYIDLE UID USERNAME ZSH_SUBSHELL',
+      'argv cdpath fignore fpath funcstack mailpath manpath module_path path pipestatus psvar',
+      'signals status watch',
+    ].flatMap((line) => line.split(' ')),
   ),
 };
 
