@@ -100,7 +100,7 @@ export class Executions {
   #update(tracked: Tracked, change: Partial<ExecRecord>): void {
     tracked.record = { ...tracked.record, ...change };
     if (this.#all.has(tracked.record.id)) {
-      this.#store.put('execs', tracked.record.id, tracked.record);
+      this.#store.putSoon('execs', tracked.record.id, tracked.record);
     }
   }
 

@@ -64,7 +64,7 @@ export class Sessions {
   update(session: Session, change: Partial<SessionRecord>): void {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
-      this.#store.put('sessions', session.record.id, session.record);
+      this.#store.putSoon('sessions', session.record.id, session.record);
     }
   }
 

@@ -69,6 +69,13 @@ export class Link {
     stream.on('close', () => this.end());
   }
 
+  /** What is sent inside leaves at once. */
+  together(send: () => void): void {
+    this.#stream.cork();
+    send();
+    this.#stream.uncork();
+  }
+
   event(message: object): void {
     if (this.#stage === 'closed') return;
     const payload = Buffer.from(JSON.stringify(message));

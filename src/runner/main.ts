@@ -73,8 +73,11 @@ function openKeep(options: ConstructorParameters<typeof Keep>[0], gate: Gate): K
     },
     waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
     exit: (execution, exit) => {
-      gate.current?.followers.pump(execution);
-      tell({ event: 'exit', exit });
+      const { current } = gate;
+      current?.together(() => {
+        current.followers.pump(execution);
+        current.event({ event: 'exit', exit });
+      });
     },
   });
 }

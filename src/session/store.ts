@@ -14,9 +14,12 @@ export interface Row {
   readonly json: string;
 }
 
+const keyOf = (table: Table, id: string): string => `${table} ${id}`;
+
 export class Store {
   readonly #db: DatabaseSync;
   readonly #put: Readonly<Record<Table, StatementSync>>;
+  readonly #soon = new Map<string, () => void>();
 
   /**
    * @param path a file in the state directory, or `:memory:`
@@ -53,14 +56,26 @@ export class Store {
   }
 
   put(table: Table, id: string, value: object): void {
+    this.#soon.delete(keyOf(table, id));
     this.#put[table].run(id, JSON.stringify(value));
   }
 
+  /**
+   * Like {@link put}, after what is under way: answers do not wait for it. A crash in between
+   * loses it, so it is for what is learnt again after one, as an end that the runner still knows.
+   */
+  putSoon(table: Table, id: string, value: object): void {
+    if (this.#soon.size === 0) setImmediate(() => this.#flush());
+    this.#soon.set(keyOf(table, id), () => this.put(table, id, value));
+  }
+
   remove(table: Table, id: string): void {
+    this.#soon.delete(keyOf(table, id));
     this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id);
   }
 
   all(table: Table): Row[] {
+    this.#flush();
     return this.#db
       .prepare(`SELECT id, json FROM ${table}`)
       .all()
@@ -68,6 +83,11 @@ export class Store {
   }
 
   close(): void {
+    this.#flush();
     this.#db.close();
+  }
+
+  #flush(): void {
+    for (const write of this.#soon.values()) write();
   }
 }
