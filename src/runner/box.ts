@@ -13,11 +13,14 @@ import { limits } from '../limits.ts';
 import type { Fifos, Pipe } from './fifo.ts';
 import type { OpenHolder } from './holder.ts';
 import type { Terminal } from './pty.ts';
-import { descendants, linkOf } from './processes.ts';
+import { descendants, isAlive, linkOf } from './processes.ts';
 import { bootArgs, shim } from './shell.ts';
 
 /** Time for a sandbox to say `ready`. */
 const readyMs = 15_000;
+/** Time for the processes of a sandbox to be gone after it was killed. */
+const goneMs = 2_000;
+const gonePollMs = 2;
 /** One for all: every read is taken before the next one begins. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -136,6 +139,8 @@ export class CommandBox {
   #statusText = '';
   /** `undefined` until it was looked up. */
   #stdinLink: string | null | undefined;
+  /** Process 1 of the sandbox, once it was killed. */
+  #first: number | null = null;
   #onLine: (line: string) => void = () => {};
   end: ShimEnd | null = null;
   cwdFallback: string | null = null;
@@ -168,8 +173,9 @@ export class CommandBox {
     this.exited = new Promise((resolve) => {
       this.#child.once('error', () => resolve({ code: 125, signal: null }));
       this.#child.once('exit', (code, signal) => resolve({ code, signal }));
-    }).then((end) => {
+    }).then(async (end) => {
       this.dead = true;
+      await this.#gone();
       return end as { code: number | null; signal: NodeJS.Signals | null };
     });
     this.stdout = pipes.stdout === null ? null : new Reader(pipes.stdout.ours);
@@ -235,7 +241,17 @@ export class CommandBox {
   }
 
   kill(): void {
-    if (!this.dead) this.#child.kill('SIGKILL');
+    if (this.dead) return;
+    if (this.#sandboxed && this.pid !== null) this.#first ??= descendants(this.pid)[0] ?? null;
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Without bubblewrap the kernel ends process 1 and all the others; before that none is over. */
+  async #gone(): Promise<void> {
+    const until = Date.now() + goneMs;
+    while (this.#first !== null && isAlive(this.#first) && Date.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, gonePollMs));
+    }
   }
 
   /** Closes what is open besides the output readers. */
