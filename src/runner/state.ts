@@ -22,8 +22,10 @@ export interface Capture {
   readonly dropped: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Names the shell sets by itself. */
-const shellNames = new Set(['PWD', 'SHLVL', '_', 'BASH_EXECUTION_STRING']);
+/** Names the shell sets by itself, and those of our prologue: `__after` would be run. */
+const shellNames = new Set(
+  'PWD SHLVL _ BASH_EXECUTION_STRING __a __after __b __e __n __o'.split(' '),
+);
 const nameForm = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const prefixes: Readonly<Record<string, 'cwd' | 'sh' | 'functions' | 'options'>> = {
   C: 'cwd',
