@@ -19,6 +19,8 @@ import { moveOut } from './quarantine.ts';
 
 /** Directories of a workspace in which new repositories are looked for after each command. */
 const childrenMax = 256;
+/** Git knows fewer; where there are more, their directory is taken out as a whole. */
+const hooksMax = 64;
 const nameShown = 64;
 const failedShown = 8;
 
@@ -95,10 +97,12 @@ function newHooks(tree: string, known: ReadonlySet<string>): Guarded[] {
     .filter((git) => !known.has(git) && lstatOrNull(`${git}/hooks`) !== null)
     .flatMap((git) => {
       const hooks = DirectoryHandle.walk(tree, path.join(git, 'hooks'));
+      const whole = { kind: 'absent', tree, path: path.join(git, 'hooks') } as const;
       // A link on the way, which git follows.
-      if (hooks === null) return [{ kind: 'absent', tree, path: path.join(git, 'hooks') } as const];
+      if (hooks === null) return [whole];
       using _ = hooks;
       const active = hooks.names().filter((name) => !name.endsWith('.sample'));
+      if (active.length > hooksMax) return [whole];
       return active.map((name) => {
         return { kind: 'absent', tree, path: path.join(git, 'hooks', name) } as const;
       });

@@ -91,6 +91,7 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
   for (const name of persistencePaths(root, granted, all)) {
     if (!lifted.has(name)) protection.keep(name, 'built-in');
   }
+  await protection.coverOtherNames(input.entriesMax);
   return { ...(await describe(root, granted, all)), ...protection.result() };
 }
 

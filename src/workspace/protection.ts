@@ -80,17 +80,21 @@ export class Protection {
     else if (!this.#covers.has(existing)) this.#unprotected += 1;
   }
 
-  /**
-   * After the operator's rules: a hard link is another name for the same file, and what holds for
-   * one must hold for all.
-   *
-   * @throws TrlError SANDBOX_UNAVAILABLE where rules match more paths than can be held.
-   */
-  async finishRules(entriesMax: number): Promise<void> {
+  /** A hard link is another name for the same file, and what holds for one must hold for all. */
+  async coverOtherNames(entriesMax: number): Promise<void> {
     const trees = this.#scope.granted.filter((tree) => tree.writable).map((tree) => tree.path);
     for (const [name, as] of await otherNames([...this.#covers.values()], trees, entriesMax)) {
       this.#cover(name, as);
     }
+  }
+
+  /**
+   * After the operator's rules.
+   *
+   * @throws TrlError SANDBOX_UNAVAILABLE where rules match more paths than can be held.
+   */
+  async finishRules(entriesMax: number): Promise<void> {
+    await this.coverOtherNames(entriesMax);
     const count = this.#covers.size;
     if (count <= ruledMax) return;
     const reason = `rules match ${count} paths, at most ${ruledMax} can be held; name directories`;

@@ -20,7 +20,7 @@ import type { DirectoryHandle } from './handle.ts';
 const keptBytesMax = 16 * 1024 * 1024;
 const depthMax = 256;
 /** Copying waits for nobody: of a thing of more parts, the rest is renamed where it is. */
-const partsMax = 20_000;
+const partsMax = 2_000;
 const nameShown = 64;
 const chunkBytes = 64 * 1024;
 
