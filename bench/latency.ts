@@ -35,6 +35,8 @@ export interface LatencyGroup {
 
 export async function measureLatency(rounds: number): Promise<Part<readonly LatencyGroup[]>> {
   using place = new Place();
+  const home = process.cwd();
+  // The library protects what lies in the current directory, and looks through it each time.
   process.chdir(place.work);
   await using daemon = await startDaemon(place);
   const create = (): Promise<Session> =>
@@ -61,6 +63,7 @@ export async function measureLatency(rounds: number): Promise<Part<readonly Late
     await measure();
   } finally {
     await srt.end();
+    process.chdir(home);
   }
   return { data: groups, notes: srt.missing, checks: groups.flatMap(checksOf) };
 }
