@@ -335,6 +335,12 @@ export class Execution implements Kept {
     };
   }
 
+  /** The kernel lets uid 0 of the host have any number of processes. */
+  #bindsProcesses(): boolean {
+    const { box } = this.plan;
+    return box.kind !== 'none' && box.holder.level !== 'root-uid';
+  }
+
   #limits(): EnforcedLimit[] {
     const { bounds } = this.plan;
     const memory = this.#memory;
@@ -342,12 +348,7 @@ export class Execution implements Kept {
       ['timeout_ms', bounds.timeoutMs, 'runtime', this.#stopped === 'timeout'],
       ['idle_timeout_ms', bounds.idleTimeoutMs, 'runtime', this.#stopped === 'idle-timeout'],
       ['cpu_s', bounds.cpuSeconds, 'setrlimit', null],
-      [
-        'processes',
-        bounds.processesMax,
-        this.plan.box.kind === 'none' ? 'none' : 'setrlimit',
-        null,
-      ],
+      ['processes', bounds.processesMax, this.#bindsProcesses() ? 'setrlimit' : 'none', null],
       ['open_files', bounds.openFilesMax, 'setrlimit', null],
       ['file_bytes', bounds.fileBytesMax, 'setrlimit', null],
       ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', null],
