@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 let daemon: Daemon;
@@ -288,10 +289,13 @@ test(
     using second = await raw(daemon.socketPath);
     const running = session.run('echo up; sleep 60; echo NO');
     const params = { session_id: session.id, command: 'echo second' };
-    for (;;) {
+    const id = await eventually('the command', async () => {
       const { data } = await second.ask('exec.list', { session_id: session.id });
-      if (data.execs.some(({ state }: Json) => state === 'running')) break;
-    }
+      const found = data.execs.find(({ state }: Json) => state === 'running');
+      return found?.exec_id ?? null;
+    });
+    const read = await second.ask('exec.read', { exec_id: id, wait_ms: 20_000 });
+    assert.equal(read.data.chunks[0]?.data, 'up\n');
     const refused = await second.ask('exec.run', params);
     assert.equal(refused.error?.code, 'SESSION_BUSY');
     const plain = await second.ask('session.destroy', { session_id: session.id });

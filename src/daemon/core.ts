@@ -213,7 +213,7 @@ export class Core implements Runtime {
     id: ExecId,
     { from, sink, signal }: Parameters<Runtime['follow']>[2],
   ): Promise<void> {
-    const tracked = this.#execs.get(id);
+    const tracked = await this.#execs.begun(id);
     const { runners } = this.#options;
     const stop = runners.onWaiting(id, (info) => sink.waiting(info));
     try {
@@ -224,7 +224,7 @@ export class Core implements Runtime {
   }
 
   async read(_: Caller, params: Parameters<Runtime['read']>[1]): ReturnType<Runtime['read']> {
-    const tracked = this.#execs.get(params.exec_id);
+    const tracked = await this.#execs.begun(params.exec_id);
     const ask = {
       from: params.from ?? 0,
       max: params.max ?? readBytesDefault,
@@ -245,14 +245,14 @@ export class Core implements Runtime {
   }
 
   async write(_: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void> {
-    this.#execs.get(id);
+    await this.#execs.begun(id);
     const link = await this.#options.runners.link();
     const base64 = Buffer.from(data).toString('base64');
     await link.request({ op: 'stdin', exec_id: id, base64, eof });
   }
 
   async resize(_: Caller, id: ExecId, columns: number, rows: number): Promise<void> {
-    this.#execs.get(id);
+    await this.#execs.begun(id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'resize', exec_id: id, columns, rows });
   }
@@ -277,7 +277,7 @@ export class Core implements Runtime {
 
   /** A command that is just starting is waited for: a cancel must not miss it. */
   async #targets(target: { exec_id: ExecId } | { session_id: SessionId }): Promise<Tracked[]> {
-    if ('exec_id' in target) return [this.#execs.get(target.exec_id)];
+    if ('exec_id' in target) return [await this.#execs.begun(target.exec_id)];
     const session = this.#sessions.get(target.session_id);
     await session.starting;
     return this.#execs.running(session.record.id);

@@ -24,6 +24,8 @@ export interface Tracked {
   record: ExecRecord;
   /** Settles with the receipt, or rejects when the execution failed or was lost. */
   readonly settled: Promise<ReceiptHead>;
+  /** Settles when the runner has it, or will never have it. */
+  readonly started: Promise<unknown>;
 }
 
 const wireError = (error: unknown): WireError =>
@@ -47,7 +49,7 @@ export class Executions {
   }
 
   /** Follows an execution to its end; `outcome` is what `run.ts` answers. */
-  track(record: ExecRecord, outcome: Promise<Ended>): Tracked {
+  track(record: ExecRecord, outcome: Promise<Ended>, started?: Promise<void>): Tracked {
     const settled = outcome.then(
       (done) => {
         this.#update(tracked, { outcome: done });
@@ -59,12 +61,23 @@ export class Executions {
       },
     );
     settled.catch(() => {});
-    const tracked: Tracked = { record, settled };
+    const begun = Promise.race([started, settled]).catch(() => {});
+    const tracked: Tracked = { record, settled, started: begun };
     this.#all.set(record.id, tracked);
     if (record.key !== null) this.#keys.set(keyOf(record.sessionId, record.key), record.id);
     this.#store.put('execs', record.id, record);
     this.#prune();
     return tracked;
+  }
+
+  /**
+   * One that the runner can be asked about: what is just starting is waited for.
+   *
+   * @throws TrlError `EXEC_NOT_FOUND`
+   */
+  async begun(id: ExecId): Promise<Tracked> {
+    await this.get(id).started;
+    return this.get(id);
   }
 
   /** @throws TrlError `EXEC_NOT_FOUND` */

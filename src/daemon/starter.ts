@@ -128,7 +128,7 @@ export class Starter {
       running = resolve;
     });
     const outcome = this.#hinted(ground, run(this.#world, ground, decided, running));
-    const tracked = this.#execs.track(record, outcome);
+    const tracked = this.#execs.track(record, outcome, started);
     if (request.mode === 'foreground') this.#occupy(session, tracked);
     try {
       await Promise.race([started, tracked.settled]);
