@@ -47,10 +47,14 @@ export function outsideCommonDirectory(
   return { path: directory, uid: stat.uid, gid: stat.gid };
 }
 
+/** A setting may stand on the line of its section, and a comment behind it. */
+const configuredPath =
+  /^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hooksPath|path)[ \t]*=[ \t]*"?([^"#;\n]+?)"?[ \t]*(?:[#;].*)?$/gim;
+
 /** Files and directories that a git configuration makes git run or read, by absolute path. */
 export function configuredPaths(gitDirectory: string, worktree: string | null): string[] {
   const text = readSmall(path.join(gitDirectory, 'config')) ?? '';
-  const values = [...text.matchAll(/^[ \t]*(hooksPath|path)[ \t]*=[ \t]*"?([^"\n]+?)"?[ \t]*$/gim)];
+  const values = [...text.matchAll(configuredPath)];
   return values.flatMap(([, key = '', value = '']) => {
     // Hooks are looked for from the worktree, included files from the file that names them.
     const from = key.toLowerCase() === 'path' ? gitDirectory : (worktree ?? gitDirectory);
