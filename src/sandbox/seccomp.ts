@@ -219,6 +219,8 @@ const x32Bit = 0x4000_0000;
 const namespaceFlags = 0x7e02_0000;
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 const netlinkRoute = 0;
+/** Set in SOCK_DGRAM and SOCK_RAW, not in SOCK_STREAM and SOCK_SEQPACKET. */
+const datagramBit = 2;
 /** Pushing input into a terminal, and the console's ways to do the same. */
 const terminalInjection = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c } as const;
 /** `personality(0xffffffff)` only asks. */
@@ -238,7 +240,8 @@ const makesFile = 0o20_000_100;
  * families other than IP and route netlink.
  * `setsockopt` and `getsockname` stay: Chromium dies without them.
  *
- * @param options.unixSockets whether `socket(AF_UNIX)` is allowed; `socketpair` always is.
+ * @param options.unixSockets whether `socket(AF_UNIX)` is allowed, and `socketpair` for datagrams;
+ *   other pairs always are.
  */
 export function seccompProgram(arch: Arch, options: { unixSockets: boolean }): Uint8Array {
   return assemble([
@@ -266,6 +269,12 @@ function entry(arch: Arch): Instruction[] {
   ];
 }
 
+/** One of a pair of datagram sockets can still send to any name; a stream's is bound to its peer. */
+const connectedPairOnly = [
+  word(offsetArg(1)),
+  { ...when(datagramBit, 'familyNotSupported', 'allow'), code: jumpAnyBit },
+];
+
 /** Comparing low words only: the kernel ignores the rest of these `int` arguments. */
 function argumentRules(unixSockets: boolean): Instruction[] {
   return [
@@ -282,7 +291,8 @@ function argumentRules(unixSockets: boolean): Instruction[] {
     word(offsetArg(2), 'mode2'),
     { ...when(setUserId, 'notPermitted', 'allow'), code: jumpAnyBit },
     word(offsetArg(0), 'pair'),
-    when(family.unix, 'allow', 'familyNotSupported'),
+    when(family.unix, unixSockets ? 'allow' : 'next', 'familyNotSupported'),
+    ...(unixSockets ? [] : connectedPairOnly),
     word(offsetArg(1), 'ioctl'),
     when(terminalInjection.TIOCSTI, 'notPermitted'),
     when(terminalInjection.TIOCLINUX, 'notPermitted', 'allow'),
