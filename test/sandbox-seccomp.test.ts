@@ -128,9 +128,9 @@ test('the programs are these bytes', () => {
     [digest('x64', true), digest('x64', false), digest('arm64', true), digest('arm64', false)],
     [
       '26ffbedf304ed31b4ba0d111bda5a3a6',
-      'f7dbc2fe640c4a1d5e7d74dc66bf9224',
+      'c00d15e71ae7a3d6fc7c42d4b4de8e75',
       '3c76315b0c8993b91ee81472bf4b9610',
-      'ae94b25abfe44691a951c504c1d589ca',
+      '6c01a5ff5728c1c316e548bcb4270eb8',
     ],
   );
 });

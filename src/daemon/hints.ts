@@ -23,7 +23,11 @@ export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Pro
   const text = Buffer.concat(stderr).toString('utf8');
   const hints: string[] = [];
   const name = exit.exit_code === 127 ? notFound.exec(text)?.[1] : undefined;
-  const dirs = (process.env['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/'));
+  // A directory that commands do see is not the reason: their own PATH is.
+  const shown = (ground.env['PATH'] ?? '').split(':');
+  const dirs = (process.env['PATH'] ?? '')
+    .split(':')
+    .filter((dir) => dir.startsWith('/') && !shown.includes(dir));
   const place = name === undefined ? undefined : dirs.find((dir) => existsSync(join(dir, name)));
   if (name !== undefined && place !== undefined) {
     hints.push(
