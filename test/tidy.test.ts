@@ -43,7 +43,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['protocol', place([], ['zod'])],
   ['client', place(['protocol'])],
   ['daemon', place(['run.ts', ...concepts, 'runner', 'protocol'], ['zod'])],
-  ...doors.map((door) => [door, place(['client', 'protocol'], ['commander', 'zod'])] as const),
+  ...doors.map((door) => [door, place(['client', 'protocol'])] as const),
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {
