@@ -269,7 +269,7 @@ function entry(arch: Arch): Instruction[] {
   ];
 }
 
-/** One of a pair of datagram sockets can still send to any name; a stream's is bound to its peer. */
+/** One of a datagram pair can still send to any name; a stream's is bound to its peer. */
 const connectedPairOnly = [
   word(offsetArg(1)),
   { ...when(datagramBit, 'familyNotSupported', 'allow'), code: jumpAnyBit },
