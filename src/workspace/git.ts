@@ -1,6 +1,7 @@
 /** Recognises git directories and what belongs to them. Reads small files only; never runs git. */
 import { lstatSync, readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import { parseGitConfig } from './git-config.ts';
 import { isBelow } from './inspect.ts';
 
 /** A directory outside the workspace that a worktree inside it needs for `git commit`. */
@@ -47,17 +48,27 @@ export function outsideCommonDirectory(
   return { path: directory, uid: stat.uid, gid: stat.gid };
 }
 
-/** A setting may stand on the line of its section, and a comment behind it. */
-const configuredPath =
-  /^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hooksPath|path)[ \t]*=[ \t]*"?([^"#;\n]+?)"?[ \t]*(?:[#;].*)?$/gim;
+/** For what git itself would refuse to read; parsed where it can be. */
+const looselyConfigured = new RegExp(
+  String.raw`^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hooksPath|path)[ \t]*=[ \t]*` +
+    String.raw`"?([^"#;\n]+?)"?[ \t]*(?:[#;].*)?$`,
+  'gim',
+);
 
 /** Files and directories that a git configuration makes git run or read, by absolute path. */
 export function configuredPaths(gitDirectory: string, worktree: string | null): string[] {
   const text = readSmall(path.join(gitDirectory, 'config')) ?? '';
-  const values = [...text.matchAll(configuredPath)];
-  return values.flatMap(([, key = '', value = '']) => {
+  const parsed = parseGitConfig(text)?.flatMap(({ name, value }) => {
+    const [section, key = ''] = name.split('.');
+    const isNamed = key === 'path' ? section !== 'core' : name === 'core.hookspath';
+    return isNamed ? [{ key, value }] : [];
+  });
+  const loose = [...text.matchAll(looselyConfigured)].map(([, key = '', value = '']) => {
+    return { key: key.toLowerCase(), value };
+  });
+  return (parsed ?? loose).flatMap(({ key, value }) => {
     // Hooks are looked for from the worktree, included files from the file that names them.
-    const from = key.toLowerCase() === 'path' ? gitDirectory : (worktree ?? gitDirectory);
+    const from = key === 'path' ? gitDirectory : (worktree ?? gitDirectory);
     return value.startsWith('~') ? [] : [path.resolve(from, value)];
   });
 }

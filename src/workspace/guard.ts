@@ -1,26 +1,24 @@
 /**
  * Undoes, after each command, what could not be mounted over: a protected path that was absent and
- * now exists, a protected link that was changed, hooks of a repository that is new.
+ * now exists, a protected link that was changed, hooks of a repository that is new and its
+ * configuration where that could run anything.
  *
  * Never follows a link that a command made: every step opens the next directory relative to the
  * last one (`/proc/self/fd/N/name`) and refuses links.
  *
- * Not undone: the configuration of a repository that appeared during the session, and new
- * repositories deeper than the first level of the workspace. The next session's survey sees them.
+ * Not undone: new repositories deeper than the first level of the workspace. The next session's
+ * survey sees them.
  */
 import { mkdtempSync, readlinkSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
 import { DirectoryHandle } from './handle.ts';
 import { look, lstatOrNull } from './inspect.ts';
+import { newInGit } from './new-git.ts';
 import type { WorkspaceFacts } from './protect.ts';
 import type { Guarded } from './protection.ts';
 import { moveOut } from './quarantine.ts';
 
-/** Directories of a workspace in which new repositories are looked for after each command. */
-const childrenMax = 256;
-/** Git knows fewer; where there are more, their directory is taken out as a whole. */
-const hooksMax = 64;
 const nameShown = 64;
 const failedShown = 8;
 
@@ -42,13 +40,16 @@ export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Gu
     facts.root !== null && name.startsWith(`${facts.root}/`)
       ? path.relative(facts.root, name)
       : name;
+  const trees = facts.granted.filter((tree) => tree.writable).map((tree) => tree.path);
+  const covers = facts.covers.filter((cover) => cover.as !== 'pin');
+  const before = { trees, known, covered: covers.map((cover) => cover.path) };
   const revert = (): string[] => {
     const suspects = facts.guarded.filter(hasChanged);
-    const hooks = writableTrees(facts).flatMap((tree) => newHooks(tree, known));
-    if (suspects.length === 0 && hooks.length === 0) return [];
+    const planted = newInGit(before);
+    if (suspects.length === 0 && planted.length === 0) return [];
     const kept = mkdtempSync(path.join(quarantine, 'reverted-'));
     const failed: string[] = [];
-    const changed = [...suspects, ...hooks].filter((one, index) => {
+    const changed = [...suspects, ...planted].filter((one, index) => {
       const name = path.basename(one.path).slice(0, nameShown);
       try {
         return putBack(one, path.join(kept, `${index}-${name}`));
@@ -66,10 +67,6 @@ export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Gu
   return Promise.resolve({ revert: () => Promise.resolve().then(revert) });
 }
 
-function writableTrees(facts: WorkspaceFacts): string[] {
-  return facts.granted.filter((tree) => tree.writable).map((tree) => tree.path);
-}
-
 /** One `lstat`, which may be fooled into suspecting too much, never too little. */
 function hasChanged(guarded: Guarded): boolean {
   if (guarded.kind === 'absent') return look(guarded.path) !== null;
@@ -83,30 +80,6 @@ function linkTarget(name: string): string | null {
   } catch {
     return null;
   }
-}
-
-/** Hooks that git would run, in repositories at the first two levels that were not there before. */
-function newHooks(tree: string, known: ReadonlySet<string>): Guarded[] {
-  const top = DirectoryHandle.open(tree);
-  if (top === null) return [];
-  using _ = top;
-  const children = top.entries().filter((entry) => entry.isDirectory());
-  const names = ['', ...children.slice(0, childrenMax).map((entry) => entry.name)];
-  const places = names.map((name) => path.join(tree, name, '.git'));
-  return places
-    .filter((git) => !known.has(git) && lstatOrNull(`${git}/hooks`) !== null)
-    .flatMap((git) => {
-      const hooks = DirectoryHandle.walk(tree, path.join(git, 'hooks'));
-      const whole = { kind: 'absent', tree, path: path.join(git, 'hooks') } as const;
-      // A link on the way, which git follows.
-      if (hooks === null) return [whole];
-      using _ = hooks;
-      const active = hooks.names().filter((name) => !name.endsWith('.sample'));
-      if (active.length > hooksMax) return [whole];
-      return active.map((name) => {
-        return { kind: 'absent', tree, path: path.join(git, 'hooks', name) } as const;
-      });
-    });
 }
 
 /** Whether something had to be changed. */

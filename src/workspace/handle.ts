@@ -6,12 +6,13 @@ import {
   fstatSync,
   lstatSync,
   openSync,
+  readFileSync,
   readdirSync,
 } from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
 import path from 'node:path';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Linux: a handle that names without opening; Node has no constant for it. */
 const O_PATH = 0o10000000;
 
@@ -66,6 +67,20 @@ export class DirectoryHandle {
   /** Opens a directory in this one, as {@link open} does. */
   enter(name: string): DirectoryHandle | null {
     return DirectoryHandle.open(this.at(name));
+  }
+
+  /** The text of a regular file of at most `bytesMax`; `null` for anything else. */
+  read(name: string, bytesMax: number): string | null {
+    const fd = openOrNull(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd === null) return null;
+    try {
+      const stat = fstatSync(fd);
+      return stat.isFile() && stat.size <= bytesMax ? readFileSync(fd, 'utf8') : null;
+    } catch {
+      return null;
+    } finally {
+      closeSync(fd);
+    }
   }
 
   /** Lets the owner change what is in it, whatever modes a command has set. */

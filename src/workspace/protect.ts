@@ -6,8 +6,8 @@
  *   absent, or a link      guarded: undone after each command (`guard.ts`), because a mount point
  *                          made for it would be a file left on the host
  *
- * Not covered: git repositories that appear during a session (their hooks are guarded, their
- * configuration is not), and links or names past `entriesMax`.
+ * Not covered: git repositories that appear during a session (at the first two levels, what they
+ * would run is guarded), and links or names past `entriesMax`.
  */
 import path from 'node:path';
 import type { FileGrants } from '../command.ts';

@@ -1,0 +1,121 @@
+/**
+ * Reads git's configuration files as git does, and knows which settings run nothing. Pure.
+ *
+ *   [section "subsection"]   # `[section.subsection]` too, then in lower case
+ *     key = value            ; quotes, \" \\ \n \t \b, a backslash at the end of a line
+ *   [section] key            keys and sections in any case; a key alone is `true`
+ *
+ * What git would refuse is refused here, and some of what it takes (control characters).
+ */
+import path from 'node:path';
+
+export interface Setting {
+  /** `section.key` in lower case, without the subsection. */
+  readonly name: string;
+  readonly subsection: string | null;
+  /** Without quotes and escapes; `true` for a key alone. */
+  readonly value: string;
+}
+
+const blank = /[ \t\n]+|[#;][^\n]*/y;
+const heading = /\[([a-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?\]/iy;
+const escape = String.raw`\\["\\ntb\n]`;
+const setting = new RegExp(
+  String.raw`([a-z][a-z0-9-]*)[ \t]*` +
+    String.raw`(?:=((?:"(?:[^"\\\n]|${escape})*"|${escape}|[^"\\\n#;])*)(?:[#;][^\n]*)?)?(?=\n|$)`,
+  'iy',
+);
+const unreadable = /[^\P{Cc}\t\n]/u;
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['n', '\n'],
+  ['t', '\t'],
+  ['b', '\b'],
+  ['\n', ''],
+]);
+
+/** The settings of a file in their order; `null` where it does not parse. */
+export function parseGitConfig(text: string): Setting[] | null {
+  const input = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n');
+  if (unreadable.test(input)) return null;
+  const found: Setting[] = [];
+  let section: { name: string; subsection: string | null } | null = null;
+  let at = 0;
+  const take = (pattern: RegExp): RegExpExecArray | null => {
+    pattern.lastIndex = at;
+    const match = pattern.exec(input);
+    at += match?.[0].length ?? 0;
+    return match;
+  };
+  while (at < input.length) {
+    if (take(blank) !== null) continue;
+    const opened = take(heading);
+    if (opened !== null) {
+      section = sectionOf(opened[1] ?? '', opened[2]);
+      continue;
+    }
+    const match = take(setting);
+    if (match === null || section === null) return null;
+    const name = `${section.name}.${(match[1] ?? '').toLowerCase()}`;
+    const value = match[2] === undefined ? 'true' : unescape(match[2]).trim();
+    found.push({ name, subsection: section.subsection, value });
+  }
+  return found;
+}
+
+function sectionOf(
+  written: string,
+  quoted: string | undefined,
+): { name: string; subsection: string | null } {
+  const [name = '', ...dotted] = written.toLowerCase().split('.');
+  const rest = quoted === undefined ? dotted : [...dotted, quoted.replaceAll(/\\(.)/g, '$1')];
+  return { name, subsection: rest.length === 0 ? null : rest.join('.') };
+}
+
+function unescape(value: string): string {
+  return value.replaceAll(/\\([^])|"/g, (_, escaped: string | undefined) =>
+    escaped === undefined ? '' : (escapes.get(escaped) ?? escaped),
+  );
+}
+
+/** What `git init`, `clone`, `remote add`, `branch`, `config user.*` and `submodule` write. */
+const plain: ReadonlySet<string> = new Set(
+  [
+    'core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase',
+    'core.precomposeunicode core.symlinks core.autocrlf core.eol',
+    'extensions.objectformat extensions.compatobjectformat extensions.refstorage',
+    'extensions.worktreeconfig extensions.relativeworktrees extensions.partialclone',
+    'user.name user.email init.defaultbranch pull.rebase pull.ff push.default submodule.active',
+  ].flatMap((line) => line.split(' ')),
+);
+const plainOfNamed: ReadonlySet<string> = new Set(
+  [
+    'remote.url remote.pushurl remote.fetch remote.tagopt remote.promisor',
+    'remote.partialclonefilter branch.remote branch.merge branch.rebase',
+    'submodule.url submodule.active',
+  ].flatMap((line) => line.split(' ')),
+);
+const addresses = new Set(['remote.url', 'remote.pushurl', 'branch.remote', 'submodule.url']);
+/** `ext::command` and its like: git runs the helper that is named. */
+const helperAddress = /^(?:-|[^/:[\]]*::)/;
+
+/**
+ * Whether no setting of this configuration runs anything, now or later.
+ *
+ * @param worktree the only directory that `core.worktree` may name, or `null`.
+ */
+export function isPlainConfig(
+  text: string,
+  directory: string,
+  worktree: string | null = null,
+): boolean {
+  const settings = parseGitConfig(text);
+  return (
+    settings?.every(({ name, subsection, value }) => {
+      if (name === 'core.worktree' && subsection === null) {
+        return path.resolve(directory, value) === worktree;
+      }
+      if (addresses.has(name) && helperAddress.test(value)) return false;
+      return (subsection === null ? plain : plainOfNamed).has(name);
+    }) ?? false
+  );
+}
