@@ -21,7 +21,7 @@ export interface Caller {
 }
 export type Role = 'agent' | 'approver' | 'auditor' | 'admin';
 
-/** One path rule set: an entry is an absolute path or a glob; deny beats allow. */
+/** One path rule set: an entry is a path or a glob; `workspace/grants.ts` says which one wins. */
 export interface PathRules {
   readonly allow: readonly string[];
   readonly deny: readonly string[];

@@ -3,7 +3,7 @@ import { glob, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { FileGrants } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { isBelow, lstatOrNull, realOrNull } from './inspect.ts';
+import { isBelow, lstatOrNull, realOrNull, realPrefix } from './inspect.ts';
 import { readRules, type Base } from './rules.ts';
 
 export interface Granted {
@@ -30,30 +30,66 @@ const neverWritable = [
 ];
 
 /**
- * The workspace first, then what is granted and exists. Deny beats allow: a grant at or below a
- * denied path is dropped; the workspace itself stays. Grants inside a writable tree add nothing
- * and are dropped too: a link that a command put there must not be followed on the host.
+ * The workspace first, then what is granted and exists. For reading, the longer path wins, deny at
+ * equal paths and wherever a wildcard matches; for writing, deny wins. The workspace itself stays.
+ *
+ * Grants inside a tree that says as much add nothing and are dropped, unless a denied directory
+ * lies between. A link that a command put into a writable tree is not followed on the host.
  *
  * @throws TrlError INVALID_PARAMS for a grant that would undo the sandbox.
  */
 export async function resolveGrants(files: FileGrants, base: Base): Promise<Granted[]> {
   const granted: Granted[] = base.root === null ? [] : treeAt(base.root, true);
-  const denied = readRules(files.read.deny, base).paths;
+  const deny = { read: denials(files.read.deny, base), write: denials(files.write.deny, base) };
   const wanted = [
-    ...(await expand(files.write.allow, base)).map((name) => ({ name, writable: true })),
-    ...(await expand(files.read.allow, base)).map((name) => ({ name, writable: false })),
-  ].toSorted((a, b) => Number(b.writable) - Number(a.writable) || a.name.length - b.name.length);
-  for (const { name, writable } of wanted) {
+    ...(await expand(files.write.allow, base)).map((name) => ({ name, asked: true })),
+    ...(await expand(files.read.allow, base)).map((name) => ({ name, asked: false })),
+  ].toSorted((a, b) => Number(b.asked) - Number(a.asked) || a.name.length - b.name.length);
+  for (const { name, asked } of wanted) {
     const real = realOrNull(name);
     if (real === null) continue;
-    const inside = (tree: Granted): boolean =>
-      (tree.writable || !writable) && (isBelow(name, tree.path) || isBelow(real, tree.path));
-    const isDenied = denied.some((deny) => isBelow(name, deny) || isBelow(real, deny));
-    if (isDenied || granted.some(inside)) continue;
-    refuseUnsafe(real, writable, base.home);
+    const writable = asked && ![name, real].some((one) => deny.write.covers(one));
+    const addsNothing = (tree: Granted): boolean => {
+      if (!isBelow(name, tree.path) && !isBelow(real, tree.path)) return false;
+      // In a writable tree, a command may have put a link in the way.
+      if (isBelow(name, tree.path) && real !== name && tree.writable) return true;
+      return !deny.read.reopens(real, tree.path) && (tree.writable || !writable);
+    };
+    if (deny.read.names(name) || deny.read.names(real) || granted.some(addsNothing)) continue;
+    refuseUnsafe(real, asked, base.home);
     granted.push(...treeAt(real, writable));
   }
-  return granted;
+  const isMatched = ({ path: real }: Granted): boolean =>
+    granted.some((tree) => deny.read.matchesBetween(real, tree.path));
+  return granted.filter((tree) => tree.path === base.root || !isMatched(tree));
+}
+
+interface Denials {
+  /** Whether this very path is denied. */
+  readonly names: (name: string) => boolean;
+  /** Whether it, or a directory that holds it, is denied. */
+  readonly covers: (name: string) => boolean;
+  /** Whether a denied directory below `tree` holds `real`: showing `real` says something then. */
+  readonly reopens: (real: string, tree: string) => boolean;
+  /** Whether a wildcard matches `real`, or a directory below `tree` that holds it. */
+  readonly matchesBetween: (real: string, tree: string) => boolean;
+}
+
+function denials(entries: readonly string[], base: Base): Denials {
+  const rules = readRules(entries, base);
+  const paths = new Set(rules.paths.flatMap((one) => [one, realPrefix(one)]));
+  const names = (name: string): boolean => paths.has(name) || rules.matches(name);
+  return {
+    names,
+    covers: (name) => upTo(name, '/').some(names) || paths.has('/'),
+    reopens: (real, tree) => upTo(path.dirname(real), tree).some((one) => paths.has(one)),
+    matchesBetween: (real, tree) => upTo(real, tree).some(rules.matches),
+  };
+}
+
+/** `name` and the directories that hold it, below `tree`; none where it lies elsewhere. */
+function upTo(name: string, tree: string): string[] {
+  return name === tree || !isBelow(name, tree) ? [] : [name, ...upTo(path.dirname(name), tree)];
 }
 
 function refuseUnsafe(real: string, writable: boolean, home: string): void {

@@ -102,7 +102,7 @@ export class Protection {
   }
 
   result(): Protected {
-    const covers = withoutNested([...this.#covers.values()]);
+    const covers = this.#withoutNested([...this.#covers.values()]);
     const pins = [...new Set(covers.flatMap((cover) => this.#ancestors(cover.path)))]
       .filter((name) => !this.#covers.has(name))
       .map((name) => ({ path: name, as: 'pin' }) as const);
@@ -110,10 +110,32 @@ export class Protection {
     return { covers: [...pins, ...covers], guarded, unprotected: this.#unprotected };
   }
 
-  /** The writable tree that holds `name`, the deepest where they nest. */
+  /** The tree that holds `name`, the deepest where they nest, if it is writable. */
   #treeOf(name: string): string | null {
-    const holding = this.#scope.granted.filter((tree) => tree.writable && isBelow(name, tree.path));
-    return holding.toSorted((a, b) => b.path.length - a.path.length)[0]?.path ?? null;
+    const holding = this.#scope.granted.filter((tree) => isBelow(name, tree.path));
+    const deepest = holding.toSorted((a, b) => b.path.length - a.path.length)[0];
+    return deepest?.writable === true ? deepest.path : null;
+  }
+
+  /**
+   * A cover below a hidden directory shows nothing; one below a read-only tree adds nothing. Unless
+   * a granted tree between them lies on top of the outer one.
+   */
+  #withoutNested(covers: readonly Cover[]): Cover[] {
+    const trees = this.#scope.granted.map((tree) => tree.path);
+    const isOnTop = (name: string, outer: string): boolean =>
+      trees.some((tree) => tree !== outer && isBelow(tree, outer) && isBelow(name, tree));
+    const outer = covers.filter((cover) => cover.as !== 'hidden-file');
+    return covers.filter(
+      (cover) =>
+        !outer.some(
+          (other) =>
+            other !== cover &&
+            isBelow(cover.path, other.path) &&
+            (other.as === 'hidden-directory' || cover.as === 'read-only') &&
+            !isOnTop(cover.path, other.path),
+        ),
+    );
   }
 
   #cover(name: string, as: Cover['as']): void {
@@ -135,18 +157,4 @@ export class Protection {
     for (let at = path.dirname(name); at !== tree; at = path.dirname(at)) parents.push(at);
     return parents;
   }
-}
-
-/** A cover below a hidden directory shows nothing; one below a read-only tree adds nothing. */
-function withoutNested(covers: readonly Cover[]): Cover[] {
-  const outer = covers.filter((cover) => cover.as !== 'hidden-file');
-  return covers.filter(
-    (cover) =>
-      !outer.some(
-        (other) =>
-          other !== cover &&
-          isBelow(cover.path, other.path) &&
-          (other.as === 'hidden-directory' || cover.as === 'read-only'),
-      ),
-  );
 }

@@ -42,8 +42,10 @@ function absoluteRule(entry: string, { root, home }: Base): string[] {
   if (root === null) return [];
   const literal = escaped(root);
   // A name at the root is a path too: as such it is guarded where it does not exist yet.
-  const atRoot = isGlob(folded) ? `${literal}/${folded}` : `${root}/${folded}`;
-  return folded.includes('/') ? [atRoot] : [atRoot, `${literal}/**/${folded}`];
+  const [atRoot, below] = isGlob(folded)
+    ? [`${literal}/${folded}`, `${literal}/**/${folded}`]
+    : [`${root}/${folded}`, `${literal}/*/**/${folded}`];
+  return folded.includes('/') ? [atRoot] : [atRoot, below];
 }
 
 /** Walks see real paths, so the part before the first wildcard is made one. */
