@@ -4,7 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Plan } from '../command.ts';
@@ -42,10 +42,12 @@ export interface Taker {
 
 export class Reader {
   readonly #socket: Socket;
+  readonly #fd: number;
   readonly ended: Promise<void>;
   #taker: Taker | null = null;
 
   constructor(fd: number) {
+    this.#fd = fd;
     const callback = (count: number, buffer: Uint8Array): boolean =>
       this.#taker?.take(buffer.subarray(0, count)) ?? false;
     this.#socket = new Socket({
@@ -66,6 +68,23 @@ export class Reader {
   }
   resume(): void {
     this.#socket.resume();
+  }
+  /**
+   * Takes what lies in the pipe without waiting; answers whether that was all, that is, whether
+   * every writer is gone. At most what a pipe holds, so it is quick.
+   */
+  takeRest(): boolean {
+    if (this.#socket.destroyed) return true;
+    try {
+      for (;;) {
+        const count = readSync(this.#fd, readBuffer);
+        if (count === 0) return true;
+        this.#taker?.take(readBuffer.subarray(0, count));
+      }
+    } catch {
+      // EAGAIN: empty, but somebody still holds the other end.
+      return false;
+    }
   }
   close(): void {
     this.#socket.destroy();
@@ -270,6 +289,13 @@ export class CommandBox {
     this.stdout?.close();
     this.stderr?.close();
     this.close();
+  }
+
+  /** Takes everything that was written, at once; answers whether nobody can write any more. */
+  takeRest(): boolean {
+    if (this.terminal !== null) return false;
+    const readers = [this.stdout, this.stderr, this.#status, this.#state];
+    return readers.filter((reader) => reader?.takeRest() === false).length === 0;
   }
 
   /** Resolves when everything written to status and state was read. */

@@ -228,7 +228,7 @@ export class Execution implements Kept {
     // A command that has ended cannot run out of time while its output is read.
     for (const timer of this.#timers) clearTimeout(timer);
     const survivors = await this.#sweep();
-    await this.#drain();
+    if (!this.#box.takeRest()) await this.#drain();
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
     const captured = this.#capture();
     const exit = this.#record(end, { endedAt, survivors, captured });
