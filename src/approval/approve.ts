@@ -1,4 +1,6 @@
 /** Turns a plan into an approved one: the only place where that type is made. */
+/* oxlint-disable typescript/consistent-type-assertions -- the mint */
+/* oxlint-disable typescript/no-unsafe-type-assertion -- the mint */
 import { createHash } from 'node:crypto';
 import type { ApprovedPlan, Box, Plan, SealedBox, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
@@ -40,7 +42,6 @@ export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
       const box = sealBox(plan.box);
       const canonical = canonicalJson({ ...plan, box: box.digest });
       const digest = sha256(canonical);
-      // oxlint-disable-next-line typescript/consistent-type-assertions -- the mint
       return { plan, digest, canonical, box } as ApprovedPlan;
     }
   }

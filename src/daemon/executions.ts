@@ -45,7 +45,7 @@ export class Executions {
 
   /** Records of an earlier daemon. */
   stored(): ExecRecord[] {
-    return this.#store.all('execs').map(({ json }) => JSON.parse(json) as ExecRecord);
+    return this.#store.all('execs').map(({ json }): ExecRecord => JSON.parse(json));
   }
 
   /** Follows an execution to its end; `outcome` is what `run.ts` answers. */

@@ -118,7 +118,7 @@ export class Runners {
 
   #lost(): void {
     this.#opening = null;
-    for (const { reject } of this.#exits.values()) reject(lostError());
+    for (const awaited of this.#exits.values()) awaited.reject(lostError());
     this.#exits.clear();
   }
 }

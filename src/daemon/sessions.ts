@@ -26,7 +26,7 @@ export class Sessions {
   constructor(store: Store) {
     this.#store = store;
     for (const { json } of store.all('sessions')) {
-      const record = JSON.parse(json) as SessionRecord;
+      const record: SessionRecord = JSON.parse(json);
       this.#all.set(record.id, { record, busy: null, starting: Promise.resolve(), ground: null });
     }
   }

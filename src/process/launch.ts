@@ -1,6 +1,5 @@
 /** Launching takes nothing but an approved plan. */
 import type { ApprovedPlan } from '../command.ts';
-import type { ExecEntry } from '../runner/wire.ts';
 import type { RunnerLink } from './link.ts';
 
 /**
@@ -8,8 +7,8 @@ import type { RunnerLink } from './link.ts';
  *
  * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`
  */
-export async function launch(link: RunnerLink, approved: ApprovedPlan): Promise<ExecEntry> {
-  return (await link.request({ op: 'launch', ...link.seal(approved) })) as ExecEntry;
+export async function launch(link: RunnerLink, approved: ApprovedPlan): Promise<void> {
+  await link.request({ op: 'launch', ...link.seal(approved) });
 }
 
 /** Has one sandbox of the plan's shape made ahead; the plan itself does not run. */

@@ -3,10 +3,10 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { connect as dial } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ApprovedPlan, ExecId, Exit } from '../command.ts';
-import { errorTable, TrlError, type ErrorCode } from '../errors.ts';
+import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { BoxMemory, controlBytesMax, wireVersions } from '../runner/wire.ts';
-import type { RunnerRequest, SealedPlan } from '../runner/wire.ts';
+import type { RunnerAnswer, RunnerEvent, RunnerRequest, SealedPlan } from '../runner/wire.ts';
 
 /** Output of one follow. Bytes are acknowledged when the promise of `output` has settled. */
 export interface Following {
@@ -168,7 +168,7 @@ export class RunnerLink {
     this.#closed = true;
     this.#settleOpen?.reject(gone(cause));
     this.#settleOpen = null;
-    for (const { reject } of this.#pending.values()) reject(gone(cause));
+    for (const pending of this.#pending.values()) pending.reject(gone(cause));
     this.#pending.clear();
     for (const following of this.#following.values()) following.end(0, 'lost');
     this.#following.clear();
@@ -185,9 +185,9 @@ export class RunnerLink {
 
   #frame(frame: Frame): void {
     if (frame.type === frameTypes.control) {
-      const message: unknown = JSON.parse(Buffer.from(frame.payload).toString('utf8'));
-      if (this.#settleOpen === null) this.#message(message);
-      else this.#handshake(message);
+      const text = Buffer.from(frame.payload).toString('utf8');
+      if (this.#settleOpen === null) this.#message(JSON.parse(text));
+      else this.#handshake(JSON.parse(text));
       return;
     }
     if (this.#settleOpen !== null) throw new Error('output before the proof');
@@ -223,43 +223,34 @@ export class RunnerLink {
     this.#settleOpen = null;
   }
 
-  #message(message: unknown): void {
-    if (typeof message !== 'object' || message === null) return;
-    const n = field(message, 'n');
-    if (typeof n === 'number') {
-      const pending = this.#pending.get(n);
-      this.#pending.delete(n);
-      if (field(message, 'ok') === true) pending?.resolve(message);
-      else pending?.reject(answered(message));
-      return;
-    }
-    const channel = Number(field(message, 'channel'));
-    const following = this.#following.get(channel);
-    switch (field(message, 'event')) {
+  /** What comes after the proof is our own runner's: its types hold. */
+  #message(message: RunnerAnswer | RunnerEvent): void {
+    if (!('n' in message)) return this.#event(message);
+    const pending = this.#pending.get(message.n);
+    this.#pending.delete(message.n);
+    if (message.ok) pending?.resolve(message);
+    else pending?.reject(answered(message));
+  }
+
+  #event(event: RunnerEvent): void {
+    switch (event.event) {
       case 'exit':
-        return this.#events.exit(field(message, 'exit') as Exit);
+        return this.#events.exit(event.exit);
       case 'waiting': {
-        const { exec_id: id, ...info } = message as { exec_id: ExecId } & Waiting;
-        return this.#events.waiting(id, info);
+        const { exec_id: id, pid, program, certain } = event;
+        return this.#events.waiting(id, { pid, program, certain });
       }
       case 'gap':
-        return following?.gap(Number(field(message, 'from')), Number(field(message, 'to')));
+        return this.#following.get(event.channel)?.gap(event.from, event.to);
       case 'end': {
-        this.#following.delete(channel);
-        const reason = field(message, 'reason');
-        return following?.end(Number(field(message, 'offset')), reason === 'max' ? 'max' : 'exit');
+        const following = this.#following.get(event.channel);
+        this.#following.delete(event.channel);
+        return following?.end(event.offset, event.reason);
       }
     }
   }
 }
 
-const isCode = (value: unknown): value is ErrorCode =>
-  typeof value === 'string' && Object.hasOwn(errorTable, value);
-
-function answered(message: object): TrlError {
-  const code = field(message, 'code');
-  const data = field(message, 'data');
-  const text = String(field(message, 'message'));
-  const known = typeof data === 'object' && data !== null ? { data: { ...data } } : {};
-  return new TrlError(isCode(code) ? code : 'INTERNAL_ERROR', text, known);
+function answered({ code, message, data }: RunnerAnswer & { ok: false }): TrlError {
+  return new TrlError(code, message, data === undefined ? {} : { data });
 }

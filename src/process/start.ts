@@ -10,7 +10,7 @@ import { closeSync, openSync, statfsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { TrlError } from '../errors.ts';
 import { RunnerLink, type LinkEvents } from './link.ts';
 
@@ -163,7 +163,10 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
     stdio: ['ignore', 'ignore', complaints, 'pipe'],
   });
   closeSync(complaints);
-  const pipe = child.stdio[3] as Duplex;
+  const pipe = child.stdio[3];
+  if (!(pipe instanceof Duplex)) {
+    throw new TrlError('BACKEND_UNAVAILABLE', 'Cannot start the runner: no pipe to it');
+  }
   const said = new Promise<boolean>((resolve) => {
     pipe.once('data', () => resolve(true));
     pipe.once('error', () => resolve(false));

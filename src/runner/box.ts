@@ -91,6 +91,12 @@ export class Reader {
   }
 }
 
+/** What a wait told of the box's first process. */
+export interface WaitedFor {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
 /** What the shim said, line by line. */
 export interface ShimEnd {
   readonly code: number;
@@ -146,7 +152,7 @@ export class CommandBox {
   readonly stdin: Socket | null;
   readonly terminal: Terminal | null;
   /** Settles when the process that the runner started was waited for. */
-  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  readonly exited: Promise<WaitedFor>;
   readonly ready: Promise<void>;
   readonly #child: ChildProcess;
   readonly #sandboxed: boolean;
@@ -189,13 +195,13 @@ export class CommandBox {
         seccomp ?? 'ignore',
       ],
     });
-    this.exited = new Promise((resolve) => {
+    this.exited = new Promise<WaitedFor>((resolve) => {
       this.#child.once('error', () => resolve({ code: 125, signal: null }));
       this.#child.once('exit', (code, signal) => resolve({ code, signal }));
     }).then(async (end) => {
       this.dead = true;
       await this.#gone();
-      return end as { code: number | null; signal: NodeJS.Signals | null };
+      return end;
     });
     this.stdout = pipes.stdout === null ? null : new Reader(pipes.stdout.ours);
     this.stderr = pipes.stderr === null ? null : new Reader(pipes.stderr.ours);
