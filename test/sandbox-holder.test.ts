@@ -6,6 +6,7 @@ import {
   readlinkSync,
   renameSync,
   symlinkSync,
+  unlinkSync,
 } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -166,6 +167,39 @@ test('a mount that was led elsewhere by a link is found', () => {
   const submount = String.raw`0:77 / /h/w\040s/.git`;
   assert.equal(check([usr, ws, submount, hooks('/hooks', '0:77'), hidden]), null);
 });
+
+test('a tree shown below a hidden directory is compared with what that hides', () => {
+  const hide = ['--tmpfs', '/w/conf'];
+  const args = ['--bind', '/w', '/w', ...hide, '--ro-bind', '/w/conf/pub', '/w/conf/pub'];
+  const check = (...lines: string[]): string | null => misplacedMount(args, info(lines));
+  const [ws, hidden] = ['254:0 /d /w', '0:9 / /w/conf'];
+  assert.equal(check(ws, hidden, '254:0 /d/conf/pub /w/conf/pub'), null);
+  assert.equal(check(ws, hidden, '254:0 /etc /w/conf/pub'), '/w/conf/pub');
+  assert.equal(check(ws, hidden, '0:9 /pub /w/conf/pub'), '/w/conf/pub');
+  assert.equal(check(ws, '0:7 / /w/conf', hidden, '0:7 /pub /w/conf/pub'), null);
+});
+
+test(
+  'a link in place of what is shown below a hidden directory is refused',
+  sandboxed,
+  async () => {
+    using ws = temporary();
+    using secret = temporary();
+    const pub = path.join(ws.path, 'conf/pub');
+    mkdirSync(pub, { recursive: true });
+    for (const write of [[], ['conf/pub']]) {
+      const read = { deny: ['conf'], allow: ['conf/pub'] };
+      const box = await openBox({ root: ws.path, read, write: { allow: write } });
+      await box[Symbol.asyncDispose]();
+      renameSync(pub, `${pub}2`);
+      symlinkSync(secret.path, pub);
+      const refused = (error: unknown): boolean => isTrlError(error, 'SANDBOX_UNAVAILABLE');
+      await assert.rejects(openHolder(box.box.holder), refused);
+      unlinkSync(pub);
+      renameSync(`${pub}2`, pub);
+    }
+  },
+);
 
 test('a link put in the way while a holder is made is refused', sandboxed, async () => {
   using ws = temporary();

@@ -13,6 +13,8 @@ interface Mount {
   readonly root: string;
 }
 
+type Mounts = ReadonlyMap<string, readonly Mount[]>;
+
 interface Bind {
   readonly source: string;
   readonly target: string;
@@ -22,11 +24,12 @@ interface Bind {
 export function misplacedMount(args: readonly string[], mountinfo: string): string | null {
   const mounts = readMounts(mountinfo);
   const binds = bindsOf(args);
+  const shown = withoutEmpty(mounts, args);
   for (const bind of binds) {
-    const mount = mounts.get(bind.target);
+    const mount = mounts.get(bind.target)?.at(-1);
     if (mount === undefined) return bind.target;
     if (!binds.some((outer) => isPartOf(bind, outer))) continue;
-    const around = enclosing(bind.target, mounts);
+    const around = enclosing(bind.target, shown);
     const expected = around && join(around.mount.root, bind.target.slice(around.at.length));
     if (around?.mount.device !== mount.device || expected !== mount.root) return bind.target;
   }
@@ -57,6 +60,20 @@ interface Around {
   readonly mount: Mount;
 }
 
+/**
+ * What lies under the empty directories of `args`: a tree shown again on top of one that hides its
+ * surroundings is compared with what it is a part of.
+ */
+function withoutEmpty(mounts: Mounts, args: readonly string[]): Map<string, Mount> {
+  const empty = new Set(args.filter((_, index) => args[index - 1] === '--tmpfs'));
+  return new Map(
+    [...mounts].flatMap(([target, stack]) => {
+      const upper = stack.at(empty.has(target) ? -2 : -1);
+      return upper === undefined ? [] : [[target, upper] as const];
+    }),
+  );
+}
+
 function bindsOf(args: readonly string[]): Bind[] {
   return args.flatMap((option, index) => {
     if (option !== '--bind' && option !== '--ro-bind') return [];
@@ -64,13 +81,15 @@ function bindsOf(args: readonly string[]): Bind[] {
   });
 }
 
-/** By mount point; of mounts on one another, the upper. */
-function readMounts(mountinfo: string): Map<string, Mount> {
-  const mounts = new Map<string, Mount>();
+/** By mount point; of mounts on one another, the upper last. */
+function readMounts(mountinfo: string): Mounts {
+  const mounts = new Map<string, Mount[]>();
   for (const line of mountinfo.split('\n')) {
     const [, , device, root, target] = line.split(' ');
     if (device === undefined || root === undefined || target === undefined) continue;
-    mounts.set(unescape(target), { device, root: unescape(root) });
+    const stack = mounts.get(unescape(target)) ?? [];
+    stack.push({ device, root: unescape(root) });
+    mounts.set(unescape(target), stack);
   }
   return mounts;
 }

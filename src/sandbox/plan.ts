@@ -104,7 +104,13 @@ function identify(host: HostFacts, workspace: BoxWorkspace | null): Identity {
 
 function stagedTrees(host: HostFacts, workspace: BoxWorkspace | null): Holder['staged'] {
   const readOnly = host.toolchains.map((tree) => ({ ...tree, writable: false }));
-  return [...(workspace?.granted ?? []), ...readOnly].map(({ path, writable, uid, gid }) => ({
+  const granted = workspace?.granted ?? [];
+  const isPart = (tree: Granted): boolean =>
+    granted.some(
+      (outer) => tree.path.startsWith(`${outer.path}/`) && (outer.writable || !tree.writable),
+    );
+  const own = granted.filter((tree) => !isPart(tree));
+  return [...own, ...readOnly].map(({ path, writable, uid, gid }) => ({
     source: path,
     writable,
     uid,
