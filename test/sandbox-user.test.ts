@@ -37,14 +37,18 @@ test(
     }
     writeFileSync(path.join(place.path, 'node_modules/.trl-setup'), `${node}\n`);
     mkdirSync(path.join(place.path, 'home'));
+    // Below a directory of ours, so that nothing is left when a test fails.
+    const temp = path.join(place.path, 'tmp');
+    mkdirSync(temp);
     // The copy is as current as what it was made from: nothing in it is to be built.
     onHost(`touch dist/runner.js node_modules/.trl-setup`, place.path);
-    onHost(`chmod -R a+rX . && chown ${uid}:${uid} home`, place.path);
+    onHost(`chmod -R a+rX . && chown ${uid}:${uid} home tmp`, place.path);
     const files = globSync('test/{sandbox,workspace}-*.test.ts', { cwd: root });
     const tests = files.filter((name) => !name.endsWith(path.basename(import.meta.filename)));
     const identity = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
     const args = [...identity, node, '--test', '--test-reporter=tap', ...tests];
-    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: path.join(place.path, 'home') };
+    const home = path.join(place.path, 'home');
+    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: temp };
     const options = { cwd: place.path, env, encoding: 'utf8', timeout: 120_000 } as const;
     const { stdout, stderr } = spawnSync('setpriv', args, options);
     const skipped = stdout
