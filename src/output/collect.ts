@@ -42,14 +42,6 @@ export class Collector {
     if (this.#tailBytes > this.#tailMax * 2) this.#cut();
   }
 
-  /** Counts bytes that never arrived. */
-  miss(count: number): void {
-    this.#bytes += count;
-    this.#tail = [];
-    this.#tailBytes = 0;
-    this.#headBytes = this.#headMax;
-  }
-
   result(): Collected {
     this.#cut();
     const head = Buffer.concat(this.#head);

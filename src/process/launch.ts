@@ -10,8 +10,3 @@ import type { RunnerLink } from './link.ts';
 export async function launch(link: RunnerLink, approved: ApprovedPlan): Promise<void> {
   await link.request({ op: 'launch', ...link.seal(approved) });
 }
-
-/** Has one sandbox of the plan's shape made ahead; the plan itself does not run. */
-export async function prepare(link: RunnerLink, approved: ApprovedPlan): Promise<void> {
-  await link.request({ op: 'prepare', ...link.seal(approved) });
-}

@@ -1,11 +1,11 @@
 /** The daemon's end of the runner's socket: proves itself, asks, and takes output and events. */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { connect as dial } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ApprovedPlan, ExecId, Exit } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
-import { BoxMemory, controlBytesMax, wireVersions } from '../runner/wire.ts';
+import { BoxMemory, controlBytesMax, hmac, wireVersions } from '../runner/wire.ts';
 import type { RunnerAnswer, RunnerEvent, RunnerRequest, SealedPlan } from '../runner/wire.ts';
 
 /** Output of one follow. Bytes are acknowledged when the promise of `output` has settled. */
@@ -30,9 +30,6 @@ export interface LinkEvents {
 
 const proofMs = 5_000;
 const channelsMax = 65_535;
-
-export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
-  createHmac('sha256', key).update(parts.join('\n')).digest('hex');
 
 interface Pending {
   resolve(answer: object): void;

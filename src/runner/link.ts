@@ -2,17 +2,14 @@
  * The runner's end of a daemon connection: the hand-shake, the requests and the events. Nothing
  * is executed that does not carry a MAC of this key, this epoch and an exec id never seen before.
  */
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { Box, Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { Followers } from './follow.ts';
 import { serve, type Served } from './serve.ts';
-import { BoxMemory, controlBytesMax, wireVersions } from './wire.ts';
-
-export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
-  createHmac('sha256', key).update(parts.join('\n')).digest('hex');
+import { BoxMemory, controlBytesMax, hmac, wireVersions } from './wire.ts';
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 

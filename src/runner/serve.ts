@@ -79,9 +79,6 @@ export async function serve(served: Served, link: Link, message: object): Promis
       const plan = link.verify(request);
       return entryOf(await keep.launch(plan));
     }
-    case 'prepare':
-      void keep.prepare(link.verify(request));
-      return {};
     case 'follow':
       return follow(served, link, request);
     case 'unfollow':
@@ -147,8 +144,6 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
     case 'close':
       await keep.close(session(request, 'session_id'));
       return {};
-    case 'stats':
-      return { rss: process.memoryUsage.rss(), executions: keep.executions.size };
     case 'shutdown':
       await served.shutdown();
       return {};

@@ -11,10 +11,15 @@
  * Then requests `{n, op, …}` and answers `{n, ok:true, …}` or `{n, ok:false, code, message}`, and
  * events without `n`. Output flows in `stdout`/`stderr` frames on the channel a `follow` named.
  */
+import { createHmac } from 'node:crypto';
 import type { ErrorCode } from '../errors.ts';
 import type { ExecId, Exit, Plan, SessionId } from '../command.ts';
 
 export const wireVersions: readonly number[] = [1];
+/** HMAC-SHA-256 of `parts`, joined by line feeds, in hex: every proof and seal is one. */
+export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
+  createHmac('sha256', key).update(parts.join('\n')).digest('hex');
+
 /** Largest control frame: a plan holds a command, stdin and variables of 1 MiB each. */
 export const controlBytesMax = 16 * 1024 * 1024;
 
@@ -70,10 +75,7 @@ export type RunnerRequest =
   /** Session-level variables and the directory to start in; values stay in the runner. */
   | { op: 'set'; session_id: SessionId; cwd: string | null; env: Readonly<Record<string, string>> }
   | { op: 'unset'; session_id: SessionId; names: string[] }
-  /** Prepares one sandbox of this plan's shape; the plan itself is not run. */
-  | ({ op: 'prepare' } & SealedPlan)
   | { op: 'close'; session_id: SessionId }
-  | { op: 'stats' }
   | { op: 'shutdown' };
 
 export type RunnerAnswer =
