@@ -177,11 +177,15 @@ function keep(holder: Holder, pid: number): OpenHolder {
   const option = (name: string): string => `--${name === 'mnt' ? 'mount' : name}`;
   const credentials = holder.level === 'user' ? ['--preserve-credentials'] : ['-S', '0', '-G', '0'];
   return {
-    enterArgs: () => [
-      holder.tools.nsenter,
-      ...Array.from(open, ([name, fd]) => `${option(name)}=/proc/${process.pid}/fd/${fd}`),
-      ...credentials,
-    ],
+    enterArgs: () => {
+      // Without namespaces to enter, the next program would run on the host.
+      if (open.size === 0) throw unavailable('it was closed', 'holder');
+      return [
+        holder.tools.nsenter,
+        ...Array.from(open, ([name, fd]) => `${option(name)}=/proc/${process.pid}/fd/${fd}`),
+        ...credentials,
+      ];
+    },
     close,
   };
 }

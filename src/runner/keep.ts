@@ -2,10 +2,10 @@
  * What the runner keeps per session: the holder's namespaces, a sandbox prepared ahead, the
  * executions. Nothing here is a process except a prepared sandbox, which expires.
  */
-import type { ExecId, Exit, Plan, SessionId, StopReason } from '../command.ts';
+import type { ExecId, Exit, Holder, Plan, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import { CommandBox, shapeOf, type BoxParts } from './box.ts';
+import { CommandBox, shapeOf } from './box.ts';
 import { Execution, type Kept } from './execution.ts';
 import { Fifos } from './fifo.ts';
 import { openHolder, type OpenHolder } from './holder.ts';
@@ -23,9 +23,15 @@ export interface KeepEvents {
 /** From the end of a command to the making of the next sandbox: the answer goes first. */
 const prepareAfterMs = 2;
 
+/**
+ * A holder and the sandboxes that are entering it: its descriptors are named by number, so they
+ * stay open until the last of those is inside or gone.
+ */
 interface Held {
   readonly id: string;
   readonly opening: Promise<OpenHolder>;
+  entering: number;
+  dropped: boolean;
 }
 
 export class Keep {
@@ -149,6 +155,7 @@ export class Keep {
     this.#soon.delete(session);
     const own = this.#live().filter(({ sessionId }) => sessionId === session);
     this.#stop(own, 'session-destroyed');
+    await this.#preparing.get(session);
     await this.#discardWarm(session);
     await Promise.all(own.map(({ done }) => done));
     this.#dropHolder(session);
@@ -161,6 +168,7 @@ export class Keep {
     this.#soon.clear();
     const all = this.#live();
     this.#stop(all, 'shutdown');
+    await Promise.all(this.#preparing.values());
     for (const session of this.#warm.keys()) await this.#discardWarm(session);
     await Promise.all(all.map(({ done }) => done));
   }
@@ -177,46 +185,58 @@ export class Keep {
   }
 
   async #openBox(plan: Plan): Promise<CommandBox> {
-    const holder = plan.box.kind === 'none' ? null : await this.#holder(plan);
-    const uid = plan.box.kind === 'none' ? (process.getuid?.() ?? 0) : plan.box.holder.hostUid;
-    const terminal = plan.pty === null ? null : openTerminal(this.#ptyPath, uid, plan.pty);
-    const parts: BoxParts = {
-      holder,
-      fifos: this.#fifos,
-      dir: this.#dir,
-      terminal,
-      mark: plan.exec_id,
+    if (plan.box.kind === 'none') return this.#enter(plan, null, process.getuid?.() ?? 0);
+    const held = this.#holder(plan.session_id, plan.box.holder);
+    held.entering += 1;
+    const leave = (): void => {
+      held.entering -= 1;
+      this.#closeUnused(held);
     };
+    try {
+      const box = await this.#enter(plan, await held.opening, plan.box.holder.hostUid);
+      void box.ready.then(leave, leave);
+      return box;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  #enter(plan: Plan, holder: OpenHolder | null, uid: number): Promise<CommandBox> {
+    const terminal = plan.pty === null ? null : openTerminal(this.#ptyPath, uid, plan.pty);
+    const parts = { holder, fifos: this.#fifos, dir: this.#dir, terminal, mark: plan.exec_id };
     return CommandBox.open(plan, parts);
   }
 
-  async #holder(plan: Plan): Promise<OpenHolder> {
-    if (plan.box.kind === 'none') throw new TrlError('INTERNAL_ERROR', 'Cannot hold no sandbox');
-    const { holder } = plan.box;
-    const session = plan.session_id;
-    let held = this.#holders.get(session);
-    if (held !== undefined && held.id !== holder.id) {
-      this.#dropHolder(session);
-      held = undefined;
+  #holder(session: SessionId, holder: Holder): Held {
+    const known = this.#holders.get(session);
+    if (known !== undefined && known.id === holder.id) return known;
+    if (known !== undefined) this.#dropHolder(session);
+    if (this.#holders.size >= limits.sessionsActive.default) {
+      throw new TrlError(
+        'MAX_SESSIONS_REACHED',
+        `Cannot start a command: ${this.#holders.size} sessions are active; destroy one first`,
+      );
     }
-    if (held === undefined) {
-      if (this.#holders.size >= limits.sessionsActive.default) {
-        throw new TrlError(
-          'MAX_SESSIONS_REACHED',
-          `Cannot start a command: ${this.#holders.size} sessions are active; destroy one first`,
-        );
-      }
-      held = { id: holder.id, opening: openHolder(holder) };
-      this.#holders.set(session, held);
-      held.opening.catch(() => this.#holders.delete(session));
-    }
-    return held.opening;
+    const opening = openHolder(holder);
+    const held: Held = { id: holder.id, opening, entering: 0, dropped: false };
+    this.#holders.set(session, held);
+    opening.catch(() => {
+      if (this.#holders.get(session) === held) this.#holders.delete(session);
+    });
+    return held;
   }
 
   #dropHolder(session: SessionId): void {
     const held = this.#holders.get(session);
+    if (held === undefined) return;
     this.#holders.delete(session);
-    void held?.opening.then((holder) => holder.close()).catch(() => {});
+    held.dropped = true;
+    this.#closeUnused(held);
+  }
+
+  #closeUnused({ dropped, entering, opening }: Held): void {
+    if (dropped && entering === 0) void opening.then((holder) => holder.close()).catch(() => {});
   }
 
   #takeWarm(plan: Plan): CommandBox | null {
