@@ -2,6 +2,7 @@
  * One command from its script to its exit record. The exit code comes from a wait, the counts
  * from the bytes read; where the runtime ended the command, the record says why.
  */
+import type { Socket } from 'node:net';
 import type { EnforcedLimit, ExecId, Exit, Plan, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -21,6 +22,18 @@ const survivorPollMs = 50;
 const targetPollMs = 5;
 const waitingPollMs = 250;
 const signalNumbers: Readonly<Record<string, number>> = { SIGKILL: 9, SIGTERM: 15, SIGSEGV: 11 };
+
+/** Writes of 1 MiB at most that may wait for a command to read. */
+const writesMax = 16;
+
+/** Room again, or nobody to read any more. */
+function drained(stdin: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    stdin.once('drain', () => resolve());
+    stdin.once('close', () => resolve());
+    if (stdin.destroyed) resolve();
+  });
+}
 
 export interface ExecutionEvents {
   output(): void;
@@ -94,7 +107,7 @@ export class Execution implements Kept {
   }
 
   /** @throws TrlError `INVALID_PARAMS` when stdin is not open */
-  write(data: Uint8Array, eof: boolean): void {
+  async write(data: Uint8Array, eof: boolean): Promise<void> {
     if (this.#box.terminal !== null) {
       if (data.length > 0) this.#box.terminal.master.write(data);
       if (eof) this.#box.terminal.master.write('\u0004');
@@ -104,11 +117,19 @@ export class Execution implements Kept {
     if (this.plan.stdin.kind !== 'open' || stdin === null) {
       throw new TrlError('INVALID_PARAMS', `Cannot write to ${this.id}: its stdin is closed`);
     }
-    if (stdin.writableLength > limits.stdinBytes.max) {
-      throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.id}: 1 MiB is unread`);
+    if (this.#writes >= writesMax) {
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.id}: its input is not read`);
     }
-    if (data.length > 0) stdin.write(data);
-    if (eof) stdin.end();
+    this.#writes += 1;
+    const before = this.#written;
+    this.#written = before.then(async () => {
+      // What the command has not read yet is bounded: the next bytes wait until it has.
+      if (stdin.writableLength > limits.stdinBytes.max) await drained(stdin);
+      if (data.length > 0) stdin.write(data);
+      if (eof) stdin.end();
+      this.#writes -= 1;
+    });
+    return this.#written;
   }
 
   resize(columns: number, rows: number): void {
@@ -255,6 +276,9 @@ export class Execution implements Kept {
     return found.filter(isAlive);
   }
   #background = 0;
+  /** Writes that wait for the command to read, in their order. */
+  #written = Promise.resolve();
+  #writes = 0;
 
   /**
    * What was written before the end is in the pipes, and each ends with its last writer. Somebody

@@ -93,7 +93,7 @@ export async function serve(served: Served, link: Link, message: object): Promis
         throw new TrlError('INVALID_PARAMS', 'Cannot write: the command has ended');
       }
       const bytes = Buffer.from(String(request['base64']), 'base64');
-      open.write(bytes, request['eof'] === true);
+      await open.write(bytes, request['eof'] === true);
       return {};
     }
     case 'resize':
