@@ -121,15 +121,21 @@ export class Execution implements Kept {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.id}: its input is not read`);
     }
     this.#writes += 1;
-    const before = this.#written;
-    this.#written = before.then(async () => {
-      // What the command has not read yet is bounded: the next bytes wait until it has.
-      if (stdin.writableLength > limits.stdinBytes.max) await drained(stdin);
-      if (data.length > 0) stdin.write(data);
-      if (eof) stdin.end();
-      this.#writes -= 1;
-    });
+    this.#written = this.#writeInTurn(this.#written, stdin, { data, eof });
     return this.#written;
+  }
+
+  async #writeInTurn(
+    before: Promise<void>,
+    stdin: Socket,
+    { data, eof }: { data: Uint8Array; eof: boolean },
+  ): Promise<void> {
+    await before;
+    // What the command has not read yet is bounded: the next bytes wait until it has.
+    if (stdin.writableLength > limits.stdinBytes.max) await drained(stdin);
+    if (data.length > 0) stdin.write(data);
+    if (eof) stdin.end();
+    this.#writes -= 1;
   }
 
   resize(columns: number, rows: number): void {
