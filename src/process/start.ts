@@ -6,12 +6,13 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { closeSync, openSync, statfsSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { TrlError } from '../errors.ts';
+import { isMemoryDir } from '../runner/journal.ts';
 import { RunnerLink, type LinkEvents } from './link.ts';
 
 export interface RunnerOptions {
@@ -34,7 +35,6 @@ interface Known {
   readonly epoch: number;
 }
 
-const tmpfsMagic = 0x01021994;
 const startMs = 15_000;
 /** A small young generation: what the runner weighs is what spawning costs. */
 const lean = ['--max-semi-space-size=1'];
@@ -69,17 +69,10 @@ async function writeKnown(stateDir: string, known: Known): Promise<void> {
 async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
   const uid = process.getuid?.() ?? 0;
   const runtime = env['XDG_RUNTIME_DIR'];
-  const onTmpfs = (path: string): boolean => {
-    try {
-      return statfsSync(path).type === tmpfsMagic;
-    } catch {
-      return false;
-    }
-  };
   const base =
-    runtime !== undefined && onTmpfs(runtime)
+    runtime !== undefined && isMemoryDir(runtime)
       ? join(runtime, 'trl')
-      : join(onTmpfs('/dev/shm') ? '/dev/shm' : tmpdir(), `trl-${uid}`);
+      : join(isMemoryDir('/dev/shm') ? '/dev/shm' : tmpdir(), `trl-${uid}`);
   await mkdir(base, { mode: 0o700, recursive: true });
   if (!(await isPrivate(base))) {
     throw new TrlError(
