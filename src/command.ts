@@ -85,10 +85,33 @@ export type StdinChoice =
   | { readonly kind: 'bytes'; readonly base64: string }
   | { readonly kind: 'open' };
 
+/** One rule that decided, and everything that agent, person and audit are told about it. */
+export interface DecidingRule {
+  /** Stable and dotted, class first: `fs.rm-rf`, `shell.several`, `allow.git.status`. */
+  readonly id: string;
+  readonly decision: 'allow' | 'ask' | 'block';
+  /** One clause: `deletes a tree by force`. */
+  readonly reason: string;
+  /** UTF-16 offsets `[from, to)` in the command's text, or `null` where no part of it is meant. */
+  readonly span: readonly [number, number] | null;
+  /** Through which wrappers it was reached, outermost first. */
+  readonly via: readonly string[];
+  /** What was found, decoded, or `null`. */
+  readonly evidence: string | null;
+  /** What to do in its place, one sentence, or `null`. */
+  readonly instead: string | null;
+}
+
 /** Three verdicts; the strictest rule wins and every verdict names its rules. */
 export interface Verdict {
   readonly decision: 'allow' | 'ask' | 'block';
-  readonly rules: readonly { readonly id: string; readonly reason: string }[];
+  readonly rules: readonly DecidingRule[];
+  /** Which policy decided: its name and the digest of all that it consists of. */
+  readonly policy: { readonly name: string; readonly version: string };
+  /** What is started in place of a shell, when an allow rule accepted a single plain command. */
+  readonly runs: readonly string[] | null;
+  /** What the decision could not look at, one sentence each: `no workspace: text alone`. */
+  readonly notes: readonly string[];
 }
 
 /**

@@ -12,6 +12,7 @@ import { approve } from '../src/approval/approve.ts';
 import type { ExecId, Plan } from '../src/command.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
 import type { RunnerLink } from '../src/process/link.ts';
+import { permit } from '../src/policy/verdict.ts';
 import { openRunner } from '../src/process/start.ts';
 import type { RunnerRequest } from '../src/runner/wire.ts';
 import { boundsOf } from '../src/session/bounds.ts';
@@ -220,7 +221,7 @@ test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
   const alone = await runnerAlone();
   const { link, sign } = alone;
   const good = planOf(`echo x >>${sign('good')}`);
-  const sealed = (plan: Plan) => link.seal(approve(plan, { decision: 'allow', rules: [] }));
+  const sealed = (plan: Plan) => link.seal(approve(plan, permit('test', 'is sealed')));
   const refused = async (name: string, request: object): Promise<void> => {
     const answer = link.request(unchecked({ op: 'launch', ...request }));
     await assert.rejects(answer, { code: 'AUTH_FAILED' }, name);

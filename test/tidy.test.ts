@@ -35,7 +35,7 @@ interface Place {
 const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ...words.map((word) => [word, { places: [], packages: [], builtins: false }] as const),
   ...concepts.map((concept) => [concept, place([])] as const),
-  ['policy', place([], ['picomatch'])],
+  ['policy', place([], ['picomatch', 'unbash', 'yaml', 'zod'])],
   ['workspace', place([], ['picomatch'])],
   ['process', place(['runner'], ['@lydell/node-pty'])],
   ['runner', place([])],
@@ -44,6 +44,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['client', place(['protocol'])],
   ['daemon', place(['run.ts', ...concepts, 'runner', 'protocol'], ['zod'])],
   ...doors.map((door) => [door, place(['client', 'protocol'])] as const),
+  // What `trl policy` tells of a text or a file needs no daemon.
+  ['cli', place(['client', 'protocol', 'policy'])],
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {

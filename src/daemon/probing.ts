@@ -3,6 +3,7 @@ import { approve } from '../approval/approve.ts';
 import type { Assurance, Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { Ground } from '../run.ts';
+import { permit } from '../policy/verdict.ts';
 import { judgeProbe, probeScript } from '../sandbox/probe.ts';
 import { boundsOf } from '../session/bounds.ts';
 import { newExecId } from '../session/record.ts';
@@ -37,8 +38,7 @@ export async function probeGround(
     bounds: boundsOf({ timeout_ms: probeTimeoutMs }, 'detached'),
     box,
   };
-  const rule = { id: 'self-test', reason: 'the runtime probes its own sandbox' };
-  await runners.launch(approve(plan, { decision: 'allow', rules: [rule] }));
+  await runners.launch(approve(plan, permit('self-test', 'the runtime probes its own sandbox')));
   const link = await runners.link();
   const [output] = await Promise.all([
     collect(link, plan.exec_id, 64 * 1024),

@@ -1,5 +1,6 @@
 /** Which verdict a command gets. Pure: facts come in, a verdict comes out. */
 import type { Verdict } from '../command.ts';
+import { permit } from './verdict.ts';
 
 /** Policies by name. `trusted`: everything may run, inside the sandbox that was asked for. */
 export const policyNames = ['trusted'] as const;
@@ -11,9 +12,6 @@ export const isPolicyName = (name: string): name is PolicyName =>
 export function decide(policy: PolicyName): Verdict {
   switch (policy) {
     case 'trusted':
-      return {
-        decision: 'allow',
-        rules: [{ id: 'trusted', reason: 'everything may run in the sandbox asked for' }],
-      };
+      return permit('trusted', 'everything may run in the sandbox asked for');
   }
 }

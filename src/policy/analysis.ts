@@ -1,0 +1,62 @@
+/** What an analysis of command text finds out: the words that every dialect and the rules share. */
+
+/** UTF-16 offsets `[from, to)` in the text as it was given. */
+export type Span = readonly [number, number];
+
+/** How strict a finding is: it is a lower bound of the decision, and nothing lowers it. */
+export type Bound = 'ask' | 'block';
+
+/** One reason why a command is not simply allowed. */
+export interface Finding {
+  /** Stable and dotted, class first: `fs.rm-rf`, `shell.dynamic`, `limit.nesting`. */
+  readonly code: string;
+  readonly bound: Bound;
+  readonly span: Span;
+  /** Through which wrappers it was reached, outermost first: `['timeout', 'bash -c']`. */
+  readonly via: readonly string[];
+  /** What was found, decoded: `rm -rf build`. Never a variable's value. */
+  readonly evidence: string;
+  /** One clause for people: `deletes a tree by force`. */
+  readonly why: string;
+  /** What to do in its place, one sentence, or `null`. */
+  readonly instead: string | null;
+}
+
+/** The single plain command that an allow rule accepted, and how it may be run. */
+export interface Allowed {
+  /** Id of the allow rule: `git.status`. */
+  readonly rule: string;
+  /** The words as they were analysed. */
+  readonly argv: readonly string[];
+  /** What is started in place of a shell: `argv[0]` is still a name, resolved later as a fact. */
+  readonly run: Hardened;
+  /** Operands that are files: each must lie inside the workspace and be no secret file. */
+  readonly files: readonly string[];
+  /** The script of `package.json` that would run, or `null`. Then full assurance is needed. */
+  readonly packageScript: string | null;
+  /** Whether code of the repository runs (`npm run`, `npx tsc`): then full assurance is needed. */
+  readonly runsRepositoryCode: boolean;
+}
+
+export interface Hardened {
+  readonly argv: readonly string[];
+  /** Variables taken away before it starts; a name ending in `*` stands for all that start so. */
+  readonly unset: readonly string[];
+  readonly set: Readonly<Record<string, string>>;
+}
+
+/** A thing whose content decides what a command does, by the name that the command uses. */
+export interface Named {
+  readonly role: 'executable' | 'script' | 'package-script';
+  /** `npm`, `./build.sh`, `scripts/x.py`; for a package script its name in `package.json`. */
+  readonly name: string;
+}
+
+/** The outcome for one text. With no finding and no `allowed` the decision is `ask`. */
+export interface Analysis {
+  readonly findings: readonly Finding[];
+  readonly allowed: Allowed | null;
+  readonly named: readonly Named[];
+  /** Number of commands found at any depth. */
+  readonly commands: number;
+}

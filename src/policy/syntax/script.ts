@@ -1,0 +1,95 @@
+/**
+ * A shell script as the policy sees it: every command at any depth, its words decoded as far as
+ * they are static. Knows the grammar of the shell and no command by name.
+ */
+import type { Span } from '../analysis.ts';
+
+/** One word of a command after brace expansion: one argument, or an unknown number of them. */
+export interface Word {
+  readonly span: Span;
+  /** The exact argument, when it is one and static; `null` for globs and for dynamic words. */
+  readonly value: string | null;
+  /**
+   * Static text and gaps (`null`) in order: `"if=$x"` is `['if=', null]`. Variables that were
+   * resolved by a constant or a default are text here; an unquoted glob character is text too.
+   */
+  readonly pieces: readonly (string | null)[];
+  /** Whether an unquoted glob character is in it; `glob` is then the pattern, else `null`. */
+  readonly glob: string | null;
+  /** Names of all variables it expands, resolved or not: `['API_KEY']`. */
+  readonly variables: readonly string[];
+  /** Whether a constant, a default or `$IFS` took part: it may block, it never allows. */
+  readonly derived: boolean;
+}
+
+export interface Assignment {
+  readonly span: Span;
+  readonly name: string;
+  readonly value: Word | null;
+}
+
+export interface Redirect {
+  readonly span: Span;
+  /** `<` `>` `>>` `<>` `>|` `&>` `&>>` `<&` `>&`. Here-documents are the command's `input`. */
+  readonly operator: string;
+  /** `null`: the operator's default. */
+  readonly descriptor: number | null;
+  readonly target: Word | null;
+}
+
+/** Where a command's standard input comes from. */
+export type Input =
+  | { readonly kind: 'inherited' }
+  /** A here-document or here-string; `text` is `null` where it is dynamic. */
+  | {
+      readonly kind: 'text';
+      readonly text: string | null;
+      readonly span: Span;
+      readonly variables: readonly string[];
+    }
+  | { readonly kind: 'file'; readonly target: Word }
+  /** The commands of the pipe's left side (all of a group, in order). */
+  | { readonly kind: 'pipe'; readonly from: readonly Command[] }
+  /** `< <(…)` : the commands of the substitution. */
+  | { readonly kind: 'substitution'; readonly from: readonly Command[] };
+
+/** One simple command (also an assignment or redirect alone: then `words` is empty). */
+export interface Command {
+  readonly span: Span;
+  readonly words: readonly Word[];
+  readonly assignments: readonly Assignment[];
+  readonly redirects: readonly Redirect[];
+  readonly input: Input;
+  /** Per word (same length as `words`): the commands of `$(…)`, `<(…)`, `>(…)` inside it. */
+  readonly inner: readonly (readonly Command[])[];
+}
+
+/** What keeps a script from being a single plain command, or from being understood. */
+export interface Problem {
+  /** `unparseable` `dynamic` `several` `redirect` `assignment` `compound` `function` `background`
+   * `invisible` `confusable` `limit.bytes` `limit.nesting` `limit.commands` `limit.time` … */
+  readonly code: string;
+  readonly span: Span;
+  readonly evidence: string;
+}
+
+export interface Script {
+  /** In source order, at any depth: also inside substitutions, functions, arithmetic, traps. */
+  readonly commands: readonly Command[];
+  /** The one command of a script without any problem, all of whose words are static; else `null`. */
+  readonly plain: Command | null;
+  readonly problems: readonly Problem[];
+  /** Functions and aliases that the script defines: calls of these names are dynamic. */
+  readonly defined: readonly string[];
+}
+
+/** The bounds of one analysis, shared by all scripts that are found in it. */
+export interface Budget {
+  readonly bytesMax: number;
+  readonly depthMax: number;
+  readonly commandsMax: number;
+  /** `performance.now()` after which nothing more is looked at. */
+  readonly deadline: number;
+  /** Counted up as commands are found. */
+  commands: number;
+}
