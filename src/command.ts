@@ -123,6 +123,11 @@ export interface Plan {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
   readonly command: string;
+  /**
+   * What is started in place of a shell, its program as an absolute path; `null`: the shell takes
+   * `command`. Then carried variables are not passed on, only the session's directory.
+   */
+  readonly argv: readonly [string, ...string[]] | null;
   readonly shell: Shell;
   /** Absolute path inside the sandbox; `null`: where the session's last command ended. */
   readonly cwd: string | null;

@@ -128,6 +128,7 @@ function planCommand(
     exec_id: id,
     session_id: ground.sessionId,
     command: request.command,
+    argv: null,
     shell: ground.shell,
     cwd: request.cwd,
     cwd_fallback: ground.home,

@@ -167,6 +167,7 @@ function planOf(command: string): Plan {
     exec_id: newExecId(),
     session_id: newSessionId(),
     command,
+    argv: null,
     shell: { path: '/bin/sh', dialect: 'posix' },
     cwd: null,
     cwd_fallback: '/',

@@ -26,6 +26,7 @@ export async function probeGround(
     exec_id: newExecId(),
     session_id: ground.sessionId,
     command: probeScript(granted),
+    argv: null,
     shell: { path: '/bin/sh', dialect: 'posix' },
     cwd: null,
     cwd_fallback: '/',

@@ -325,6 +325,12 @@ export class Execution implements Kept {
     // What a shell that was ended half-way would leave is nobody's state.
     if (this.#stopped !== null) return null;
     const before = this.#states.get(this.sessionId);
+    // A program in place of the shell leaves no state; where it ran is what a shell would leave.
+    if (this.plan.argv !== null) {
+      const state = { ...before, cwd: this.plan.cwd ?? before.cwd };
+      this.#states.put(this.sessionId, state);
+      return { state, dropped: [] };
+    }
     const captured = capturedState(this.#box.stateBytes(), this.plan, before);
     if (captured !== null) this.#states.put(this.sessionId, captured.state);
     return captured;

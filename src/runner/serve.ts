@@ -122,7 +122,10 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       return entryOf(kept(keep, request));
     case 'state': {
       const id = session(request, 'session_id');
-      return { cwd: keep.states.get(id).cwd, names: keep.states.names(id) };
+      const { key } = request;
+      const names = keep.states.names(id);
+      const macs = typeof key === 'string' ? keep.states.macs(id, Buffer.from(key, 'hex')) : {};
+      return { cwd: keep.states.get(id).cwd, names, macs };
     }
     case 'fork':
       keep.states.fork(session(request, 'session_id'), session(request, 'to'));

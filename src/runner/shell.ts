@@ -116,7 +116,7 @@ export interface Carried {
 /** Variables in the order of rising precedence: plan, carried, this command's own. */
 export function startVariables(plan: Plan, carried: Carried): Map<string, string> {
   const all = new Map(Object.entries(plan.env));
-  if (plan.carry !== 'none') {
+  if (plan.carry !== 'none' && plan.argv === null) {
     for (const name of carried.unset) all.delete(name);
     for (const [name, value] of carried.set) all.set(name, value);
   }
@@ -173,25 +173,32 @@ export function script(plan: Plan, carried: Carried): string {
     changeDirectory(plan, carried),
     // Exported, so that what the command's own `cd` makes of it is captured.
     old === undefined ? 'unset OLDPWD; export OLDPWD' : `OLDPWD=${quote(old)}`,
-    ...(plan.carry === 'shell' && bash
+    ...(plan.carry === 'shell' && bash && plan.argv === null
       ? [carried.functions, `{ ${carried.options}\n:; } 2>/dev/null`]
       : []),
     ...captureLines(plan),
   ];
+  const text = plan.argv === null ? plan.command : direct(plan.argv);
   if (bash) {
     const prologue = Buffer.from(`unset -v __a __b REPLY\n${lines.join('\n')}`);
-    const command = Buffer.from(plan.command);
+    const command = Buffer.from(text);
     return `${prologue.length} ${command.length}\n${prologue.toString()}${command.toString()}`;
   }
-  return `exec 3<&-\n${lines.join('\n')}\neval ${quote(plan.command)}\neval "\${__after-exit}"\n`;
+  return `exec 3<&-\n${lines.join('\n')}\neval ${quote(text)}\neval "\${__after-exit}"\n`;
 }
+
+/**
+ * The waiting shell becomes the program: every word is a quoted literal, so none of them is read
+ * by the shell's rules, and nothing of the shell is left when the program starts.
+ */
+const direct = (argv: readonly string[]): string => `exec ${argv.map(quote).join(' ')}`;
 
 /**
  * State is captured when the shell exits. A command with a trap of its own may have replaced
  * ours, so then it is also captured in a subshell right after the command.
  */
 function captureLines(plan: Plan): string[] {
-  if (plan.mode !== 'foreground' || plan.carry === 'none') return [];
+  if (plan.mode !== 'foreground' || plan.carry === 'none' || plan.argv !== null) return [];
   const text = capture(plan.shell.dialect, plan.carry === 'shell');
   const after = `__e=$?; ( (exit $__e); ${text} ); exit $__e`;
   return [

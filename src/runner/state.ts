@@ -8,6 +8,7 @@ import { isInjectionName } from '../names.ts';
 import { readExports } from './exports.ts';
 import type { Carried } from './shell.ts';
 import { startVariables } from './shell.ts';
+import { variableMac } from './wire.ts';
 
 export const emptyState: Carried = {
   cwd: null,
@@ -152,6 +153,16 @@ export class States {
   }
   delete(session: SessionId): void {
     this.#states.delete(session);
+  }
+  /** Name → MAC of what is carried: variables, those taken away, functions and options. */
+  macs(session: SessionId, key: Uint8Array): Record<string, string> {
+    const { set, unset, functions, options } = this.get(session);
+    const shell = { 'shell functions': functions, 'shell options': options };
+    const text = Object.entries(shell).filter(([, value]) => value !== '');
+    const gone = [...unset].map((name) => [name, 'unset'] as const);
+    const held = [...set].map(([name, value]) => [name, variableMac(key, name, value)] as const);
+    const kept = text.map(([name, value]) => [name, variableMac(key, name, value)] as const);
+    return Object.fromEntries([...gone, ...held, ...kept]);
   }
   names(session: SessionId): string[] {
     return [...this.get(session).set.keys()].toSorted();

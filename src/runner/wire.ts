@@ -20,6 +20,10 @@ export const wireVersions: readonly number[] = [1];
 export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
   createHmac('sha256', key).update(parts.join('\n')).digest('hex');
 
+/** What stands for a variable's value where the value itself may not be. */
+export const variableMac = (key: Uint8Array, name: string, value: string): string =>
+  hmac(key, name, value);
+
 /** Largest control frame: a plan holds a command, stdin and variables of 1 MiB each. */
 export const controlBytesMax = 16 * 1024 * 1024;
 
@@ -70,7 +74,8 @@ export type RunnerRequest =
   | { op: 'stop'; exec_id: ExecId; reason: Exit['stopped'] }
   | { op: 'list' }
   | { op: 'info'; exec_id: ExecId }
-  | { op: 'state'; session_id: SessionId }
+  /** With a key (hex): also {@link variableMac} of every carried variable, by its name. */
+  | { op: 'state'; session_id: SessionId; key?: string }
   | { op: 'fork'; session_id: SessionId; to: SessionId }
   /** Session-level variables and the directory to start in; values stay in the runner. */
   | { op: 'set'; session_id: SessionId; cwd: string | null; env: Readonly<Record<string, string>> }
