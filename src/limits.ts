@@ -64,6 +64,18 @@ export const limits = {
   drainMs: { unit: 'ms', default: 10_000, max: 600_000, about: 'waiting for commands at SIGTERM' },
   runnerLingerMs: { unit: 'ms', default: 600_000, max: null, about: 'runner without a daemon' },
   workspaceEntries: { unit: 'count', default: 200_000, max: 2_000_000, about: 'entries walked' },
+  policyBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'script text analysed' },
+  policyDepth: { unit: 'count', default: 64, max: 64, about: 'nesting analysed' },
+  policyCommands: { unit: 'count', default: 2_000, max: 2_000, about: 'commands in one analysis' },
+  policyMs: { unit: 'ms', default: 50, max: 50, about: 'time of one analysis' },
+  approvalMs: { unit: 'ms', default: 900_000, max: 86_400_000, about: 'waiting for a person' },
+  approvalClaimMs: { unit: 'ms', default: 900_000, max: 86_400_000, about: 'from yes to start' },
+  approvalGrantMs: { unit: 'ms', default: 86_400_000, max: 86_400_000, about: "a session's grant" },
+  approvalKeepMs: { unit: 'ms', default: 86_400_000, max: null, about: 'an approval that is over' },
+  approvalRecords: { unit: 'count', default: 1_000, max: 10_000, about: 'approvals that are over' },
+  approvalsOfSession: { unit: 'count', default: 32, max: 256, about: 'approvals a session awaits' },
+  approvalsPending: { unit: 'count', default: 256, max: 4_096, about: 'approvals awaited in all' },
+  approvalWords: { unit: 'bytes', default: 4 * KiB, max: 4 * KiB, about: 'words of an answer' },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof limits;

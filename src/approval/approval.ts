@@ -1,0 +1,90 @@
+/** One question to a person, from asked to over. */
+import { randomBytes } from 'node:crypto';
+import type { ExecId, Verdict } from '../command.ts';
+import { limits } from '../limits.ts';
+import { askedDigest } from './request.ts';
+import type { Asked } from './request.ts';
+
+/** `a-` and 32 lower-case hex digits (128 random bits). */
+export type ApprovalId = `a-${string}`;
+
+/**
+ * `pending` → `approved` → `used`; or `denied` by a person, `expired` (a denial too: nobody
+ * decided, or what was approved did not start in time), `cancelled` by who asked, `superseded` by
+ * a question about what changed. Nothing leaves the last five.
+ */
+export type ApprovalState =
+  | 'pending'
+  | 'approved'
+  | 'used'
+  | 'denied'
+  | 'expired'
+  | 'cancelled'
+  | 'superseded';
+
+/** `same_uid`: nothing but the user's uid showed who it was, and an agent has that too. */
+export type Proof = 'passphrase' | 'same_uid';
+
+export interface Answer {
+  readonly decision: 'approve' | 'deny';
+  /** `session`: equal plans of the session run without asking again. */
+  readonly scope: 'once' | 'session';
+  /** Unix ms. */
+  readonly at: number;
+  readonly by: { readonly actor: string; readonly proof: Proof };
+  readonly words: string | null;
+}
+
+export interface Approval {
+  readonly v: 1;
+  readonly id: ApprovalId;
+  readonly execId: ExecId;
+  readonly state: ApprovalState;
+  readonly asked: Asked;
+  /** {@link askedDigest} of `asked`. */
+  readonly digest: string;
+  readonly verdict: Verdict;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** Unix ms: from then on nobody may say yes. */
+  readonly expiresAt: number;
+  readonly answer: Answer | null;
+  /** Whether equal plans of the session run without asking. */
+  readonly grants: boolean;
+  /** Unix ms at which it was over, or `null`. */
+  readonly closedAt: number | null;
+  readonly supersededBy: ApprovalId | null;
+  /** What changed since the approval that this one replaces, one sentence each. */
+  readonly changes: readonly string[];
+}
+
+export const newApprovalId = (): ApprovalId => `a-${randomBytes(16).toString('hex')}`;
+
+/** Whether a start may still follow. */
+export const isOpen = ({ state }: Approval): boolean => state === 'pending' || state === 'approved';
+
+/** Unix ms at which it expires if nothing happens; `null`: it is over. */
+export function dueAt(approval: Approval): number | null {
+  const { state, expiresAt, answer } = approval;
+  if (state === 'pending') return expiresAt;
+  return state === 'approved' ? (answer?.at ?? 0) + limits.approvalClaimMs.default : null;
+}
+
+/** Whether it lets equal plans of its session run at `now` (Unix ms). */
+export function isGrant(approval: Approval, now: number): boolean {
+  const { state, grants, answer } = approval;
+  if (!grants || answer === null || (state !== 'approved' && state !== 'used')) return false;
+  return now < answer.at + limits.approvalGrantMs.default;
+}
+
+/** The approval in a row of the store, or `null` for a row that is not one as it was written. */
+export function readApproval(id: string, json: string): Approval | null {
+  try {
+    const found: Approval = JSON.parse(json);
+    const isWhole = found.v === 1 && found.id === id && askedDigest(found.asked) === found.digest;
+    return isWhole ? found : null;
+  } catch {
+    // What cannot be read approves nothing.
+    return null;
+  }
+}

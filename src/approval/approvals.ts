@@ -1,0 +1,338 @@
+/**
+ * All questions to people and their answers. Every change of state is one compare-and-swap that
+ * is on disk before it takes effect: a yes survives the daemon, and starts one process at most.
+ */
+import type { ExecId, SessionId, Verdict } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { dueAt, isGrant, isOpen, newApprovalId, readApproval } from './approval.ts';
+import type { Approval, ApprovalId, ApprovalState, Proof } from './approval.ts';
+import { changesBetween } from './changes.ts';
+import { askedDigest, ordered } from './request.ts';
+import type { Asked } from './request.ts';
+
+/** Where approvals are kept. `put` must be durable when it returns, and throw when it is not. */
+export interface ApprovalStore {
+  put(id: string, json: string): void;
+  remove(id: string): void;
+  all(): Iterable<{ readonly id: string; readonly json: string }>;
+}
+
+export interface ApprovalsOptions {
+  readonly store: ApprovalStore;
+  /** Unix ms. Default `Date.now`. */
+  readonly clock?: () => number;
+  /** Whether a decision counts that nothing but the user's uid proves. */
+  readonly allowSameUid: boolean;
+  /** Whether the actor that asked may decide, given a proof that is its own. */
+  readonly allowSamePerson: boolean;
+}
+
+export interface Decision {
+  readonly decision: 'approve' | 'deny';
+  /** Default `once`. */
+  readonly scope?: 'once' | 'session';
+  readonly words?: string;
+  /** The first 8 or more hex digits of the digest that was seen. */
+  readonly digest: string;
+  readonly by: { readonly actor: string; readonly proof: Proof };
+}
+
+/** `run`: the one start that was approved is the caller's now. Else `next` has to be answered. */
+export type Claim =
+  | { readonly kind: 'run'; readonly approval: Approval }
+  | {
+      readonly kind: 'superseded';
+      readonly next: Approval;
+      readonly changes: readonly string[];
+    };
+
+export interface ApprovalFilter {
+  readonly state?: ApprovalState;
+  readonly session?: SessionId;
+}
+
+export class Approvals {
+  readonly #options: ApprovalsOptions;
+  readonly #clock: () => number;
+  readonly #all = new Map<ApprovalId, Approval>();
+  readonly #listeners = new Set<(approval: Approval) => void>();
+
+  constructor(options: ApprovalsOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? Date.now;
+  }
+
+  /**
+   * Takes over what an earlier daemon left: pending ones stay, what is overdue expires, and what
+   * was approved but not used may still start once.
+   */
+  load(): void {
+    const found = [...this.#options.store.all()].flatMap(
+      ({ id, json }) => readApproval(id, json) ?? [],
+    );
+    for (const approval of found.toSorted((a, b) => a.createdAt - b.createdAt)) {
+      this.#all.set(approval.id, approval);
+    }
+    this.expire();
+  }
+
+  /**
+   * Asks a person. A question that waits already is not asked twice: its approval is answered,
+   * whose `execId` is then another.
+   *
+   * @throws TrlError `POLICY_DENIED` for a block, which nobody can approve; `QUOTA_EXCEEDED`
+   *   when 32 of the session or 256 in all wait
+   */
+  ask(asked: Asked, verdict: Verdict, execId: ExecId): Approval {
+    if (verdict.decision === 'block') {
+      throw new TrlError('POLICY_DENIED', 'Cannot ask for approval: policy blocks the command');
+    }
+    this.expire();
+    const digest = askedDigest(asked);
+    const pending = this.list({ state: 'pending' });
+    const equal = pending.find((one) => one.digest === digest);
+    if (equal !== undefined) return equal;
+    const own = pending.filter((one) => one.asked.session === asked.session);
+    const [ownMax, allMax] = [limits.approvalsOfSession.default, limits.approvalsPending.default];
+    if (own.length >= ownMax || pending.length >= allMax) {
+      const held =
+        own.length >= ownMax ? `${own.length} of the session` : `${pending.length} commands`;
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot ask for approval: ${held} wait for one already`);
+    }
+    return this.#open({ asked, verdict, execId }, []);
+  }
+
+  /**
+   * Takes a person's answer.
+   *
+   * @throws TrlError `INVALID_PARAMS` when there is no such approval, it was answered already, or
+   *   the digest is another; `APPROVAL_EXPIRED` when it is too late; `AUTH_FAILED` when the
+   *   decider may not decide
+   */
+  decide(id: ApprovalId, decision: Decision): Approval {
+    this.expire();
+    const { digest, by, words = null } = decision;
+    const approval = this.get(id);
+    this.#checkDecider(approval, by);
+    if (!/^[0-9a-f]{8,64}$/i.test(digest) || !approval.digest.startsWith(digest.toLowerCase())) {
+      const reason = 'the digest is not its own; look at it again';
+      throw new TrlError('INVALID_PARAMS', `Cannot decide ${id}: ${reason}`);
+    }
+    if (approval.state === 'expired') throw expired(approval);
+    const scope = decision.scope ?? 'once';
+    const at = this.#clock();
+    const answer = { decision: decision.decision, scope, at, by, words };
+    if (decision.decision === 'deny') {
+      return this.#move(approval, ['pending'], { state: 'denied', answer, closedAt: at });
+    }
+    const grants = scope === 'session';
+    return this.#move(approval, ['pending'], { state: 'approved', answer, grants });
+  }
+
+  /**
+   * The last step before the start: uses the approval up, if what would start now is what was
+   * approved. When this answers `run`, no other call ever does for this approval.
+   *
+   * @throws TrlError `APPROVAL_REQUIRED` while nobody decided; `APPROVAL_EXPIRED`;
+   *   `APPROVAL_DENIED` when a person said no, it was cancelled, or it was used already
+   */
+  claim(id: ApprovalId, now: Asked): Claim {
+    this.expire();
+    const approval = this.get(id);
+    if (approval.state !== 'approved') throw whyNot(approval);
+    if (askedDigest(now) === approval.digest) {
+      const closedAt = this.#clock();
+      const used = this.#move(approval, ['approved'], { state: 'used', closedAt });
+      return { kind: 'run', approval: used };
+    }
+    const changes = changesBetween(approval.asked, now).map(({ text }) => text);
+    const { execId, verdict } = approval;
+    // First the new question: a crash in between leaves a yes that still does not fit.
+    const next =
+      this.list({ state: 'pending' }).find(
+        (one) => one.execId === execId && one.digest === askedDigest(now),
+      ) ?? this.#open({ asked: now, verdict, execId }, changes);
+    this.#move(approval, ['approved'], {
+      state: 'superseded',
+      grants: false,
+      supersededBy: next.id,
+      closedAt: this.#clock(),
+    });
+    return { kind: 'superseded', next, changes };
+  }
+
+  /** The approval by which an equal plan of the session runs at `now` without asking. */
+  sessionGrant(session: SessionId, digest: string, now = this.#clock()): Approval | null {
+    const found = this.list({ session }).find((one) => one.digest === digest && isGrant(one, now));
+    return found ?? null;
+  }
+
+  /** Who asked no longer wants it. Answers what was cancelled; what is over stays as it is. */
+  cancel(target: { readonly exec: ExecId } | { readonly session: SessionId }): readonly Approval[] {
+    const mine = (one: Approval): boolean =>
+      'exec' in target ? one.execId === target.exec : one.asked.session === target.session;
+    const closedAt = this.#clock();
+    return this.list({})
+      .filter((one) => isOpen(one) && mine(one))
+      .map((one) =>
+        this.#move(one, ['pending', 'approved'], { state: 'cancelled', grants: false, closedAt }),
+      );
+  }
+
+  /** The session is gone: nothing of it waits any more, and nothing is granted to it. */
+  endSession(session: SessionId): void {
+    this.cancel({ session });
+    for (const one of this.list({ session })) {
+      if (one.grants) this.#put({ ...one, grants: false });
+    }
+  }
+
+  /** Ends what is overdue and forgets what was over long ago. Answers what expired. */
+  expire(now = this.#clock()): readonly Approval[] {
+    const overdue = this.list({}).filter((one) => (dueAt(one) ?? Infinity) <= now);
+    const ended = overdue.map((one) =>
+      this.#move(one, ['pending', 'approved'], { state: 'expired', grants: false, closedAt: now }),
+    );
+    this.#forget(now);
+    return ended;
+  }
+
+  /** Unix ms at which {@link expire} has something to do next, or `null`. */
+  nextDue(): number | null {
+    const due = this.list({}).flatMap((one) => dueAt(one) ?? []);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** Oldest first. */
+  list({ state, session }: ApprovalFilter): readonly Approval[] {
+    return [...this.#all.values()].filter(
+      (one) =>
+        (state === undefined || one.state === state) &&
+        (session === undefined || one.asked.session === session),
+    );
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` when there is none of this id */
+  get(id: ApprovalId): Approval {
+    const found = this.#all.get(id);
+    if (found !== undefined) return found;
+    throw new TrlError('INVALID_PARAMS', `Cannot find approval ${id.slice(0, 64)}`);
+  }
+
+  /**
+   * Calls `listener` after each change, when it is on disk. `listener` must not throw.
+   *
+   * @returns a function that stops it
+   */
+  watch(listener: (approval: Approval) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #checkDecider({ id, asked }: Approval, { actor, proof }: Decision['by']): void {
+    const refuse = (reason: string): TrlError =>
+      new TrlError('AUTH_FAILED', `Cannot decide ${id}: ${reason}`);
+    if (proof === 'same_uid') {
+      if (this.#options.allowSameUid) return;
+      throw refuse('nothing proves that a person decides; set a passphrase: trl approvals enroll');
+    }
+    if (actor === asked.requester && !this.#options.allowSamePerson) {
+      throw refuse('who asked may not decide');
+    }
+  }
+
+  #open(
+    { asked, verdict, execId }: Pick<Approval, 'asked' | 'verdict' | 'execId'>,
+    changes: readonly string[],
+  ): Approval {
+    const createdAt = this.#clock();
+    return this.#put({
+      v: 1,
+      id: newApprovalId(),
+      execId,
+      state: 'pending',
+      asked: ordered(asked),
+      digest: askedDigest(asked),
+      verdict,
+      createdAt,
+      expiresAt: createdAt + limits.approvalMs.default,
+      answer: null,
+      grants: false,
+      closedAt: null,
+      supersededBy: null,
+      changes,
+    });
+  }
+
+  /** The compare-and-swap: from one of `from` only, and nothing changes unless it is on disk. */
+  #move(
+    { id }: Approval,
+    from: readonly ApprovalState[],
+    change: Partial<Approval> & { readonly state: ApprovalState },
+  ): Approval {
+    const current = this.get(id);
+    if (!from.includes(current.state)) {
+      const message = `Cannot make ${id} ${change.state}: it is ${current.state}`;
+      throw new TrlError('INVALID_PARAMS', message);
+    }
+    return this.#put({ ...current, ...change });
+  }
+
+  #put(approval: Approval): Approval {
+    this.#options.store.put(approval.id, JSON.stringify(approval));
+    this.#all.set(approval.id, approval);
+    for (const listener of this.#listeners) listener(approval);
+    return approval;
+  }
+
+  /** What is over leaves after a day, or when there are too many; what still grants, last. */
+  #forget(now: number): void {
+    const over = this.list({}).filter((one) => !isOpen(one));
+    const old = now - limits.approvalKeepMs.default;
+    const useless = over.filter((one) => !isGrant(one, now));
+    const aged = useless.filter(({ closedAt }) => (closedAt ?? 0) < old);
+    const rest = over.filter((one) => isGrant(one, now));
+    const tooMany = Math.max(0, over.length - limits.approvalRecords.default);
+    const many = [...useless, ...rest].slice(0, tooMany);
+    for (const { id } of new Set([...aged, ...many])) {
+      this.#options.store.remove(id);
+      this.#all.delete(id);
+    }
+  }
+}
+
+function expired({ id, execId, answer }: Approval): TrlError {
+  const reason =
+    answer === null ? 'nobody decided in time' : 'it did not start in time after the yes';
+  return new TrlError('APPROVAL_EXPIRED', `Cannot run the command: ${reason} (${id})`, {
+    data: { approval_id: id, exec_id: execId },
+  });
+}
+
+function whyNot(approval: Approval): TrlError {
+  const { id, execId, state, answer, supersededBy } = approval;
+  const data = { approval_id: id, exec_id: execId };
+  const denied = (reason: string): TrlError =>
+    new TrlError('APPROVAL_DENIED', `Cannot run the command: ${reason} (${id})`, { data });
+  switch (state) {
+    case 'pending': {
+      const message = `Cannot run the command yet: a person must decide first (${id})`;
+      return new TrlError('APPROVAL_REQUIRED', message, { data });
+    }
+    case 'superseded': {
+      const next = { ...data, approval_id: supersededBy };
+      const message = `Cannot run the command yet: it changed since the yes (${supersededBy})`;
+      return new TrlError('APPROVAL_REQUIRED', message, { data: next });
+    }
+    case 'expired':
+      return expired(approval);
+    case 'denied':
+      return denied(answer?.words == null ? 'a person said no' : `a person said: ${answer.words}`);
+    case 'cancelled':
+      return denied('it was cancelled');
+    case 'used':
+    case 'approved':
+      return denied('its approval was used');
+  }
+}

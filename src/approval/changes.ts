@@ -1,0 +1,163 @@
+/** What differs between a question that was answered and the one that stands now, in sentences. */
+import type { FileGrants } from '../command.ts';
+import { canonicalJson } from './canonical.ts';
+import { askedDigest } from './request.ts';
+import type { Asked, AskedContent } from './request.ts';
+
+/** One difference, for people. No value of a variable and no input is in it. */
+export interface Change {
+  /** The field of {@link Asked} that differs. */
+  readonly field: keyof Asked;
+  /** `the script scripts/x.sh changed`; names in it are as they were given, not escaped. */
+  readonly text: string;
+}
+
+/** Empty exactly when both have the same digest. */
+export function changesBetween(before: Asked, now: Asked): readonly Change[] {
+  const found: Change[] = [
+    ...changesOfText(before, now),
+    ...changesOfPlace(before, now),
+    ...changesOfVariables(before, now),
+    ...changesOfInput(before, now),
+    ...changesOfReach(before, now),
+    ...changesOfAsking(before, now),
+    ...changesOfContents(before, now),
+  ];
+  if (found.length > 0 || askedDigest(before) === askedDigest(now)) return found;
+  // Never nothing where the digests differ: then the question would seem to repeat itself.
+  return [{ field: 'v', text: 'something else that the approval binds changed' }];
+}
+
+const same = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b);
+
+/** `the network is on instead of off` */
+function instead(field: keyof Asked, what: string, before: string, now: string): Change[] {
+  return before === now ? [] : [{ field, text: `${what} is ${now} instead of ${before}` }];
+}
+
+function changesOfText(before: Asked, now: Asked): Change[] {
+  const found: Change[] = [];
+  if (before.command !== now.command) {
+    found.push({ field: 'command', text: 'the command is another text' });
+  }
+  if (!same(before.argv, now.argv)) {
+    found.push({ field: 'argv', text: 'what is started in place of a shell is something else' });
+  }
+  const shell = instead('shell', 'the shell', before.shell.path, now.shell.path);
+  if (shell.length === 0 && before.shell.dialect !== now.shell.dialect) {
+    found.push(...instead('shell', 'the shell', before.shell.dialect, now.shell.dialect));
+  }
+  const modes = { foreground: 'in the foreground', detached: 'detached' } as const;
+  return [...found, ...shell, ...instead('mode', 'it', modes[before.mode], modes[now.mode])];
+}
+
+function changesOfPlace(before: Asked, now: Asked): Change[] {
+  const cwd = instead('cwd', 'the working directory', before.cwd, now.cwd);
+  const [old, next] = [before.workspace, now.workspace];
+  if (old?.path !== next?.path) {
+    const [was, is] = [old?.path ?? 'none', next?.path ?? 'none'];
+    return [...cwd, ...instead('workspace', 'the workspace', was, is)];
+  }
+  if (same(old, next)) return cwd;
+  return [...cwd, { field: 'workspace', text: 'the workspace was replaced' }];
+}
+
+function changesOfVariables(before: Asked, now: Asked): Change[] {
+  const was = new Map(before.env.map(({ name, mac }) => [name, mac]));
+  const is = new Map(now.env.map(({ name, mac }) => [name, mac]));
+  return [...new Set([...was.keys(), ...is.keys()])].flatMap((name): Change[] => {
+    if (was.get(name) === is.get(name)) return [];
+    const how = !was.has(name) ? 'is new' : is.has(name) ? 'changed' : 'is gone';
+    return [{ field: 'env', text: `the variable ${name} ${how}` }];
+  });
+}
+
+function changesOfInput(before: Asked, now: Asked): Change[] {
+  const found: Change[] = [];
+  if (!same(before.stdin, now.stdin)) found.push({ field: 'stdin', text: 'the input changed' });
+  if (!same(before.pty, now.pty)) found.push({ field: 'pty', text: 'the terminal changed' });
+  return found;
+}
+
+function changesOfReach(before: Asked, now: Asked): Change[] {
+  const found: Change[] = [
+    ...instead('network', 'the network', before.network, now.network),
+    ...instead('sandbox', 'the sandbox', sandboxName(before), sandboxName(now)),
+    ...changesOfGrants(before.files, now.files),
+  ];
+  if (before.sandbox.box !== now.sandbox.box && sandboxName(before) === sandboxName(now)) {
+    found.push({ field: 'sandbox', text: 'what the sandbox shows or holds changed' });
+  }
+  const bounds = new Set([...Object.keys(before.bounds), ...Object.keys(now.bounds)]);
+  const was: ReadonlyMap<string, unknown> = new Map(Object.entries(before.bounds));
+  const is: ReadonlyMap<string, unknown> = new Map(Object.entries(now.bounds));
+  for (const name of bounds) {
+    const [old, next] = [String(was.get(name)), String(is.get(name))];
+    found.push(...instead('bounds', `the bound ${name}`, old, next));
+  }
+  return found;
+}
+
+const sandboxName = ({ sandbox }: Asked): string =>
+  sandbox.kind === 'none' ? 'none' : `${sandbox.kind} (${sandbox.level})`;
+
+function changesOfGrants(before: FileGrants, now: FileGrants): Change[] {
+  return (['read', 'write'] as const).flatMap((access) =>
+    (['allow', 'deny'] as const).flatMap((rule): Change[] => {
+      const [was, is] = [before[access][rule], now[access][rule]];
+      if (same(was, is)) return [];
+      const added = is.filter((path) => !was.includes(path));
+      const gone = was.filter((path) => !is.includes(path));
+      const parts = [
+        ...added.map((path) => `${path} is new`),
+        ...gone.map((path) => `${path} is gone`),
+      ];
+      const what = `what it may ${rule === 'allow' ? '' : 'not '}${access} changed`;
+      return [{ field: 'files', text: parts.length === 0 ? what : `${what}: ${parts.join(', ')}` }];
+    }),
+  );
+}
+
+function changesOfAsking(before: Asked, now: Asked): Change[] {
+  const policy = instead('policy', 'the policy', before.policy.name, now.policy.name);
+  if (policy.length === 0 && before.policy.version !== now.policy.version) {
+    policy.push({ field: 'policy', text: `the policy ${now.policy.name} changed` });
+  }
+  return [
+    ...policy,
+    ...instead('session', 'the session', before.session, now.session),
+    ...instead('requester', 'who asks', before.requester, now.requester),
+  ];
+}
+
+const roleNames = {
+  executable: 'executable',
+  script: 'script',
+  'package-script': 'package script',
+} as const;
+
+function changesOfContents(before: Asked, now: Asked): Change[] {
+  const key = ({ role, name }: AskedContent): string => `${role}\0${name}`;
+  const was = Map.groupBy(before.contents, key);
+  const is = Map.groupBy(now.contents, key);
+  return [...new Set([...was.keys(), ...is.keys()])].flatMap((each): Change[] => {
+    const [old = [], next = []] = [was.get(each), is.get(each)];
+    const [shown] = [...next, ...old];
+    if (shown === undefined || same(old.toSorted(byPath), next.toSorted(byPath))) return [];
+    const what = `the ${roleNames[shown.role]} ${shown.name}`;
+    return [{ field: 'contents', text: `${what} ${howContent(old, next)}` }];
+  });
+}
+
+const byPath = (a: AskedContent, b: AskedContent): number =>
+  `${a.path}\0${a.sha256}` < `${b.path}\0${b.sha256}` ? -1 : 1;
+
+function howContent(old: readonly AskedContent[], next: readonly AskedContent[]): string {
+  if (old.length === 0) return 'is new';
+  if (next.length === 0) return 'is no longer named';
+  const [was, is] = [old[0]?.path ?? null, next[0]?.path ?? null];
+  if (old.length > 1 || next.length > 1) return 'changed';
+  if (is === null) return 'is gone';
+  if (was === null) return `is there now: ${is}`;
+  return was === is ? 'changed' : `is another file: ${is} instead of ${was}`;
+}

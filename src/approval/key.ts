@@ -1,0 +1,68 @@
+/**
+ * The key under which approvals keep a hash in place of a variable's value or a command's input.
+ * This file reads and writes the state directory.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+import { closeSync, constants, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { TrlError } from '../errors.ts';
+
+const keyBytes = 32;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+
+/**
+ * The key of `stateDir` (32 bytes, made at first use, 0600), so that approvals of an earlier daemon
+ * can still be compared; with `null` one of this process alone.
+ *
+ * @throws TrlError `BACKEND_UNAVAILABLE` when the file is not the user's own, or not a key
+ */
+export function openKey(stateDir: string | null): Buffer {
+  const fresh = randomBytes(keyBytes);
+  if (stateDir === null) return fresh;
+  const file = path.join(stateDir, 'approvals.key');
+  try {
+    const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    try {
+      writeSync(fd, fresh);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    return fresh;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      throw unusable(file, String(error));
+    }
+  }
+  return readKey(file);
+}
+
+function readKey(file: string): Buffer {
+  const key = Buffer.alloc(keyBytes + 1);
+  let length: number;
+  let found: ReturnType<typeof fstatSync>;
+  try {
+    const fd = openSync(file, O_RDONLY | O_NOFOLLOW);
+    try {
+      found = fstatSync(fd);
+      length = found.isFile() ? readSync(fd, key, 0, key.length, 0) : 0;
+    } finally {
+      closeSync(fd);
+    }
+  } catch (cause) {
+    throw unusable(file, String(cause));
+  }
+  if (length !== keyBytes) throw unusable(file, 'it is not a key; remove it');
+  if (found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) {
+    throw unusable(file, 'it belongs to another user or is open to others');
+  }
+  return key.subarray(0, keyBytes);
+}
+
+function unusable(file: string, reason: string): TrlError {
+  return new TrlError('BACKEND_UNAVAILABLE', `Cannot use the key "${file}": ${reason}`);
+}
+
+/** HMAC-SHA256 (hex) of a value under its name: equal values under other names differ. */
+export const macOf = (key: Uint8Array, name: string, value: string): string =>
+  createHmac('sha256', key).update(`${name}\n${value}`).digest('hex');

@@ -1,0 +1,83 @@
+/**
+ * What a person answers to: everything that can change what a command does, as one plain value.
+ * No variable's value is in it, only a keyed hash; files that the command does not name are not
+ * in it either, or every save in an editor would void an answer.
+ */
+import { createHash } from 'node:crypto';
+import type {
+  AssuranceLevel,
+  Bounds,
+  FileGrants,
+  SandboxKind,
+  SessionId,
+  ShellDialect,
+} from '../command.ts';
+import { canonicalJson } from './canonical.ts';
+
+/** A thing whose content decides what the command does. */
+export interface AskedContent {
+  readonly role: 'executable' | 'script' | 'package-script';
+  /** As the command names it: `npm`, `./build.sh`; of a package script its name. */
+  readonly name: string;
+  /** Absolute and without links; `null` where nothing was found. */
+  readonly path: string | null;
+  /** SHA-256 (hex) of the content; `null` where nothing was found. */
+  readonly sha256: string | null;
+}
+
+export interface Asked {
+  readonly v: 1;
+  readonly command: string;
+  /** The hardened words that start in place of a shell, or `null`. */
+  readonly argv: readonly string[] | null;
+  readonly shell: { readonly path: string; readonly dialect: ShellDialect };
+  readonly mode: 'foreground' | 'detached';
+  /** Absolute. */
+  readonly cwd: string;
+  /** The real directory, so that another one in its place is another question. */
+  readonly workspace: { readonly path: string; readonly dev: number; readonly ino: number } | null;
+  /** Variables of runtime, session and command, carried ones included; by name, in order. */
+  readonly env: readonly { readonly name: string; readonly mac: string }[];
+  readonly stdin: { readonly kind: 'closed' | 'bytes' | 'open'; readonly mac: string | null };
+  readonly pty: { readonly columns: number; readonly rows: number } | null;
+  readonly sandbox: {
+    readonly kind: SandboxKind;
+    readonly level: AssuranceLevel;
+    /** Digest of the box: mounts, filter, view. */
+    readonly box: string;
+  };
+  readonly network: 'off' | 'on';
+  readonly files: FileGrants;
+  readonly bounds: Bounds;
+  readonly policy: { readonly name: string; readonly version: string };
+  readonly session: SessionId;
+  /** The actor that asks. */
+  readonly requester: string;
+  /** In the order of role, name and path. */
+  readonly contents: readonly AskedContent[];
+}
+
+/** Puts into order what has none, so that equal questions have equal digests. */
+export function ordered(asked: Asked): Asked {
+  return {
+    ...asked,
+    env: asked.env.toSorted((a, b) => compare(a.name, b.name)),
+    contents: asked.contents.toSorted((a, b) => compare(contentKey(a), contentKey(b))),
+  };
+}
+
+/** SHA-256 (hex) of the question, whatever order its parts came in. */
+export function askedDigest(asked: Asked): string {
+  return createHash('sha256')
+    .update(canonicalJson(ordered(asked)))
+    .digest('hex');
+}
+
+const contentKey = ({ role, name, path }: AskedContent): string =>
+  [role, name, path ?? ''].join('\0');
+
+/** By code units: the order must not depend on a locale. */
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
