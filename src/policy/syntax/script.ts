@@ -44,6 +44,8 @@ export type Input =
   | {
       readonly kind: 'text';
       readonly text: string | null;
+      /** Static text and gaps (`null`) in order, as those of a word. */
+      readonly pieces: readonly (string | null)[];
       readonly span: Span;
       readonly variables: readonly string[];
     }

@@ -1,0 +1,56 @@
+/** What a word consists of before braces, splitting and globs: static text and expansions. */
+import type { Value } from './scope.ts';
+
+export type Atom = TextAtom | HoleAtom;
+
+export interface TextAtom {
+  readonly kind: 'text';
+  readonly text: string;
+  /** Unquoted text is open to brace expansion and globs. */
+  readonly quoted: boolean;
+}
+
+/** Something the shell replaces. */
+export interface HoleAtom {
+  readonly kind: 'hole';
+  /** Unquoted values are split into words. */
+  readonly quoted: boolean;
+  /** The name of a `$name` without braces: what follows it after brace expansion extends it. */
+  readonly name: string | null;
+  /** Static text in front of what is unknown: `/dev/fd/` of a process substitution. */
+  readonly prefix: string;
+  /** What it stands for by the script itself, or `null`. */
+  readonly values: Value | null;
+  /** Whether quoted values stay apart, as those of `"$@"` do. */
+  readonly apart: boolean;
+}
+
+export function text(value: string, quoted: boolean): TextAtom {
+  return { kind: 'text', text: value, quoted };
+}
+
+export function hole(quoted: boolean, given: Partial<HoleAtom> = {}): HoleAtom {
+  return { kind: 'hole', quoted, name: null, prefix: '', values: null, apart: false, ...given };
+}
+
+/** Unquoted source text: escaped characters become quoted ones, continued lines are joined. */
+export function bare(source: string): TextAtom[] {
+  const atoms: TextAtom[] = [];
+  for (const run of source.match(/\\[^]?|[^\\]+/gu) ?? []) {
+    if (run === '\\\n') continue;
+    const escaped = run.startsWith('\\') && run.length > 1;
+    atoms.push(escaped ? text(run.slice(1), true) : text(run, false));
+  }
+  return atoms;
+}
+
+/** The text of atoms that are all static, else `null`. */
+export function staticText(atoms: readonly Atom[]): string | null {
+  let whole = '';
+  for (const atom of atoms) {
+    if (atom.kind === 'text') whole += atom.text;
+    else if (atom.values === null) return null;
+    else whole += atom.values.join(' ');
+  }
+  return whole;
+}

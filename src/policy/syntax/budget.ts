@@ -1,0 +1,23 @@
+/** The bounds of one analysis: what runs out is reported, and what was found before it counts. */
+import { limits } from '../../limits.ts';
+import type { Budget } from './script.ts';
+
+/**
+ * A budget for one decision, with the defaults of `limits.ts`: 65,536 bytes a script, 64 levels of
+ * nesting, 2,000 commands, and a deadline 50 ms from now. All scripts of a decision share it.
+ */
+export function openBudget(): Budget {
+  return {
+    bytesMax: limits.policyBytes.default,
+    depthMax: limits.policyDepth.default,
+    commandsMax: limits.policyCommands.default,
+    deadline: performance.now() + limits.policyMs.default,
+    commands: 0,
+  };
+}
+
+/** Which bound is reached, if any. */
+export function exhausted(budget: Budget): 'limit.commands' | 'limit.time' | null {
+  if (budget.commands >= budget.commandsMax) return 'limit.commands';
+  return performance.now() > budget.deadline ? 'limit.time' : null;
+}

@@ -1,0 +1,114 @@
+/** Characters that make a text look like something else than what the shell reads. */
+import type { Problem } from './script.ts';
+
+// Everything that shows nothing or moves text: control characters (also NUL and CR), format
+// characters (zero width, bidirectional), blanks that are no blanks to a shell (NBSP, U+2028),
+// fillers, variation selectors, unassigned meaning (private use) and lone surrogates.
+const invisible =
+  /(?![\t\n ])[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Variation_Selector}\u{34F}\u{115F}\u{1160}\u{17B4}\u{17B5}\u{2800}\u{3164}\u{FFA0}]+/gu;
+const nonAscii = /[^\0-\x7F]/;
+const dashes = /^[\u2010-\u2015\u2212\uFE58\uFE63\uFF0D\u2E3A\u2E3B\u30FC]/;
+const runsMax = 8;
+const evidenceMax = 160;
+
+/** Letters of Cyrillic, Greek and other scripts that look like an ASCII letter. */
+const lookalikes = new Map<string, string>(
+  [
+    ['a', 'аαɑ'],
+    ['b', 'ЬƄ'],
+    ['c', 'сϲᴄⅽ'],
+    ['d', 'ԁⅾ'],
+    ['e', 'еҽ℮'],
+    ['f', 'ſϝ'],
+    ['g', 'ɡց'],
+    ['h', 'һհ'],
+    ['i', 'іιıɩӏ'],
+    ['j', 'јϳ'],
+    ['k', 'кκᴋ'],
+    ['l', 'ӏⅼǀ'],
+    ['m', 'мⅿ'],
+    ['n', 'ոпη'],
+    ['o', 'оοօσ'],
+    ['p', 'рρ'],
+    ['q', 'ԛգ'],
+    ['r', 'гᴦ'],
+    ['s', 'ѕꜱ'],
+    ['t', 'тτᴛ'],
+    ['u', 'υսц'],
+    ['v', 'ѵνᴠ'],
+    ['w', 'ԝшω'],
+    ['x', 'хχ'],
+    ['y', 'уγү'],
+    ['z', 'ᴢ'],
+    ['A', 'АΑ'],
+    ['B', 'ВΒ'],
+    ['C', 'СϹ'],
+    ['E', 'ЕΕ'],
+    ['H', 'НΗ'],
+    ['I', 'ІΙӀ'],
+    ['J', 'Ј'],
+    ['K', 'КΚ'],
+    ['M', 'МΜ'],
+    ['N', 'Ν'],
+    ['O', 'ОΟ'],
+    ['P', 'РΡ'],
+    ['S', 'Ѕ'],
+    ['T', 'ТΤ'],
+    ['X', 'ХΧ'],
+    ['Y', 'УΥҮ'],
+    ['Z', 'Ζ'],
+    ['-', '‐‑‒–—―−ー'],
+    ['/', '∕⁄⧸'],
+    ['.', '․'],
+  ].flatMap(([ascii = '', others = '']) => Array.from(others, (other) => [other, ascii] as const)),
+);
+
+/**
+ * A word as a reader may take it: full-width and other compatible forms folded (NFKC), lookalikes
+ * of Cyrillic and Greek replaced, what shows nothing removed. Good for raising a decision only.
+ */
+export function skeleton(word: string): string {
+  if (!nonAscii.test(word)) return word;
+  const shown = word.replaceAll(invisible, '').normalize('NFKC');
+  return Array.from(shown, (letter) => lookalikes.get(letter) ?? letter).join('');
+}
+
+/** The text with everything that is not printable ASCII or a letter written as `\u{202E}`. */
+export function visible(text: string): string {
+  const short = text.length > evidenceMax ? `${text.slice(0, evidenceMax)}…` : text;
+  return short.replaceAll(invisible, (run) => Array.from(run, escaped).join(''));
+}
+
+/** As `visible`, and every character beyond ASCII is written as an escape too. */
+export function spelled(text: string): string {
+  const short = text.length > evidenceMax ? `${text.slice(0, evidenceMax)}…` : text;
+  return visible(short).replaceAll(/[^\0-\x7F]/gu, escaped);
+}
+
+/** One `invisible` problem for every run of such characters, at most eight. */
+export function invisibles(text: string): Problem[] {
+  const found: Problem[] = [];
+  invisible.lastIndex = 0;
+  for (const match of text.matchAll(invisible)) {
+    const span = [match.index, match.index + match[0].length] as const;
+    found.push({ code: 'invisible', span, evidence: visible(match[0]) });
+    if (found.length === runsMax) break;
+  }
+  return found;
+}
+
+/** Whether a command name may be taken for another one: it has a character beyond ASCII. */
+export function confusableName(name: string): boolean {
+  return nonAscii.test(name);
+}
+
+/** Whether an argument may be taken for an option it is not: `–rf`, `--оutput`. */
+export function confusableOption(argument: string): boolean {
+  if (dashes.test(argument)) return true;
+  return argument.startsWith('-') && nonAscii.test(argument.split('=', 1)[0] ?? argument);
+}
+
+function escaped(character: string): string {
+  const point = character.codePointAt(0) ?? 0;
+  return `\\u{${point.toString(16).toUpperCase().padStart(4, '0')}}`;
+}

@@ -1,0 +1,293 @@
+/** From the parser's words to atoms: every part is visited, so that no substitution is missed. */
+import {
+  forEachChild,
+  type ArithmeticExpression,
+  type DoubleQuotedChild,
+  type ParameterExpansionPart,
+  type ParameterOperation,
+  type ParsedScript,
+  type SyntaxNode,
+  type Word as WordNode,
+  type WordPart,
+} from 'unbash';
+import type { Span } from '../analysis.ts';
+import { bare, hole, staticText, text, type Atom } from './atom.ts';
+import { staticOutput } from './output.ts';
+import { staysApart, valuesOf, type Operation, type Parameter } from './parameter.ts';
+import { report, spanOf, type Place, type Reading } from './reading.ts';
+import { assign, look } from './scope.ts';
+import type { Command } from './script.ts';
+
+/** Everything that one word holds. */
+export interface Flat {
+  readonly atoms: readonly Atom[];
+  /** The commands of its substitutions. */
+  readonly inner: readonly Command[];
+  /** Names of the variables whose values it contains. */
+  readonly variables: readonly string[];
+}
+
+/** A word being taken apart. */
+interface Taking {
+  readonly reading: Reading;
+  readonly place: Place;
+  readonly inner: Command[];
+  readonly variables: Set<string>;
+}
+
+type Parts = readonly (WordPart | DoubleQuotedChild)[];
+
+/** Takes a word apart; `quoted` where quotes and blanks in it mean nothing (here-documents). */
+export function flatten(reading: Reading, place: Place, word: WordNode): Flat {
+  const taking = open(reading, place);
+  return close(taking, atomsOf(taking, word));
+}
+
+/** Takes parts apart that stand in double quotes or in a here-document. */
+export function flattenQuoted(reading: Reading, place: Place, parts: Parts): Flat {
+  const taking = open(reading, place);
+  return close(
+    taking,
+    parts.flatMap((part) => partAtoms(taking, part, true)),
+  );
+}
+
+/** The commands of all substitutions below a node of arithmetic or of `[[ ]]`. */
+export function innerOf(reading: Reading, place: Place, node: SyntaxNode): readonly Command[] {
+  const taking = open(reading, place);
+  search(taking, node);
+  return taking.inner;
+}
+
+function open(reading: Reading, place: Place): Taking {
+  return { reading, place, inner: [], variables: new Set() };
+}
+
+function close({ inner, variables }: Taking, atoms: readonly Atom[]): Flat {
+  return { atoms, inner, variables: [...variables] };
+}
+
+function atomsOf(taking: Taking, word: WordNode): readonly Atom[] {
+  const parts = word.parts;
+  if (parts === undefined) return bare(word.text);
+  return parts.flatMap((part) => partAtoms(taking, part, false));
+}
+
+function partAtoms(
+  taking: Taking,
+  part: WordPart | DoubleQuotedChild,
+  quoted: boolean,
+): readonly Atom[] {
+  const child = (each: WordPart | DoubleQuotedChild): readonly Atom[] =>
+    partAtoms(taking, each, quoted);
+  switch (part.type) {
+    case 'Literal':
+      return quoted ? [text(part.value, true)] : bare(part.text);
+    case 'SingleQuoted':
+    case 'AnsiCQuoted':
+      return [text(part.value, true)];
+    case 'DoubleQuoted':
+    case 'LocaleString':
+      return [text('', true), ...part.parts.flatMap((each) => partAtoms(taking, each, true))];
+    case 'Glob':
+      if (part.kind !== 'bracket') return [text(part.text, quoted)];
+      return [text('[', quoted), ...part.parts.flatMap(child), text(']', quoted)];
+    case 'BraceExpansion':
+      if (part.parts === undefined) return bare(part.text);
+      return [text('{', false), ...part.parts.flatMap(child), text('}', false)];
+    case 'ExtendedGlob':
+      part.parts?.forEach(child);
+      return [text(part.text, quoted)];
+    case 'SimpleExpansion':
+      return [simpleHole(taking, part.text, quoted)];
+    case 'ParameterExpansion':
+      return [parameterHole(taking, part, quoted)];
+    case 'CommandExpansion':
+    case 'ProcessSubstitution':
+      return [substitutionHole(taking, part, quoted)];
+    case 'ArithmeticExpansion':
+      if (part.expression !== undefined) search(taking, part.expression);
+      return [arithmeticHole(taking, part, quoted)];
+  }
+}
+
+function simpleHole(taking: Taking, source: string, quoted: boolean): Atom {
+  const name = source.slice(1).replaceAll('\\\n', '');
+  taking.variables.add(name);
+  const values = look(taking.reading.scope, name);
+  const identifier = /^[A-Za-z_]\w*$/.test(name) ? name : null;
+  if (name === '@' || name === '*') return hole(quoted, { values, apart: name === '@' });
+  return hole(quoted, { name: identifier, values: values?.slice(0, 1) ?? null });
+}
+
+function parameterHole(taking: Taking, part: ParameterExpansionPart, quoted: boolean): Atom {
+  const { reading, place } = taking;
+  const before = new Set(taking.variables);
+  const parameter: Parameter = {
+    name: part.parameter,
+    prefix: part.prefix,
+    index: part.index === undefined ? undefined : staticText(atomsOf(taking, part.index)),
+    operation: operationOf(taking, part.operation),
+  };
+  const { operation } = parameter;
+  const alternative = operation?.kind === 'default' && operation.operator.endsWith('+');
+  // A length and `${x+set}` tell that it is set, and nothing of its value.
+  if (part.prefix !== '#' && !alternative) before.add(part.parameter);
+  for (const name of before) taking.variables.add(name);
+  const values = valuesOf(reading.scope, parameter);
+  if (operation?.kind === 'default' && operation.operator.endsWith('=')) {
+    assign(reading.scope, part.parameter, values, false);
+  }
+  if (operation?.kind === 'transform' && operation.operator === 'P') {
+    expandAgain(taking, values, spanOf(place, part));
+  }
+  return hole(quoted, { values, apart: staysApart(parameter) });
+}
+
+/** `${x@P}` runs the substitutions in the value of `x`. */
+function expandAgain(taking: Taking, values: readonly string[] | null, span: Span): void {
+  for (const value of values ?? []) {
+    if (!/[`$]/.test(value)) continue;
+    const script = taking.reading.parse(`: "${value.replaceAll('"', String.raw`\"`)}"`);
+    if (script !== null) taking.inner.push(...read(taking, script, span, true));
+  }
+}
+
+function operationOf(
+  taking: Taking,
+  operation: ParameterOperation | undefined,
+): Operation | undefined {
+  const textOf = (word: WordNode): string | null => staticText(atomsOf(taking, word));
+  if (operation === undefined) return undefined;
+  switch (operation.type) {
+    case 'Default': {
+      const operand = textOf(operation.operand);
+      const { operator } = operation;
+      return { kind: 'default', operator, operand: operand === null ? null : [operand] };
+    }
+    case 'Remove': {
+      const pattern = patternOf(atomsOf(taking, operation.operand));
+      return { kind: 'remove', operator: operation.operator, pattern };
+    }
+    case 'Replace': {
+      const pattern = patternOf(atomsOf(taking, operation.pattern));
+      const replacement = textOf(operation.replacement);
+      return { kind: 'replace', operator: operation.operator, pattern, replacement };
+    }
+    case 'Slice': {
+      const length = operation.length === undefined ? undefined : textOf(operation.length);
+      return { kind: 'slice', offset: textOf(operation.offset), length };
+    }
+    case 'CaseModification':
+      if (operation.operand === undefined) return { kind: 'case', operator: operation.operator };
+      textOf(operation.operand);
+      return { kind: 'other' };
+    case 'Transform':
+      return { kind: 'transform', operator: textOf(operation.operand) ?? '' };
+    case 'Names':
+    case 'Unknown':
+      return { kind: 'other' };
+  }
+}
+
+/** A pattern with what is quoted escaped, or `null` where it is dynamic. */
+function patternOf(atoms: readonly Atom[]): string | null {
+  if (atoms.some((atom) => atom.kind === 'hole' && atom.values === null)) return null;
+  const pieces = atoms.map((atom) => {
+    if (atom.kind === 'hole') return atom.values?.join(' ') ?? '';
+    return atom.quoted ? atom.text.replaceAll(/[\\*?[\]]/g, String.raw`\$&`) : atom.text;
+  });
+  return pieces.join('');
+}
+
+function substitutionHole(
+  taking: Taking,
+  part: Extract<WordPart, { type: 'CommandExpansion' | 'ProcessSubstitution' }>,
+  quoted: boolean,
+): Atom {
+  const span = spanOf(taking.place, part);
+  report(taking.reading, 'substitution', span);
+  if (part.script === undefined) {
+    report(taking.reading, 'unparseable', span);
+    return hole(quoted);
+  }
+  const commands = read(taking, part.script, span, part.text.startsWith('`'));
+  taking.inner.push(...commands);
+  if (part.type === 'ProcessSubstitution') return hole(quoted, { prefix: '/dev/fd/' });
+  const output = staticOutput(commands);
+  return hole(quoted, { values: output === null ? null : [output.replace(/\n+$/, '')] });
+}
+
+/** Reads a script inside a word; `decoded` where its positions count in a text of its own. */
+function read(
+  { reading, place }: Taking,
+  script: ParsedScript,
+  span: Span,
+  decoded: boolean,
+): readonly Command[] {
+  const own = decoded || script.source !== undefined;
+  const within = own ? (place.within ?? span) : place.within;
+  return reading.nested(script, { ...place, stdin: { kind: 'inherited' }, within }, span);
+}
+
+function arithmeticHole(
+  taking: Taking,
+  part: Extract<WordPart, { type: 'ArithmeticExpansion' }>,
+  quoted: boolean,
+): Atom {
+  const value = part.expression === undefined ? null : numberOf(part.expression);
+  return hole(quoted, { values: value === null ? null : [String(value)] });
+}
+
+/** The value of an expression of whole numbers alone. */
+function numberOf(expression: ArithmeticExpression): number | null {
+  switch (expression.type) {
+    case 'ArithmeticWord':
+      return /^(0|[1-9]\d{0,8})$/.test(expression.value) ? Number(expression.value) : null;
+    case 'ArithmeticGroup':
+      return numberOf(expression.expression);
+    case 'ArithmeticBinary': {
+      const [left, right] = [numberOf(expression.left), numberOf(expression.right)];
+      if (left === null || right === null) return null;
+      if (expression.operator === '+') return left + right;
+      if (expression.operator === '-') return left - right;
+      return expression.operator === '*' ? left * right : null;
+    }
+    case 'ArithmeticUnary':
+    case 'ArithmeticTernary':
+    case 'ArithmeticCommandExpansion':
+      return null;
+  }
+}
+
+function search(taking: Taking, node: SyntaxNode): void {
+  if (node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution') {
+    substitutionHole(taking, node, true);
+    return;
+  }
+  if (node.type === 'ArithmeticCommandExpansion') {
+    if (node.script === undefined) return;
+    const span = spanOf(taking.place, node);
+    report(taking.reading, 'substitution', span);
+    taking.inner.push(...read(taking, node.script, span, node.text.startsWith('`')));
+    return;
+  }
+  if (node.type === 'ParameterExpansion') {
+    parameterHole(taking, node, true);
+    return;
+  }
+  if (node.type === 'ArithmeticWord') {
+    arithmeticNames(taking, node.value, spanOf(taking.place, node));
+  }
+  forEachChild(node, (child) => {
+    search(taking, child);
+  });
+}
+
+/** A variable in arithmetic is an expression again: `$((a))` with `a='x[$(cmd)]'` runs `cmd`. */
+function arithmeticNames(taking: Taking, source: string, span: Span): void {
+  for (const [name] of source.matchAll(/[A-Za-z_]\w*/g)) {
+    taking.variables.add(name);
+    expandAgain(taking, look(taking.reading.scope, name), span);
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * Reads a shell script (bash, POSIX sh; zsh as far as its grammar agrees) for the policy. The
+ * parser is unbash, and nothing outside this directory knows it. Nothing is ever executed.
+ */
+import { parse, type ParsedScript } from 'unbash';
+import { invisibles } from './characters.ts';
+import { deeper, report, type Place, type Reading } from './reading.ts';
+import { openScope } from './scope.ts';
+import type { Budget, Command, Script } from './script.ts';
+import { givePositional } from './simple.ts';
+import { walkScript, type Calls } from './walk.ts';
+
+const hereDocumentsMax = 256;
+const prefixes = [4_096, 512, 64];
+
+/**
+ * Every command of `text` at any depth, its words decoded, and what keeps it from being plain.
+ * Never throws: what cannot be read becomes a problem, and what was read before it stays.
+ * `positional` are the arguments the script is started with: `sh -c TEXT name ARGUMENTS`.
+ */
+export function readScript(
+  text: string,
+  budget: Budget,
+  positional: readonly string[] = [],
+): Script {
+  const reading = open(text, budget);
+  const source = bounded(reading, text);
+  reading.problems.push(...invisibles(source));
+  givePositional(reading, positional, true);
+  const place: Place = { depth: 0, stdin: { kind: 'inherited' }, certain: true, within: null };
+  const script = parseWhatCan(reading, source);
+  const inside = deeper(reading, place, [0, source.length]);
+  if (script !== null && inside !== null) reading.walk(inside, script);
+  const commands = reading.commands.toSorted(bySource);
+  if (commands.length === 0 && reading.problems.length === 0) report(reading, 'empty', [0, 0]);
+  const { problems } = reading;
+  return { commands, plain: plainOf(reading), problems, defined: [...reading.defined] };
+}
+
+interface Opened extends Reading {
+  readonly walk: (place: Place, script: ParsedScript) => readonly Command[];
+}
+
+function open(text: string, budget: Budget): Opened {
+  const calls: Calls = { bodies: new Map(), depth: 0 };
+  const parsed = new Map<string, ParsedScript | null>();
+  let read = new Map<ParsedScript, readonly Command[]>();
+  const reading: Opened = {
+    text,
+    budget,
+    commands: [],
+    problems: [],
+    defined: new Set(),
+    scope: openScope(),
+    walk: (place, script) => walkScript({ reading, calls }, place, script),
+    parse: (again) => {
+      const known = parsed.get(again);
+      if (known !== undefined) return known;
+      const script = tryParse(again);
+      parsed.set(again, script);
+      return script;
+    },
+    nested: (script, place, span) => {
+      const known = read.get(script);
+      if (known !== undefined) return known;
+      const inside = deeper(reading, place, span);
+      if (inside === null) return [];
+      // Set before it is read: what contains itself by expansion ends here.
+      read.set(script, []);
+      const found = reading.walk({ ...inside, certain: false }, script);
+      read.set(script, found);
+      return found;
+    },
+    afresh: (run) => {
+      const before = read;
+      read = new Map();
+      try {
+        return run();
+      } finally {
+        read = before;
+      }
+    },
+  };
+  return reading;
+}
+
+/** The part of the text that is looked at: within the bound, cut at the end of a line. */
+function bounded(reading: Reading, text: string): string {
+  const { bytesMax } = reading.budget;
+  let source = text;
+  if (Buffer.byteLength(text) > bytesMax) {
+    const head = Buffer.from(text)
+      .subarray(0, bytesMax)
+      .toString()
+      .replace(/\uFFFD$/, '');
+    const line = head.lastIndexOf('\n');
+    source = line > 0 ? head.slice(0, line) : head;
+    report(reading, 'limit.bytes', [source.length, text.length]);
+  }
+  // The parser looks for the end of every here-document on its own.
+  let at = source.indexOf('<<');
+  for (let count = 0; at !== -1; at = source.indexOf('<<', at + 2)) {
+    count += 1;
+    if (count <= hereDocumentsMax) continue;
+    report(reading, 'limit.commands', [at, source.length]);
+    return source.slice(0, at);
+  }
+  return source;
+}
+
+/** Parses the text, or the longest part from its start that the parser does not give up on. */
+function parseWhatCan(reading: Reading, source: string): ParsedScript | null {
+  const whole = tryParse(source);
+  if (whole !== null) return whole;
+  report(reading, 'unparseable', [0, source.length]);
+  for (const length of prefixes) {
+    const part = tryParse(source.slice(0, length));
+    if (part !== null) return part;
+  }
+  return null;
+}
+
+function tryParse(source: string): ParsedScript | null {
+  try {
+    return parse(source);
+  } catch {
+    return null;
+  }
+}
+
+function bySource(left: Command, right: Command): number {
+  return left.span[0] - right.span[0] || right.span[1] - left.span[1];
+}
+
+/** The one command, where nothing but static words was found. */
+function plainOf({ commands, problems }: Reading): Command | null {
+  const [only] = commands;
+  if (only === undefined || commands.length !== 1 || problems.length > 0) return null;
+  const isStatic = only.words.every(({ value, derived }) => value !== null && !derived);
+  return isStatic && only.words.length > 0 ? only : null;
+}

@@ -1,0 +1,42 @@
+/**
+ * What variables may hold, as far as the script itself says. Assignments that surely happen
+ * replace; those inside conditions, loops, functions and subshells add a candidate. What is
+ * resolved here is evidence that may raise a decision and never lowers one.
+ */
+export type Value = readonly string[];
+
+const candidatesMax = 8;
+const itemsMax = 64;
+const textMax = 4_096;
+
+export interface Scope {
+  readonly candidates: Map<string, readonly (Value | null)[]>;
+  /** Which candidate is looked at, counted from the last. */
+  pick: number;
+  /** The largest number of candidates that was met since it was last set to zero. */
+  most: number;
+}
+
+/** A scope as `bash -c` starts: no positional parameters and the usual field separators. */
+export function openScope(): Scope {
+  return { candidates: new Map([['IFS', [[' \t\n']]]]), pick: 0, most: 0 };
+}
+
+/** Records an assignment. `value` is `null` where it is not static. */
+export function assign(scope: Scope, name: string, value: Value | null, certain: boolean): void {
+  const small = value !== null && isSmall(value) ? value : null;
+  const before = certain ? [] : (scope.candidates.get(name) ?? []);
+  scope.candidates.set(name, [...before, small].slice(-candidatesMax));
+}
+
+/** Every item of a variable, or `null` where nothing is known. */
+export function look(scope: Scope, name: string): Value | null {
+  const known = scope.candidates.get(name)?.filter((value) => value !== null);
+  if (known === undefined || known.length === 0) return null;
+  scope.most = Math.max(scope.most, known.length);
+  return known[Math.max(0, known.length - 1 - scope.pick)] ?? null;
+}
+
+function isSmall(value: Value): boolean {
+  return value.length <= itemsMax && value.every((item) => item.length <= textMax);
+}
