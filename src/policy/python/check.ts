@@ -1,0 +1,195 @@
+/**
+ * What a Python script does, as far as its syntax tells: CPython's own parser reads it, nothing is
+ * compiled to code or run. Gathers facts: it starts the interpreter.
+ */
+import { execFile } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import * as z from 'zod/mini';
+import type { Analysis, Finding, Span } from '../analysis.ts';
+import { isSecretFile, isSecretName } from './secret.ts';
+import { program } from './program.ts';
+import { reasons, type Reason } from './tables.ts';
+
+const bytesMax = 64 * 1024;
+const answerBytesMax = 4 * 1024 * 1024;
+const timeoutMs = 2_000;
+const evidenceMax = 200;
+
+/** Where an interpreter is looked for: never on the caller's PATH. */
+const places = ['/usr/bin/python3', '/usr/local/bin/python3', '/bin/python3'];
+
+export interface PythonOptions {
+  /** Absolute paths tried in order. Default: the fixed places of the system. */
+  readonly interpreters?: readonly string[];
+}
+
+const Place = z.tuple([z.number(), z.number()]);
+const Found = z.union([
+  z.object({ kind: z.literal('argv'), detail: z.array(z.nullable(z.string())), span: Place }),
+  z.object({
+    kind: z.literal('file'),
+    detail: z.tuple([z.string(), z.string(), z.boolean()]),
+    span: Place,
+  }),
+  z.object({ kind: z.string(), detail: z.string(), span: Place }),
+]);
+const Answer = z.object({
+  state: z.enum(['read', 'syntax', 'nesting']),
+  line: z.optional(z.number()),
+  commands: z.optional(z.number()),
+  found: z.array(Found),
+});
+type Found = z.infer<typeof Found>;
+
+/**
+ * Finds what a script must not do; a script always has at least one finding that asks. Over
+ * 64 KiB only the whole statements that fit are read. Never throws: what cannot be analysed asks.
+ */
+export async function analysePython(text: string, options: PythonOptions = {}): Promise<Analysis> {
+  const whole: Span = [0, text.length];
+  const findings = [ask('python.always-asked', whole, 'a script always needs an approval')];
+  const interpreter = (options.interpreters ?? places).find(executable);
+  const part = fitting(text);
+  if (part.length < text.length) {
+    findings.push(ask('limit.bytes', whole, 'is longer than the 64 KiB that are read'));
+  }
+  if (interpreter === undefined) {
+    findings.push(ask('python.unavailable', whole, 'no Python was found to read the script'));
+    return { findings, allowed: null, named: [], commands: 0 };
+  }
+  const answer = parsed(await answerOf(interpreter, part));
+  if (answer === null) {
+    findings.push(ask('python.unread', whole, 'the parser gave no answer within its bounds'));
+    return { findings, allowed: null, named: [], commands: 0 };
+  }
+  if (answer.state === 'syntax' && part.length === text.length) {
+    findings.push(ask('python.syntax', whole, `line ${answer.line ?? 1} is not valid Python`));
+  }
+  if (answer.state === 'nesting') {
+    findings.push(ask('limit.nesting', whole, 'is nested too deep to be read'));
+  }
+  findings.push(...answer.found.flatMap(judged));
+  return { findings, allowed: null, named: [], commands: answer.commands ?? 0 };
+}
+
+function judged(found: Found): readonly Finding[] {
+  const { kind, detail } = found;
+  const span: Span = [found.span[0], found.span[1]];
+  if (kind === 'limit.nesting') {
+    return [ask('limit.nesting', span, 'is nested too deep to be read')];
+  }
+  if (Array.isArray(detail)) {
+    return kind === 'file' && opensSecret(detail)
+      ? [block('secrets.file', span, detail.filter((part) => typeof part === 'string').join('…'))]
+      : [];
+  }
+  if (kind === 'variable') {
+    return isSecretName(detail) ? [block('secrets.variable', span, detail)] : [];
+  }
+  return [block(kind, span, detail)];
+}
+
+/** A path is known as its start, its end, and whether both are the whole of it. */
+function opensSecret(path: readonly unknown[]): boolean {
+  const [head, tail, exact] = path;
+  if (typeof head !== 'string' || typeof tail !== 'string') {
+    return false;
+  }
+  if (exact === true) {
+    return isSecretFile(head);
+  }
+  return tail.includes('/') && isSecretFile(head.startsWith('/proc/') ? `/proc${tail}` : tail);
+}
+
+const others = {
+  'secrets.file': {
+    why: 'opens a file of secrets',
+    instead: 'Read a template such as .env.example, or ask for the one value that is needed.',
+  },
+  'secrets.variable': { why: 'shows a secret variable', instead: null },
+} as const;
+
+const isReason = (code: string): code is Reason => Object.hasOwn(reasons, code);
+
+function block(code: string, span: Span, evidence: string): Finding {
+  const known = isReason(code)
+    ? reasons[code]
+    : code === 'secrets.variable'
+      ? others['secrets.variable']
+      : others['secrets.file'];
+  return {
+    code,
+    bound: 'block',
+    span,
+    via: [],
+    evidence: evidence.slice(0, evidenceMax),
+    why: known.why,
+    instead: known.instead,
+  };
+}
+
+function ask(code: string, span: Span, why: string): Finding {
+  return { code, bound: 'ask', span, via: [], evidence: '', why, instead: null };
+}
+
+function executable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The text, or its longest part of whole lines that ends before an unindented one. */
+function fitting(text: string): string {
+  if (Buffer.byteLength(text) <= bytesMax) {
+    return text;
+  }
+  const bytes = Buffer.from(text).subarray(0, bytesMax);
+  for (let end = bytes.lastIndexOf(10); end >= 0; end = bytes.lastIndexOf(10, end - 1)) {
+    const next = bytes[end + 1];
+    const indented = next === undefined || next === 32 || next === 9 || next === 10 || next === 13;
+    if (!indented) {
+      return bytes.subarray(0, end + 1).toString();
+    }
+    if (end === 0) {
+      break;
+    }
+  }
+  return '';
+}
+
+/** What the checker writes, or `null` when it fails or is ended: nothing of the text is run. */
+function answerOf(interpreter: string, text: string): Promise<string | null> {
+  const { promise, resolve } = Promise.withResolvers<string | null>();
+  const child = execFile(
+    interpreter,
+    ['-I', '-S', '-B', '-W', 'ignore', '-c', program],
+    {
+      cwd: '/',
+      env: {},
+      encoding: 'utf8',
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      maxBuffer: answerBytesMax,
+    },
+    (error, stdout) => resolve(error === null ? stdout : null),
+  );
+  // The checker may end before it has read all; its exit tells, not the pipe.
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(text);
+  return promise;
+}
+
+function parsed(answer: string | null): z.infer<typeof Answer> | null {
+  if (answer === null) {
+    return null;
+  }
+  try {
+    const found = Answer.safeParse(JSON.parse(answer));
+    return found.success ? found.data : null;
+  } catch {
+    return null;
+  }
+}
