@@ -1,0 +1,34 @@
+/** What is wrong with a policy file, and where. */
+import { TrlError } from '../../errors.ts';
+
+export interface Problem {
+  /** Both from 1; the column counts UTF-16 units. */
+  readonly line: number;
+  readonly column: number;
+  /** `unknown key "comands"; did you mean "commands"?` */
+  readonly message: string;
+}
+
+const shownMax = 5;
+
+/** A policy that cannot be used. Nothing of it may be. */
+export class PolicyError extends TrlError {
+  /** The file, as it was named. */
+  readonly file: string;
+  /** At least one, in the order of the file. */
+  readonly problems: readonly Problem[];
+
+  constructor(file: string, problems: readonly Problem[], options: ErrorOptions = {}) {
+    const lines = problems.map((one) => showProblem(file, one));
+    const more = lines.length > shownMax ? `; and ${lines.length - shownMax} more` : '';
+    const message = `Cannot use the policy: ${lines.slice(0, shownMax).join('; ')}${more}`;
+    super('INVALID_PARAMS', message, { ...options, data: { file, problems } });
+    this.file = file;
+    this.problems = problems;
+  }
+}
+
+/** `policy.yaml:3:5: unknown key "comands"` */
+export function showProblem(file: string, { line, column, message }: Problem): string {
+  return `${file}:${line}:${column}: ${message}`;
+}

@@ -1,0 +1,300 @@
+/** Reads policy files: text in, checked rules out. Pure; `load.ts` finds the files. */
+import { limits as limitTable } from '../../limits.ts';
+import type { LimitName } from '../../limits.ts';
+import type { BaseName, CallerRule, CommandRule, Decision, GivenBounds } from '../policy.ts';
+import type { LayerKind } from '../policy.ts';
+import { fits, rest } from '../match.ts';
+import { exampleWords } from './example.ts';
+import { openEnded } from './open-ended.ts';
+import { PolicyError, type Problem } from './problem.ts';
+import { keysOfSchema, policySchema, type PolicyText } from './schema.ts';
+import { problemsMax, readTree, type Tree } from './tree.ts';
+import { durationMs, sizeBytes } from './units.ts';
+import { problemsOf } from './wording.ts';
+
+/** Where a text comes from. */
+export interface Origin {
+  /** Named in errors, and the layer's name. */
+  readonly file: string;
+  /** A `project` file may only tighten, a `managed` one holds over all others. */
+  readonly kind: Exclude<LayerKind, 'profile'>;
+  /** Version of the runtime, named where a key is not enforced yet. */
+  readonly version: string;
+  /** In the id of a rule that has none of its own: `rule.user.3`. Default: the kind. */
+  readonly label?: string;
+}
+
+export type Shell = 'bash' | 'posix' | 'zsh' | 'powershell' | 'cmd' | 'python';
+
+/** A user's own case for `trl policy test`. */
+export interface Case {
+  readonly command: string;
+  readonly shell: Shell;
+  readonly expect: Decision;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One file, checked by itself; what it extends is not read yet. */
+export interface PolicyFile {
+  readonly origin: Origin;
+  readonly name: string;
+  readonly base: BaseName | null;
+  readonly extends: readonly (Problem & { readonly file: string })[];
+  readonly callers: readonly CallerRule[];
+  readonly commands: readonly CommandRule[];
+  readonly bounds: GivenBounds;
+  readonly cases: readonly Case[];
+}
+
+const expiresMsMin = 1_000;
+const expiresMsMax = 7 * 86_400_000;
+/** Keys that would loosen something, or read files that no hash covers. */
+const notInProjects = ['base', 'callers', 'extends'] as const;
+
+/**
+ * @param input the text, or its bytes
+ * @throws PolicyError with all that is wrong, in the order of the file
+ */
+export function readPolicyFile(input: string | Uint8Array, origin: Origin): PolicyFile {
+  const tree = readTree(input, origin.file);
+  const parsed = policySchema.safeParse(tree.value);
+  if (!parsed.success) {
+    const wording = { tree, keysAt: keysOfSchema, version: origin.version };
+    throw failure(
+      origin,
+      parsed.error.issues.slice(0, problemsMax).flatMap((issue) => problemsOf(issue, wording)),
+    );
+  }
+  const text = parsed.data;
+  const commands = commandsOf(text, origin.label ?? origin.kind);
+  const limits = limitsOf(text);
+  const problems = [
+    ...(origin.kind === 'project' ? looser(text, tree) : []),
+    ...(text.commands ?? []).flatMap((rule, at) => ruleProblems(rule, at, tree, commands[at])),
+    ...sameIds(text, tree),
+    ...callerProblems(text, tree),
+    ...limitProblems(limits, tree),
+    ...approvalProblems(text, tree),
+    ...uselessAllow(text, tree, origin.kind),
+  ];
+  if (problems.length > 0) throw failure(origin, problems);
+  return {
+    origin,
+    name: text.name ?? origin.file,
+    base: text.base ?? null,
+    extends: [text.extends ?? []].flat().map((file, at) => ({
+      file,
+      ...tree.problem(Array.isArray(text.extends) ? ['extends', at] : ['extends'], ''),
+    })),
+    callers: (text.callers ?? []).map(({ actor, kind, role, base }) => ({
+      actor: actor ?? null,
+      kind: kind ?? null,
+      role: role ?? null,
+      base,
+    })),
+    commands,
+    bounds: boundsOf(text, limits),
+    cases: (text.cases ?? []).map(({ command, shell, expect }, at) => {
+      const { line, column } = tree.problem(['cases', at], '');
+      return { command, shell: shell ?? 'bash', expect, line, column };
+    }),
+  };
+}
+
+function commandsOf(text: PolicyText, label: string): CommandRule[] {
+  return (text.commands ?? []).map(({ id, decision, match, reason, instead }, at) => ({
+    id: `rule.${id ?? `${label}.${at + 1}`}`,
+    decision,
+    match,
+    reason,
+    instead: instead ?? null,
+  }));
+}
+
+function boundsOf(text: PolicyText, limits: readonly GivenLimit[]): GivenBounds {
+  const { files, network, environment, approvals } = text;
+  return {
+    ...(files !== undefined && {
+      files: {
+        read: files.read === undefined ? [] : [files.read],
+        write: files.write === undefined ? [] : [files.write],
+        deny: files.deny ?? [],
+      },
+    }),
+    ...(network !== undefined && { network: network.mode }),
+    ...(environment?.withhold !== undefined && { withhold: environment.withhold }),
+    ...(limits.length > 0 && {
+      limits: Object.fromEntries(limits.map(({ name, value }) => [name, value])),
+    }),
+    ...(approvals !== undefined && {
+      approvals: {
+        expiresMs: approvals.expires === undefined ? null : durationMs(approvals.expires),
+        sameUid: approvals.same_uid ?? true,
+        sessionScope: approvals.session_scope ?? true,
+      },
+    }),
+  };
+}
+
+interface GivenLimit {
+  readonly key: string;
+  readonly name: LimitName;
+  readonly value: number;
+}
+
+/** Keys of the file, and the bounds of `limits.ts` that they are the maxima of. */
+const limitNames = {
+  timeout: 'timeoutMs',
+  detached_timeout: 'detachedTimeoutMs',
+  idle_timeout: 'idleTimeoutMs',
+  cpu_seconds: 'cpuSeconds',
+  processes: 'processes',
+  open_files: 'openFiles',
+  file_size: 'fileBytes',
+  memory: 'memoryBytes',
+  address_space: 'addressSpaceBytes',
+  journal: 'journalBytes',
+} as const satisfies Record<keyof NonNullable<PolicyText['limits']>, LimitName>;
+
+function limitsOf({ limits = {} }: PolicyText): GivenLimit[] {
+  const given = new Map<string, string | number | undefined>(Object.entries(limits));
+  return Object.entries(limitNames).flatMap(([key, name]) => {
+    const value = given.get(key);
+    if (value === undefined) return [];
+    if (typeof value === 'number') return [{ key, name, value }];
+    const read = limitTable[name].unit === 'ms' ? durationMs : sizeBytes;
+    return [{ key, name, value: read(value) }];
+  });
+}
+
+function limitProblems(limits: readonly GivenLimit[], tree: Tree): Problem[] {
+  return limits.flatMap(({ key, name, value }) => {
+    const { max, unit } = limitTable[name];
+    const path = ['limits', key];
+    if (!Number.isSafeInteger(value) || value < 1) {
+      return [tree.problem(path, `"${key}" must be more than nothing and a number that fits`)];
+    }
+    const shown = unit === 'count' ? value : `${value} ${unit}`;
+    return max !== null && value > max
+      ? [tree.problem(path, `"${key}" is ${shown}: this runtime takes at most ${max}`)]
+      : [];
+  });
+}
+
+function approvalProblems({ approvals }: PolicyText, tree: Tree): Problem[] {
+  if (approvals?.expires === undefined) return [];
+  const ms = durationMs(approvals.expires);
+  return ms >= expiresMsMin && ms <= expiresMsMax
+    ? []
+    : [tree.problem(['approvals', 'expires'], '"expires" must lie between 1s and 7d')];
+}
+
+function callerProblems({ callers = [] }: PolicyText, tree: Tree): Problem[] {
+  return callers.flatMap(({ actor, kind, role }, at) =>
+    actor === undefined && kind === undefined && role === undefined
+      ? [tree.problem(['callers', at], 'name who is meant by "actor", "kind" or "role"')]
+      : [],
+  );
+}
+
+/** Why a project's file may not say this: it may only tighten. */
+function looser(text: PolicyText, tree: Tree): Problem[] {
+  const keys = notInProjects
+    .filter((key) => text[key] !== undefined)
+    .map((key) =>
+      tree.problemAtKey([key], `a project's file may only tighten: "${key}" is not taken there`),
+    );
+  const allows = (text.commands ?? []).flatMap(({ decision }, at) =>
+    decision === 'allow'
+      ? [
+          tree.problem(
+            ['commands', at, 'decision'],
+            "a project's file may only tighten: it may ask or block, not allow",
+          ),
+        ]
+      : [],
+  );
+  return [...keys, ...allows];
+}
+
+/** A managed layer without a base says nothing that an allow rule could widen. */
+function uselessAllow(text: PolicyText, tree: Tree, kind: LayerKind): Problem[] {
+  if (kind !== 'managed' || text.base !== undefined || text.extends !== undefined) return [];
+  const at = (text.commands ?? []).findIndex(({ decision }) => decision === 'allow');
+  return at === -1
+    ? []
+    : [
+        tree.problem(
+          ['commands', at, 'decision'],
+          'an allow rule has no effect in a managed file without "base"',
+        ),
+      ];
+}
+
+function sameIds({ commands = [] }: PolicyText, tree: Tree): Problem[] {
+  return commands.flatMap(({ id }, at) =>
+    id !== undefined && commands.findIndex((rule) => rule.id === id) < at
+      ? [tree.problem(['commands', at, 'id'], `another rule has the id "${id}"`)]
+      : [],
+  );
+}
+
+type RuleText = NonNullable<PolicyText['commands']>[number];
+
+function ruleProblems(
+  text: RuleText,
+  at: number,
+  tree: Tree,
+  rule: CommandRule | undefined,
+): Problem[] {
+  if (rule === undefined) return [];
+  const path = ['commands', at];
+  const problems = rule.decision === 'allow' ? allowProblems(rule, at, tree) : [];
+  if (rule.match.every((pattern) => pattern === rest)) {
+    problems.push(tree.problem([...path, 'match'], 'it fits every command: name a program'));
+  }
+  const { match = [], no_match: noMatch = [] } = text.examples ?? {};
+  for (const [key, examples] of Object.entries({ match, no_match: noMatch })) {
+    for (const [index, example] of examples.entries()) {
+      const place = [...path, 'examples', key, index];
+      const words = exampleWords(example);
+      if (words === null) {
+        const message = 'write the example as a list of words: it holds what a shell would read';
+        problems.push(tree.problem(place, message));
+      } else if (fits(rule, words) !== (key === 'match')) {
+        const verb = key === 'match' ? 'does not fit' : 'fits';
+        problems.push(tree.problem(place, `the rule ${verb} its example ${JSON.stringify(words)}`));
+      }
+    }
+  }
+  return problems;
+}
+
+/** What an allow rule must say so that it allows no more than it shows. */
+function allowProblems({ match }: CommandRule, at: number, tree: Tree): Problem[] {
+  const [first = ''] = match;
+  const path = ['commands', at, 'match'];
+  const problem = (index: number, message: string): Problem[] => [
+    tree.problem([...path, index], `an allow rule ${message}`),
+  ];
+  if (first === rest || (typeof first === 'object' && 'glob' in first)) {
+    return problem(0, 'must name its program by a text or {any: […]}');
+  }
+  const inside = match.findIndex((pattern, index) => pattern === rest && index < match.length - 1);
+  if (inside !== -1) return problem(inside, 'may end with "...": before other words it may not');
+  const programs = typeof first === 'string' ? [first] : first.any;
+  const found = programs.find((program) => openEnded(program));
+  const open = match
+    .slice(1)
+    .findIndex((pattern) => typeof pattern === 'object' || pattern === rest);
+  if (found !== undefined && open !== -1) {
+    return problem(open + 1, `may not leave words open for "${found}": it runs what it is given`);
+  }
+  return [];
+}
+
+function failure(origin: Origin, problems: readonly Problem[]): PolicyError {
+  const ordered = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+  return new PolicyError(origin.file, ordered.slice(0, problemsMax));
+}

@@ -1,0 +1,234 @@
+/**
+ * The form of a policy file. `docs/policy.schema.json` is made from it, so what an editor offers
+ * and what is read are the same.
+ */
+import * as z from 'zod/mini';
+import { baseNames, decisions } from '../policy.ts';
+import { durationPattern, durationWanted, sizePattern, sizeWanted } from './units.ts';
+
+const textLengthMax = 500;
+const wordLengthMax = 1_000;
+const globLengthMax = 256;
+const entriesMax = 1_000;
+
+const about = (description: string) => z.describe<string>(description);
+const text = () => z.string().check(z.minLength(1), z.maxLength(textLengthMax));
+const word = () => z.string().check(z.maxLength(wordLengthMax));
+const duration = (description: string) =>
+  z.string().check(z.regex(durationPattern, { error: durationWanted }), z.describe(description));
+const size = (description: string) =>
+  z.string().check(z.regex(sizePattern, { error: sizeWanted }), z.describe(description));
+const count = (description: string) =>
+  z
+    .int({ error: 'must be a whole number of at least 1' })
+    .check(
+      z.minimum(1, { error: 'must be a whole number of at least 1' }),
+      z.describe(description),
+    );
+const paths = (description: string) =>
+  z
+    .array(z.string().check(z.minLength(1), z.maxLength(wordLengthMax)))
+    .check(z.maxLength(entriesMax), z.describe(description));
+const base = (description: string) => z.enum(baseNames).check(z.describe(description));
+
+const wordPattern = z.union([
+  word(),
+  z.strictObject({
+    any: z
+      .array(word())
+      .check(z.minLength(1), z.maxLength(entriesMax), z.describe('One of these.')),
+  }),
+  z.strictObject({
+    glob: z
+      .string()
+      .check(
+        z.minLength(1),
+        z.maxLength(globLengthMax),
+        z.describe('`*` any text without "/", `**` any text, `?` one character.'),
+      ),
+  }),
+]);
+
+const example = z.union([text(), z.array(word()).check(z.minLength(1))]);
+
+const commandRule = z.strictObject({
+  id: z.optional(
+    z.string().check(
+      z.regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, {
+        error: 'must be lower-case letters, digits, ".", "_" and "-", such as "deploys"',
+      }),
+      about('A name for the rule; shown as `rule.NAME` when it decides.'),
+    ),
+  ),
+  decision: z
+    .enum(decisions)
+    .check(about('`allow` widens what would be asked; it never lifts a block.')),
+  match: z
+    .array(wordPattern)
+    .check(
+      z.minLength(1),
+      z.maxLength(64),
+      z.describe('The whole argument list. "..." stands for any number of arguments.'),
+    ),
+  reason: text().check(about('One clause for people and agents.')),
+  instead: z.optional(text().check(about('What to do in its place, one sentence.'))),
+  examples: z.optional(
+    z
+      .strictObject({
+        match: z.optional(z.array(example).check(z.maxLength(entriesMax))),
+        no_match: z.optional(z.array(example).check(z.maxLength(entriesMax))),
+      })
+      .check(z.describe('Checked whenever the file is read: one that fails is an error.')),
+  ),
+});
+
+const caller = z.strictObject({
+  actor: z.optional(text().check(about('The exact name of who asks.'))),
+  kind: z.optional(z.enum(['agent', 'person'])),
+  role: z.optional(z.enum(['agent', 'approver', 'auditor', 'admin'])),
+  base: base('The base for those callers.'),
+});
+
+const limits = z.strictObject({
+  timeout: z.optional(duration('Run time of a command.')),
+  detached_timeout: z.optional(duration('Run time of `exec.start`.')),
+  idle_timeout: z.optional(duration('Time without output.')),
+  cpu_seconds: z.optional(count('CPU time of a process, in seconds.')),
+  processes: z.optional(count('Processes of a command.')),
+  open_files: z.optional(count('Open files of a process.')),
+  file_size: z.optional(size('Size of a written file.')),
+  memory: z.optional(size('Memory of a command; refused where it cannot be enforced.')),
+  address_space: z.optional(size('Address space of a process.')),
+  journal: z.optional(size('Output of a command that is kept.')),
+});
+
+const testCase = z.strictObject({
+  command: z.string().check(z.maxLength(65_536)),
+  shell: z.optional(z.enum(['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'])),
+  expect: z.enum(decisions),
+});
+
+export const policySchema = z
+  .strictObject({
+    name: z.optional(
+      z.string().check(
+        z.regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/, {
+          error: 'must be 1 to 64 letters, digits, " ", ".", "_" and "-"',
+        }),
+        about('What the policy is called. Default: the name of the file.'),
+      ),
+    ),
+    base: z.optional(base('The shipped profile that decides what no rule names.')),
+    extends: z.optional(
+      z
+        .union([text(), z.array(text()).check(z.minLength(1), z.maxLength(16))])
+        .check(z.describe('Files, relative to this one, whose rules hold too.')),
+    ),
+    callers: z.optional(
+      z.array(caller).check(z.maxLength(entriesMax), z.describe('Callers that get another base.')),
+    ),
+    commands: z.optional(
+      z
+        .array(commandRule)
+        .check(z.maxLength(entriesMax), z.describe('The strictest rule that fits decides.')),
+    ),
+    files: z.optional(
+      z.strictObject({
+        read: z.optional(paths('What sessions may be granted for reading beyond the workspace.')),
+        write: z.optional(paths('What sessions may be granted for writing beyond the workspace.')),
+        deny: z.optional(paths('Never read and never written, whatever is granted.')),
+      }),
+    ),
+    network: z.optional(
+      z.strictObject({
+        mode: z.enum(['off', 'ask', 'on']).check(about('The most that a session may be given.')),
+      }),
+    ),
+    environment: z.optional(
+      z.strictObject({
+        withhold: z.optional(
+          z
+            .array(
+              z.string().check(
+                z.regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/, {
+                  error: 'must be the name of a variable; a final "*" stands for any rest',
+                }),
+              ),
+            )
+            .check(z.maxLength(entriesMax), z.describe('Variables that no command gets.')),
+        ),
+      }),
+    ),
+    limits: z.optional(limits.check(z.describe('The most that a caller may ask for.'))),
+    approvals: z.optional(
+      z.strictObject({
+        expires: z.optional(duration('After so long without an answer it is a no. Default 15m.')),
+        same_uid: z.optional(
+          z.boolean().check(z.describe('Whether to decide without a passphrase. Default true.')),
+        ),
+        session_scope: z.optional(
+          z
+            .boolean()
+            .check(z.describe('Whether an answer may hold for the session. Default true.')),
+        ),
+      }),
+    ),
+    cases: z.optional(
+      z
+        .array(testCase)
+        .check(z.maxLength(10_000), z.describe('What `trl policy test` tries with the file.')),
+    ),
+  })
+  .check(
+    z.meta({ title: 'Policy of the Terminal Runtime Layer', description: 'See docs/policy.md.' }),
+  );
+
+export type PolicyText = z.infer<typeof policySchema>;
+
+let jsonSchema: Readonly<Record<string, unknown>> | null = null;
+
+/** The JSON Schema (draft 2020-12) of a policy file. */
+export function policyJsonSchema(): Readonly<Record<string, unknown>> {
+  jsonSchema ??= { ...z.toJSONSchema(policySchema, { io: 'input' }) };
+  return jsonSchema;
+}
+
+/**
+ * Keys that a policy will have and that this version does not enforce, by path. They are refused
+ * by name: a rule that is written and not held is worse than none.
+ */
+export const notEnforced: ReadonlySet<string> = new Set([
+  'secrets',
+  'publication',
+  'network.hosts',
+  'environment.grants',
+  'approvals.who',
+  'approvals.passphrase',
+]);
+
+type Path = readonly (string | number)[];
+
+/** The keys that the mapping at `path` of a file may have; empty where there is no mapping. */
+export function keysOfSchema(path: Path): readonly string[] {
+  let found: unknown[] = [policyJsonSchema()];
+  for (const key of path) {
+    found = found.flatMap(forms).map((form) => {
+      const inner = typeof key === 'number' ? field(form, 'items') : field(form, 'properties');
+      return typeof key === 'number' ? inner : field(inner, key);
+    });
+  }
+  const keys = found.flatMap(forms).map((form) => field(form, 'properties'));
+  return keys.flatMap((one) => (typeof one === 'object' && one !== null ? Object.keys(one) : []));
+}
+
+/** A schema, or the several that a value may have. */
+function forms(schema: unknown): unknown[] {
+  const several = field(schema, 'anyOf');
+  return Array.isArray(several) ? several : [schema];
+}
+
+function field(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? Reflect.get(value, key)
+    : undefined;
+}

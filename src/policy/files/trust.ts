@@ -1,0 +1,149 @@
+/**
+ * Gathers facts: whether a project's policy file is the one that the user has trusted.
+ *
+ * `trusted.json` holds, by the real path of a directory, the SHA-256 of its `.trl.yaml`. Why an
+ * unknown file is left out and a changed one stops everything: docs/decisions/0011.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import * as z from 'zod/mini';
+import { TrlError } from '../../errors.ts';
+import { readBytes } from './gather.ts';
+import { configDirectory } from './load.ts';
+import { PolicyError } from './problem.ts';
+import { readPolicyFile, type PolicyFile } from './read.ts';
+
+export const projectFileName = '.trl.yaml';
+const directoriesMax = 10_000;
+
+/** What stands between a directory and its file. */
+export type Project =
+  | { readonly kind: 'none' }
+  /** Trusted as it is. */
+  | { readonly kind: 'trusted'; readonly file: PolicyFile }
+  /** Never trusted: nothing of it holds, which `warning` says. */
+  | { readonly kind: 'untrusted'; readonly warning: string };
+
+const store = z.strictObject({
+  version: z.literal(1),
+  /** Real path → SHA-256 (hex) of the file's bytes. */
+  trusted: z.record(z.string(), z.string().check(z.regex(/^[0-9a-f]{64}$/))),
+});
+
+export interface TrustOptions {
+  /** Version of the runtime. */
+  readonly version: string;
+  /** Where `trusted.json` lies. Default: {@link configDirectory}. */
+  readonly directory?: string;
+}
+
+/**
+ * The project's file of a workspace root.
+ *
+ * @throws TrlError `POLICY_DENIED` when the file was trusted and has changed or gone since;
+ *   PolicyError when a trusted file cannot be used, or the record of trust cannot be read
+ */
+export function findProject(directory: string, options: TrustOptions): Project {
+  const real = realpathSync(directory);
+  const file = path.join(real, projectFileName);
+  const known = readStore(options).get(real);
+  const again = `look at it, then run: trl policy trust ${real}`;
+  let bytes: Buffer | null;
+  try {
+    bytes = readBytes(file, 'anyone', false);
+  } catch (cause) {
+    if (known === undefined && cause instanceof PolicyError) {
+      return { kind: 'untrusted', warning: `${cause.message}; nothing of it holds` };
+    }
+    throw cause;
+  }
+  if (known === undefined) {
+    const warning = `"${file}" is not trusted, so nothing of it holds; ${again}`;
+    return bytes === null ? { kind: 'none' } : { kind: 'untrusted', warning };
+  }
+  if (bytes === null || hashOf(bytes) !== known) {
+    const what = bytes === null ? 'is gone' : 'has changed';
+    throw new TrlError('POLICY_DENIED', `Cannot work in "${real}": "${file}" ${what}; ${again}`);
+  }
+  return { kind: 'trusted', file: readPolicyFile(bytes, origin(file, options)) };
+}
+
+export interface Trusted {
+  readonly directory: string;
+  /** SHA-256 (hex) of the file, or `null`: there is none, and the directory was forgotten. */
+  readonly sha256: string | null;
+  readonly file: PolicyFile | null;
+}
+
+/**
+ * Trusts the project's file of a directory as it is now. Without a file the directory is forgotten.
+ *
+ * @throws PolicyError when the file cannot be used; TrlError `INVALID_PARAMS` when there is no
+ *   such directory
+ */
+export function trustProject(directory: string, options: TrustOptions): Trusted {
+  const real = realDirectory(directory);
+  const name = path.join(real, projectFileName);
+  const bytes = readBytes(name, 'anyone', false);
+  const file = bytes === null ? null : readPolicyFile(bytes, origin(name, options));
+  const sha256 = bytes === null ? null : hashOf(bytes);
+  const trusted = new Map(readStore(options));
+  if (sha256 === null) trusted.delete(real);
+  else trusted.set(real, sha256);
+  if (trusted.size > directoriesMax) {
+    const most = `at most ${directoriesMax} directories are trusted`;
+    throw new TrlError('QUOTA_EXCEEDED', `Cannot trust "${real}": ${most}`);
+  }
+  writeStore(trusted, options);
+  return { directory: real, sha256, file };
+}
+
+function realDirectory(directory: string): string {
+  try {
+    return realpathSync(directory);
+  } catch (cause) {
+    const message = `Cannot trust "${directory}": there is no such directory`;
+    throw new TrlError('INVALID_PARAMS', message, { cause });
+  }
+}
+
+function origin(file: string, { version }: TrustOptions) {
+  return { file, kind: 'project', version } as const;
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function storeFile({ directory = configDirectory() }: TrustOptions): string {
+  return path.join(directory, 'trusted.json');
+}
+
+function readStore(options: TrustOptions): ReadonlyMap<string, string> {
+  const file = storeFile(options);
+  const bytes = readBytes(file, 'user', false);
+  if (bytes === null) return new Map();
+  try {
+    const found = store.parse(JSON.parse(bytes.toString('utf8')));
+    return new Map(Object.entries(found.trusted));
+  } catch (cause) {
+    const message = 'it is no record of trusted directories: repair or remove it';
+    throw new PolicyError(file, [{ line: 1, column: 1, message }], { cause });
+  }
+}
+
+/** A reader sees the record before or after, never a part of it. */
+function writeStore(trusted: ReadonlyMap<string, string>, options: TrustOptions): void {
+  const file = storeFile(options);
+  const text = JSON.stringify({ version: 1, trusted: Object.fromEntries(trusted) }, null, 2);
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}

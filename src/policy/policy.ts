@@ -1,0 +1,200 @@
+/**
+ * What a policy is: layers of rules about commands, of which the strictest decides, and bounds on
+ * what a session may be given. A layer is one profile or one file.
+ */
+import { createHash } from 'node:crypto';
+import type { Caller, Role } from '../command.ts';
+import type { LimitName } from '../limits.ts';
+
+/** The shipped profiles, from loosest to strictest. */
+export const baseNames = ['trusted', 'auto', 'guarded', 'locked'] as const;
+export type BaseName = (typeof baseNames)[number];
+
+export const isBaseName = (name: string): name is BaseName =>
+  baseNames.some((known) => known === name);
+
+/** From loosest to strictest. */
+export const decisions = ['allow', 'ask', 'block'] as const;
+export type Decision = (typeof decisions)[number];
+
+/** Network that a session may be given, from loosest to strictest. */
+export const networkModes = ['on', 'ask', 'off'] as const;
+export type NetworkMode = (typeof networkModes)[number];
+
+/** One argument: itself, one of several, or a glob. The text `...` stands for any number of them. */
+export type WordPattern =
+  | string
+  | { readonly any: readonly string[] }
+  /** `*`: any text without `/`; `**`: any text; `?`: one character. */
+  | { readonly glob: string };
+
+/** A rule that a person wrote about commands. */
+export interface CommandRule {
+  /** `rule.deploys`, or by its place: `rule.user.3`. */
+  readonly id: string;
+  readonly decision: Decision;
+  /** The whole argument list, `argv[0]` included. */
+  readonly match: readonly WordPattern[];
+  readonly reason: string;
+  readonly instead: string | null;
+}
+
+/** Gives the callers that it names another base than the rest; all that is given must hold. */
+export interface CallerRule {
+  readonly actor: string | null;
+  readonly kind: Caller['kind'] | null;
+  readonly role: Role | null;
+  readonly base: BaseName;
+}
+
+export type LayerKind = 'profile' | 'user' | 'managed' | 'project';
+
+export interface Layer {
+  /** The profile's name, or the path of the file. */
+  readonly name: string;
+  readonly kind: LayerKind;
+  /** `null`: the layer says nothing about commands besides its rules. */
+  readonly base: BaseName | null;
+  readonly callers: readonly CallerRule[];
+  readonly commands: readonly CommandRule[];
+}
+
+/** Maxima, in the units of `limits.ts`. */
+export type LimitMaxima = Readonly<Partial<Record<LimitName, number>>>;
+
+export interface Bounds {
+  readonly files: {
+    /** What a session may be granted beyond its workspace: each list must hold a path. */
+    readonly read: readonly (readonly string[])[];
+    readonly write: readonly (readonly string[])[];
+    /** Never read and never written, whatever is granted. */
+    readonly deny: readonly string[];
+  };
+  /** `ask`: a session with network is a question to a person. */
+  readonly network: NetworkMode;
+  /** Names of variables that no command gets from the runtime; a final `*` stands for any rest. */
+  readonly withhold: readonly string[];
+  readonly limits: LimitMaxima;
+  readonly approvals: {
+    /** After so long without an answer it is a no. */
+    readonly expiresMs: number;
+    /** Whether the user's own uid may decide, without a passphrase. */
+    readonly sameUid: boolean;
+    /** Whether an answer may hold for equal plans of the same session. */
+    readonly sessionScope: boolean;
+  };
+}
+
+export interface Policy extends Bounds {
+  readonly name: string;
+  /** SHA-256 (hex) of all that it consists of, and of the knowledge of commands. */
+  readonly version: string;
+  /** The strictest base of all layers, for callers that no rule names. */
+  readonly base: BaseName;
+  /** At least one; the first one has a base. */
+  readonly layers: readonly Layer[];
+}
+
+const expiresMsDefault = 900_000;
+
+/** What one layer says of the bounds; what it leaves out is up to the others. */
+export interface GivenBounds extends Partial<Omit<Bounds, 'approvals'>> {
+  readonly approvals?: Omit<Bounds['approvals'], 'expiresMs'> & {
+    readonly expiresMs: number | null;
+  };
+}
+
+export const strictestDecision = (found: readonly Decision[]): Decision =>
+  strictest(decisions, found) ?? 'allow';
+
+export const strictestBase = (found: readonly (BaseName | null)[]): BaseName | null =>
+  strictest(
+    baseNames,
+    found.filter((base) => base !== null),
+  );
+
+export const strictestNetwork = (found: readonly NetworkMode[]): NetworkMode =>
+  strictest(networkModes, found) ?? 'off';
+
+function strictest<T>(order: readonly T[], found: readonly T[]): T | null {
+  return order.toReversed().find((one) => found.includes(one)) ?? null;
+}
+
+/** Which base a layer gives a caller: the strictest rule that names them, else the layer's own. */
+export function baseOf(layer: Layer, caller: Caller | null): BaseName | null {
+  const named = layer.callers.filter((rule) => caller !== null && names(rule, caller));
+  return strictestBase(named.map(({ base }) => base)) ?? layer.base;
+}
+
+function names(rule: CallerRule, caller: Caller): boolean {
+  return (
+    (rule.actor === null || rule.actor === caller.actor) &&
+    (rule.kind === null || rule.kind === caller.kind) &&
+    (rule.role === null || caller.roles.includes(rule.role))
+  );
+}
+
+/** Whether no command gets the variable of this name from the runtime. */
+export function isWithheld(policy: Pick<Policy, 'withhold'>, name: string): boolean {
+  return policy.withhold.some((pattern) =>
+    pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
+  );
+}
+
+/**
+ * Joins layers and bounds: every bound is the tightest, lists that forbid are added, lists that
+ * permit must all hold.
+ *
+ * @param knowledge version of the knowledge of commands, part of the policy's own
+ */
+export function joinLayers(
+  name: string,
+  layers: readonly Layer[],
+  bounds: readonly GivenBounds[],
+  knowledge: string,
+): Policy {
+  const approvals = bounds.flatMap((one) => one.approvals ?? []);
+  const expiries = approvals.flatMap(({ expiresMs }) => expiresMs ?? []);
+  const files = bounds.flatMap((one) => one.files ?? []);
+  const rest = {
+    name,
+    base: strictestBase(layers.map(({ base }) => base)) ?? 'locked',
+    layers,
+    files: {
+      read: files.flatMap(({ read }) => read),
+      write: files.flatMap(({ write }) => write),
+      deny: unique(files.flatMap(({ deny }) => deny)),
+    },
+    network: strictestNetwork(bounds.flatMap(({ network }) => network ?? [])),
+    withhold: unique(bounds.flatMap(({ withhold }) => withhold ?? [])),
+    limits: lowest(bounds.flatMap(({ limits }) => limits ?? [])),
+    approvals: {
+      expiresMs: Math.min(...expiries, expiries.length === 0 ? expiresMsDefault : Infinity),
+      sameUid: approvals.every(({ sameUid }) => sameUid),
+      sessionScope: approvals.every(({ sessionScope }) => sessionScope),
+    },
+  };
+  return { ...rest, version: digestOf([knowledge, rest]) };
+}
+
+function lowest(all: readonly LimitMaxima[]): LimitMaxima {
+  const found = new Map<string, number>();
+  for (const [name, value] of all.flatMap((one) => Object.entries(one))) {
+    found.set(name, Math.min(value, found.get(name) ?? Infinity));
+  }
+  return Object.fromEntries(found);
+}
+
+function unique(names: readonly string[]): string[] {
+  return [...new Set(names)];
+}
+
+/** SHA-256 (hex) of the value's JSON with the keys of every object in order. */
+export function digestOf(value: unknown): string {
+  const ordered = JSON.stringify(value, (_, found: unknown) =>
+    typeof found === 'object' && found !== null && !Array.isArray(found)
+      ? Object.fromEntries(Object.entries(found).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : found,
+  );
+  return createHash('sha256').update(ordered).digest('hex');
+}
