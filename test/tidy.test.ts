@@ -44,8 +44,9 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['client', place(['protocol'])],
   ['daemon', place(['run.ts', ...concepts, 'runner', 'protocol'], ['zod'])],
   ...doors.map((door) => [door, place(['client', 'protocol'])] as const),
-  // What `trl policy` tells of a text or a file needs no daemon.
-  ['cli', place(['client', 'protocol', 'policy'])],
+  // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
+  // a method of the wire that sets it would be an agent's, too.
+  ['cli', place(['client', 'protocol', 'policy', 'approval'])],
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {

@@ -107,13 +107,18 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
   return new Args(given, words);
 }
 
+const shortNames: ReadonlyMap<string, FlagName> = new Map([
+  ['-h', 'help'],
+  ['-m', 'message'],
+]);
+
 function readFlag(
   verb: string,
   takes: Takes,
   word: string,
 ): { readonly name: FlagName; readonly value: string | undefined } {
   const [, long, value] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
-  const name = word === '-h' ? 'help' : (long ?? '');
+  const name = long ?? shortNames.get(word) ?? '';
   if (isFlagName(name) && takes.flags.includes(name)) {
     return { name, value };
   }

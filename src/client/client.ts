@@ -1,12 +1,18 @@
 /** A connection to a daemon, as a program uses it. */
 import type { ExecId, SessionId } from '../command.ts';
 import type {
+  ApprovalDecideParams,
+  ApprovalId,
+  ApprovalListParams,
+  ApprovalStatus,
+  ApprovalView,
   ExecReadAnswer,
   ExecReadParams,
   ExecView,
   SessionCreateParams,
   SessionView,
 } from '../protocol/types.ts';
+import { EventBuffer } from './event-buffer.ts';
 import { Links } from './links.ts';
 import type {
   Data,
@@ -21,6 +27,9 @@ import { defaultSocketPath } from './socket-path.ts';
 import { ExecStream } from './stream.ts';
 import type { StreamOptions } from './stream.ts';
 import type { EphemeralOptions } from './transport.ts';
+
+/** Approvals held for a reader that is slower than they come, in `bytes`. */
+const watchBytesMax = 1024 * 1024;
 
 export interface ConnectOptions {
   /** Default: see `defaultSocketPath`. */
@@ -111,6 +120,50 @@ export class Client implements AsyncDisposable {
   /** Answers what was stopped. */
   async cancel(params: ExecCancelParams): Promise<readonly ExecId[]> {
     return (await this.call('exec.cancel', params)).stopped;
+  }
+
+  /** Oldest first. */
+  async approvals(filter: ApprovalListParams = {}): Promise<readonly ApprovalView[]> {
+    return (await this.call('approval.list', filter)).approvals;
+  }
+
+  async approval(id: ApprovalId): Promise<ApprovalView> {
+    return this.call('approval.get', { approval_id: id });
+  }
+
+  async decide(params: ApprovalDecideParams): Promise<ApprovalView> {
+    return this.call('approval.decide', params);
+  }
+
+  async approvalStatus(): Promise<ApprovalStatus> {
+    return this.call('approval.status', {});
+  }
+
+  /**
+   * Every pending approval, then each change as it comes, until the loop is left.
+   *
+   * @throws TrlError BACKEND_UNAVAILABLE when the connection is lost; the signal's reason.
+   */
+  async *watchApprovals(signal?: AbortSignal): AsyncGenerator<ApprovalView, void, void> {
+    const buffer = new EventBuffer<ApprovalView>(watchBytesMax);
+    const lease = await this.#links.lease();
+    const stop = (): void => buffer.fail(signal?.reason);
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      signal?.throwIfAborted();
+      await lease.link.watch({
+        changed: (approval) => buffer.push(approval, approval.asked.command.length),
+        lost: (error) => buffer.fail(error),
+      });
+      buffer.throttle((paused) => lease.link.pause(paused));
+      yield* buffer;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+      // A connection that is told of approvals is of no other use: it ends.
+      lease.link.unwatch();
+      if (!this.#links.own) await lease.link.close();
+      lease[Symbol.dispose]();
+    }
   }
 
   async ping(): Promise<Data<'system.ping'>> {

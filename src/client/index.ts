@@ -22,6 +22,13 @@ export { errorTable, isTrlError, TrlError } from '../errors.ts';
 export type { ErrorCode } from '../errors.ts';
 export type { ExecId, SandboxKind, SessionId } from '../command.ts';
 export type {
+  ApprovalDecideParams,
+  ApprovalId,
+  ApprovalListParams,
+  ApprovalState,
+  ApprovalStatus,
+  ApprovalView,
+  AskedView,
   ExecParams,
   ExecReadAnswer,
   ExecReadParams,

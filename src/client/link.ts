@@ -15,7 +15,14 @@ import type { ErrorCode } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../frame.ts';
 import type { Frame } from '../frame.ts';
 import { LineReader } from '../protocol/lines.ts';
-import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
+import type {
+  ApprovalEvent,
+  StreamAnswer,
+  StreamChunk,
+  StreamEvent,
+  WatchAnswer,
+  WireError,
+} from '../protocol/types.ts';
 import type { Data, Method, Params } from './methods.ts';
 import type { Transport } from './transport.ts';
 
@@ -39,6 +46,13 @@ export interface StreamSink {
 /** What a stream tells besides output. */
 export type StreamNotice = Exclude<StreamEvent, StreamChunk>;
 
+/** Takes what a connection is told of approvals. Must not throw. */
+export interface WatchSink {
+  changed(approval: ApprovalEvent['approval']): void;
+  /** The connection ended: nothing more is told. */
+  lost(error: LinkLost): void;
+}
+
 /** `data` is as the method says; see {@link Link.call}. */
 interface Pending {
   readonly accept: (data: never) => void;
@@ -57,6 +71,7 @@ export class Link {
   readonly #pending = new Map<string, Pending>();
   readonly #streams = new Map<string, StreamSink>();
   readonly #channels = new Map<number, string>();
+  #watch: WatchSink | null = null;
   readonly #lines = new LineReader(answerBytesMax);
   #frames: FrameReader | null = null;
   #asked = 0;
@@ -106,7 +121,7 @@ export class Link {
 
   /** Whether nothing is asked and nothing comes that nobody wants. */
   get idle(): boolean {
-    return this.#pending.size === 0 && this.#streams.size === 0 && !this.#left;
+    return !this.#busy && !this.#left;
   }
 
   /**
@@ -136,6 +151,19 @@ export class Link {
       }
     };
     return this.#ask<StreamAnswer>(method, params, register);
+  }
+
+  /** Asks to be told of approvals; `sink` gets all pending ones and each change from then on. */
+  async watch(sink: WatchSink): Promise<WatchAnswer> {
+    return this.#ask<WatchAnswer>('approval.watch', {}, () => {
+      this.#watch = sink;
+    });
+  }
+
+  /** What is still told of approvals is dropped. */
+  unwatch(): void {
+    this.#watch = null;
+    this.#settle();
   }
 
   /** Stops giving a stream to its sink; what still comes is dropped. */
@@ -274,9 +302,10 @@ export class Link {
 
   #message(bytes: Uint8Array): void {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-    const message: Incoming & StreamEvent = JSON.parse(text);
+    const message: Incoming & (StreamEvent | ApprovalEvent) = JSON.parse(text);
     if (message.id === undefined) {
-      this.#event(message);
+      if ('approval' in message) this.#watch?.changed(message.approval);
+      else this.#event(message);
       return;
     }
     const pending = this.#pending.get(message.id);
@@ -306,10 +335,14 @@ export class Link {
     sink?.event(event);
   }
 
+  get #busy(): boolean {
+    return this.#pending.size > 0 || this.#streams.size > 0 || this.#watch !== null;
+  }
+
   /** Keeps the process alive while something is awaited, and reads as far as it is taken. */
   #settle(): void {
     const { from, hold } = this.#transport;
-    hold(this.#pending.size > 0 || this.#streams.size > 0);
+    hold(this.#busy);
     const paused = this.#paused && this.#pending.size === 0;
     if (paused !== from.isPaused()) {
       from[paused ? 'pause' : 'resume']();
@@ -323,8 +356,10 @@ export class Link {
     this.#failure = failure;
     const pending = [...this.#pending.values()];
     const streams = [...this.#streams.values()];
+    const watch = this.#watch;
     this.#pending.clear();
     this.#streams.clear();
+    this.#watch = null;
     this.#paused = false;
     this.#settle();
     for (const { refuse } of pending) {
@@ -333,6 +368,7 @@ export class Link {
     for (const sink of streams) {
       sink.lost(failure);
     }
+    watch?.lost(failure);
   }
 }
 

@@ -1,6 +1,9 @@
 /** What each method of the wire takes and answers. `call` is typed by it. */
 import type { ExecId, SessionId } from '../command.ts';
 import type {
+  ApprovalDecideParams,
+  ApprovalId,
+  ApprovalListParams,
   ExecParams,
   ExecReadParams,
   MethodAnswers,
@@ -55,6 +58,11 @@ export interface MethodParams {
   readonly 'system.ping': Empty;
   readonly 'system.stats': Empty;
   readonly 'runtime.list': Empty;
+  readonly 'approval.list': ApprovalListParams;
+  readonly 'approval.get': { readonly approval_id: ApprovalId };
+  readonly 'approval.decide': ApprovalDecideParams;
+  readonly 'approval.watch': Empty;
+  readonly 'approval.status': Empty;
 }
 
 type Empty = Readonly<Record<string, never>>;

@@ -1,0 +1,103 @@
+/** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
+import type { ApprovalView } from '../client/index.ts';
+import { quoteWord } from './quote.ts';
+import { showDuration } from './units.ts';
+import { barred, visible } from './visible.ts';
+
+/** What a person must see before an answer: the whole command, why it is asked, what changed. */
+export function summaryOf(view: ApprovalView, columns: number): string[] {
+  const { asked, verdict } = view;
+  const lines = [
+    `Approval ${view.approval_id}  ${stateOf(view)}`,
+    `  asked by ${visible(view.requester)} in session ${view.session_id}, digest ` +
+      view.digest.slice(0, 16),
+    '',
+    `Command, ${asked.mode}, ${visible(asked.shell.path)}, in ${visible(asked.cwd)}:`,
+    ...barred(asked.command, columns),
+  ];
+  if (asked.argv !== null) {
+    const words = asked.argv.map(quoteWord).join(' ');
+    lines.push('Started in place of the shell:', ...barred(words, columns));
+  }
+  if (view.changes !== undefined) {
+    lines.push('', 'Changed since the last yes:');
+    lines.push(...view.changes.flatMap((each) => barred(each, columns)));
+  }
+  lines.push('', `Why it is asked (policy ${visible(verdict.policy.name)}):`);
+  for (const rule of verdict.rules) {
+    const via = rule.via.length === 0 ? '' : `, through ${rule.via.join(' › ')}`;
+    lines.push(...barred(`${rule.id}: ${rule.reason}${via}`, columns));
+    if (rule.evidence !== null) lines.push(...barred(`    found: ${rule.evidence}`, columns));
+    if (rule.instead !== null) lines.push(...barred(`    instead: ${rule.instead}`, columns));
+  }
+  for (const note of verdict.notes) lines.push(...barred(`note: ${note}`, columns));
+  return [...lines, '', ...reachOf(view, columns)];
+}
+
+/** The summary, and everything else that the answer binds. */
+export function detailsOf(view: ApprovalView, columns: number): string[] {
+  const { asked } = view;
+  const bar = (text: string): string[] => barred(text, columns);
+  const lines = [...summaryOf(view, columns), '', 'What the command names:'];
+  if (asked.contents.length === 0) lines.push('  nothing whose content is bound');
+  for (const { role, name, path, sha256 } of asked.contents) {
+    lines.push(...bar(`${role} ${name}: ${path ?? 'not found'}`));
+    if (sha256 !== null) lines.push(...bar(`    sha256 ${sha256}`));
+  }
+  const names = asked.variables.length === 0 ? 'none' : asked.variables.join(' ');
+  lines.push('', 'Variables, values not shown:', ...bar(names));
+  const timeout = asked.timeout_ms === null ? 'no time-out' : showDuration(asked.timeout_ms);
+  lines.push(
+    '',
+    `Input ${asked.stdin}, terminal ${asked.pty ? 'yes' : 'no'}, ends after ${timeout}`,
+    `Execution ${view.exec_id}`,
+    `Digest ${view.digest}`,
+  );
+  return lines;
+}
+
+function reachOf({ asked }: ApprovalView, columns: number): string[] {
+  const { kind, level } = asked.sandbox;
+  const held = kind === 'none' ? 'NO SANDBOX' : `sandbox ${level}`;
+  const lines = [
+    'What it reaches:',
+    `  ${held}, network ${asked.network === 'on' ? 'ON' : 'off'}`,
+    ...barred(`workspace: ${asked.workspace ?? 'none, only a private /tmp'}`, columns),
+  ];
+  const { read, write } = asked.files;
+  const grants = [
+    ['may also read', read.allow],
+    ['may also write', write.allow],
+    ['may not read', read.deny],
+    ['may not write', write.deny],
+  ] as const;
+  for (const [what, paths] of grants) {
+    if (paths.length > 0) lines.push(...barred(`${what}: ${paths.join(', ')}`, columns));
+  }
+  return lines;
+}
+
+function stateOf(view: ApprovalView): string {
+  const by = view.decided_by === undefined ? '' : ` by ${visible(view.decided_by)}`;
+  const uid = view.same_uid === true ? ', proved by the uid only' : '';
+  const words = view.words === undefined ? '' : `: ${visible(view.words)}`;
+  switch (view.state) {
+    case 'pending':
+      return `pending until ${view.expires_at}`;
+    case 'approved':
+    case 'used':
+      return `${view.state}, for ${view.scope ?? 'once'}${by}${uid}${words}`;
+    case 'denied':
+      return `denied${by}${uid}${words}`;
+    case 'superseded':
+      return `superseded by ${view.superseded_by ?? 'another'}`;
+    case 'expired':
+    case 'cancelled':
+      return view.state;
+  }
+}
+
+/** One line of a decision that was taken. */
+export function outcomeOf(view: ApprovalView): string {
+  return `${view.approval_id} ${stateOf(view)}`;
+}

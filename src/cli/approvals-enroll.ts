@@ -1,0 +1,44 @@
+/**
+ * `trl approvals enroll`: sets the passphrase that proves a person. It speaks to no daemon and
+ * takes the passphrase from the terminal only: an agent could do everything else, too.
+ */
+import { homedir, userInfo } from 'node:os';
+import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { Interrupts } from './interrupts.ts';
+import { say } from './show.ts';
+import { Left, Terminal } from './terminal.ts';
+
+const exitInterrupted = 130;
+
+export async function enroll(args: Args): Promise<number> {
+  if (args.words.length > 0) throw usage('approvals enroll', 'it takes no words');
+  const places = enrolmentPlaces(process.env, homedir());
+  const enrolment = new Enrolment(places);
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  try {
+    using terminal = Terminal.open('enroll');
+    const known = enrolment.approver();
+    const old = known === null ? null : await terminal.secret('Passphrase so far: ', signal);
+    // Told before a new one is made up.
+    if (old !== null && !(await enrolment.verify(old))) {
+      say('the passphrase is wrong; nothing was changed');
+      return 125;
+    }
+    const first = await terminal.secret('New passphrase, 8 characters or more: ', signal);
+    const second = await terminal.secret('The same again: ', signal);
+    if (first !== second) {
+      say('they differ; nothing was changed');
+      return 125;
+    }
+    await enrolment.enrol(userInfo().username, first, old);
+  } catch (error) {
+    if (!(error instanceof Left) && !signal.aborted) throw error;
+    say('nothing was changed');
+    return interrupts.exitCode ?? exitInterrupted;
+  }
+  say(`enrolled; decisions need this passphrase from now on (${places.file})`);
+  return 0;
+}

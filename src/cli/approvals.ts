@@ -1,0 +1,176 @@
+/** `trl approvals …`: what waits for a person, and the person's answers. */
+import type { ApprovalDecideParams, ApprovalState, ApprovalView, Client } from '../client/index.ts';
+import { isTrlError, TrlError } from '../errors.ts';
+import { detailsOf, outcomeOf } from './approval-text.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { Interrupts } from './interrupts.ts';
+import { findSession, reach } from './reach.ts';
+import { only } from './session.ts';
+import { say, sayJson, sayTable } from './show.ts';
+import { Left, Terminal } from './terminal.ts';
+import { visible } from './visible.ts';
+
+const states = [
+  'pending',
+  'approved',
+  'used',
+  'denied',
+  'expired',
+  'cancelled',
+  'superseded',
+  'all',
+] as const satisfies readonly (ApprovalState | 'all')[];
+const passphraseTries = 3;
+const passphraseBytesMax = 1_024;
+/** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
+const exitInterrupted = 130;
+
+export async function list(args: Args): Promise<number> {
+  const state = args.oneOf('state', states) ?? 'pending';
+  await using client = await reach(args);
+  const word = args.text('session');
+  const session = word === undefined ? undefined : await findSession(client, word);
+  const approvals = await client.approvals({
+    ...(state === 'all' ? {} : { state }),
+    ...(session === undefined ? {} : { session_id: session.id }),
+  });
+  if (args.has('json')) {
+    sayJson({ approvals });
+    return 0;
+  }
+  const rows = approvals.map((view) => [
+    view.approval_id,
+    view.state,
+    view.expires_at,
+    visible(view.asked.cwd),
+    // The last column, and never cut: what is not read is not answered.
+    visible(view.asked.command),
+  ]);
+  sayTable(['APPROVAL', 'STATE', 'EXPIRES', 'DIRECTORY', 'COMMAND'], rows);
+  return 0;
+}
+
+export async function show(args: Args): Promise<number> {
+  const word = only(args, 'approvals show');
+  await using client = await reach(args);
+  const view = await find(client, word, 'show');
+  if (args.has('json')) {
+    sayJson(view);
+  } else {
+    const columns = process.stdout.columns ?? 100;
+    process.stdout.write(`${detailsOf(view, columns).join('\n')}\n`);
+  }
+  return 0;
+}
+
+export async function approve(args: Args): Promise<number> {
+  return decide(args, 'approve');
+}
+
+export async function deny(args: Args): Promise<number> {
+  return decide(args, 'deny');
+}
+
+async function decide(args: Args, decision: 'approve' | 'deny'): Promise<number> {
+  const verb = `approvals ${decision}`;
+  const word = only(args, verb);
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  await using client = await reach(args, { signal });
+  const view = await find(client, word, decision);
+  if (view.state !== 'pending') {
+    const message = `Cannot ${decision} ${view.approval_id}: it is ${view.state}`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  const params = { ...answerOf(args, decision), ...seen(view) };
+  try {
+    const decided = args.has('passphrase-stdin')
+      ? await decideFromStdin(client, params)
+      : await decideAtTerminal(client, view, { params, signal });
+    if (args.has('json')) sayJson(decided);
+    else say(outcomeOf(decided));
+    return 0;
+  } catch (error) {
+    if (!(error instanceof Left) && !signal.aborted) throw error;
+    say('nothing was decided');
+    return interrupts.exitCode ?? exitInterrupted;
+  }
+}
+
+function answerOf(args: Args, decision: 'approve' | 'deny') {
+  const words = args.text('message');
+  return {
+    decision,
+    ...(args.has('for-session') ? { scope: 'session' as const } : {}),
+    ...(words === undefined ? {} : { words }),
+  };
+}
+
+/** The answer is to what was shown: another digest is refused by the runtime. */
+export const seen = ({ approval_id: id, digest }: ApprovalView) => ({ approval_id: id, digest });
+
+async function decideFromStdin(
+  client: Client,
+  params: ApprovalDecideParams,
+): Promise<ApprovalView> {
+  if (process.stdin.isTTY) {
+    throw usage('approvals', '--passphrase-stdin is for a pipe; without it the terminal is asked');
+  }
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += String(chunk);
+    if (text.length > passphraseBytesMax) throw usage('approvals', 'the passphrase is too long');
+  }
+  return client.decide({ ...params, passphrase: text.replace(/\r?\n$/, '') });
+}
+
+async function decideAtTerminal(
+  client: Client,
+  view: ApprovalView,
+  { params, signal }: { readonly params: ApprovalDecideParams; readonly signal: AbortSignal },
+): Promise<ApprovalView> {
+  using terminal = Terminal.open(`${params.decision} without --passphrase-stdin`);
+  const { enrolled } = await client.approvalStatus();
+  terminal.write(`${detailsOf(view, terminal.columns).join('\n')}\n\n`);
+  const scope = params.scope === 'session' ? ' for this session' : '';
+  const what = params.decision === 'approve' ? `Approve${scope}` : 'Deny';
+  if (!enrolled) {
+    const key = await terminal.line(`${what}? Nobody is enrolled. Type yes: `, signal);
+    if (key.trim() !== 'yes') throw new Left();
+    return client.decide(params);
+  }
+  for (let left = passphraseTries; ; left -= 1) {
+    const passphrase = await terminal.secret(`${what}? Passphrase: `, signal);
+    if (passphrase === '') throw new Left();
+    try {
+      return await client.decide({ ...params, passphrase });
+    } catch (error) {
+      if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
+      terminal.write(`${visible(error.message)}\n`);
+    }
+  }
+}
+
+/**
+ * The approval that `word` begins the id of, with or without `a-`; those that wait go first.
+ *
+ * @throws TrlError INVALID_PARAMS when there is none, or several
+ */
+async function find(client: Client, word: string, verb: string): Promise<ApprovalView> {
+  const start = word.startsWith('a-') ? word : `a-${word}`;
+  if (!/^a-[0-9a-f]{1,32}$/.test(start)) {
+    throw usage(`approvals ${verb}`, `"${word}" is no a-… id; see: trl approvals list`);
+  }
+  const all = await client.approvals();
+  const named = all.filter(({ approval_id: id }) => id.startsWith(start));
+  const pending = named.filter(({ state }) => state === 'pending');
+  const found = pending.length > 0 ? pending : named;
+  const [view] = found;
+  if (view === undefined || found.length > 1) {
+    const reason =
+      found.length === 0 ? 'there is none' : `it begins ${found.length} ids; write more of it`;
+    throw new TrlError('INVALID_PARAMS', `Cannot find approval ${start}: ${reason}`);
+  }
+  return view;
+}
