@@ -8,6 +8,8 @@ export interface TextAtom {
   readonly text: string;
   /** Unquoted text is open to brace expansion and globs. */
   readonly quoted: boolean;
+  /** Whether it is quoted by backslashes. */
+  readonly escaped: boolean;
 }
 
 /** Something the shell replaces. */
@@ -25,8 +27,8 @@ export interface HoleAtom {
   readonly apart: boolean;
 }
 
-export function text(value: string, quoted: boolean): TextAtom {
-  return { kind: 'text', text: value, quoted };
+export function text(value: string, quoted: boolean, escaped = false): TextAtom {
+  return { kind: 'text', text: value, quoted, escaped };
 }
 
 export function hole(quoted: boolean, given: Partial<HoleAtom> = {}): HoleAtom {
@@ -39,7 +41,12 @@ export function bare(source: string): TextAtom[] {
   for (const run of source.match(/\\[^]?|[^\\]+/gu) ?? []) {
     if (run === '\\\n') continue;
     const escaped = run.startsWith('\\') && run.length > 1;
-    atoms.push(escaped ? text(run.slice(1), true) : text(run, false));
+    const last = atoms.at(-1);
+    // One atom for many escapes in a row.
+    const joins = escaped && last?.quoted === true;
+    if (joins) atoms.pop();
+    const value = escaped ? run.slice(1) : run;
+    atoms.push(text(joins ? last.text + value : value, escaped, escaped));
   }
   return atoms;
 }

@@ -52,9 +52,9 @@ function firstOpen(symbols: readonly Atom[], work: Work): readonly [number, numb
 
 /** The alternatives between two braces, or `null` where they are no list and no range. */
 function alternatives(amble: readonly Atom[], work: Work): readonly (readonly Atom[])[] | null {
-  // A quoted comma counts here, an escaped one does not; the two cannot be told apart any more,
-  // and taking neither only matters beside `..`.
-  if (!amble.some((atom) => signOf(atom) === ',')) return range(amble, work);
+  // In quotes a comma counts here, so that `{a.."b,c"}` loses its braces; an escaped one does not.
+  const listed = amble.some((atom) => atom.kind === 'text' && !atom.escaped && /,/.test(atom.text));
+  if (!listed) return range(amble, work);
   const found: (readonly Atom[])[] = [];
   let start = 0;
   while (start <= amble.length && work.steps >= 0) {

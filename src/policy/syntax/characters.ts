@@ -4,8 +4,11 @@ import type { Problem } from './script.ts';
 // Everything that shows nothing or moves text: control characters (also NUL and CR), format
 // characters (zero width, bidirectional), blanks that are no blanks to a shell (NBSP, U+2028),
 // fillers, variation selectors, unassigned meaning (private use) and lone surrogates.
-const invisible =
-  /(?![\t\n ])[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Variation_Selector}\u{34F}\u{115F}\u{1160}\u{17B4}\u{17B5}\u{2800}\u{3164}\u{FFA0}]+/gu;
+const classes = [
+  ...['Cc', 'Cf', 'Zs', 'Zl', 'Zp', 'Co', 'Cs', 'Variation_Selector'].map((name) => `\\p{${name}}`),
+  String.raw`\u{34F}\u{115F}\u{1160}\u{17B4}\u{17B5}\u{2800}\u{3164}\u{FFA0}`,
+];
+const invisible = new RegExp(String.raw`[[${classes.join('')}]--[\t\n ]]+`, 'gv');
 const nonAscii = /[^\0-\x7F]/;
 const dashes = /^[\u2010-\u2015\u2212\uFE58\uFE63\uFF0D\u2E3A\u2E3B\u30FC]/;
 const runsMax = 8;

@@ -12,6 +12,7 @@ import {
 } from 'unbash';
 import type { Span } from '../analysis.ts';
 import { bare, hole, staticText, text, type Atom } from './atom.ts';
+import { exhausted } from './budget.ts';
 import { staticOutput } from './output.ts';
 import { staysApart, valuesOf, type Operation, type Parameter } from './parameter.ts';
 import { report, spanOf, type Place, type Reading } from './reading.ts';
@@ -35,6 +36,8 @@ interface Taking {
   readonly variables: Set<string>;
 }
 
+const partsMax = 2_048;
+
 type Parts = readonly (WordPart | DoubleQuotedChild)[];
 
 /** Takes a word apart; `quoted` where quotes and blanks in it mean nothing (here-documents). */
@@ -46,10 +49,7 @@ export function flatten(reading: Reading, place: Place, word: WordNode): Flat {
 /** Takes parts apart that stand in double quotes or in a here-document. */
 export function flattenQuoted(reading: Reading, place: Place, parts: Parts): Flat {
   const taking = open(reading, place);
-  return close(
-    taking,
-    parts.flatMap((part) => partAtoms(taking, part, true)),
-  );
+  return close(taking, partsAtoms(taking, parts, true));
 }
 
 /** The commands of all substitutions below a node of arithmetic or of `[[ ]]`. */
@@ -69,8 +69,27 @@ function close({ inner, variables }: Taking, atoms: readonly Atom[]): Flat {
 
 function atomsOf(taking: Taking, word: WordNode): readonly Atom[] {
   const parts = word.parts;
-  if (parts === undefined) return bare(word.text);
-  return parts.flatMap((part) => partAtoms(taking, part, false));
+  if (parts === undefined) {
+    noteUnclosed(taking, word);
+    return bare(word.text);
+  }
+  return partsAtoms(taking, parts, false);
+}
+
+/** `$[` in text: either the end of `$[…]` is missing, or the dollar is escaped. */
+function noteUnclosed(
+  { reading, place }: Taking,
+  node: { readonly text: string; readonly pos: number; readonly end: number },
+): void {
+  if (node.text.includes('$[')) report(reading, 'dynamic', spanOf(place, node));
+}
+
+function partsAtoms(taking: Taking, parts: Parts, quoted: boolean): readonly Atom[] {
+  if (parts.length <= partsMax) return parts.flatMap((part) => partAtoms(taking, part, quoted));
+  const last = parts[partsMax] ?? parts[0];
+  if (last !== undefined) report(taking.reading, 'limit.parts', spanOf(taking.place, last));
+  const head = parts.slice(0, partsMax).flatMap((part) => partAtoms(taking, part, quoted));
+  return [...head, hole(quoted)];
 }
 
 function partAtoms(
@@ -82,13 +101,15 @@ function partAtoms(
     partAtoms(taking, each, quoted);
   switch (part.type) {
     case 'Literal':
+      noteUnclosed(taking, part);
       return quoted ? [text(part.value, true)] : bare(part.text);
     case 'SingleQuoted':
-    case 'AnsiCQuoted':
       return [text(part.value, true)];
+    case 'AnsiCQuoted':
+      return isUtf8(part) ? [text(part.value, true)] : [hole(true)];
     case 'DoubleQuoted':
     case 'LocaleString':
-      return [text('', true), ...part.parts.flatMap((each) => partAtoms(taking, each, true))];
+      return [text('', true), ...partsAtoms(taking, part.parts, true)];
     case 'Glob':
       if (part.kind !== 'bracket') return [text(part.text, quoted)];
       return [text('[', quoted), ...part.parts.flatMap(child), text(']', quoted)];
@@ -109,6 +130,19 @@ function partAtoms(
       if (part.expression !== undefined) search(taking, part.expression);
       return [arithmeticHole(taking, part, quoted)];
   }
+}
+
+/** Whether `$'…'` gives characters: `\xff` is a byte, `\ud800` and `\U110000` are no letters. */
+function isUtf8({
+  value,
+  text: source,
+}: {
+  readonly value: string;
+  readonly text: string;
+}): boolean {
+  if (/[\uFFFD\p{Cs}]/u.test(value)) return false;
+  const points = [...source.matchAll(/\\U([0-9a-f]{1,8})/gi)];
+  return points.every(([, digits = '']) => Number.parseInt(digits, 16) <= 0x10_ff_ff);
 }
 
 function simpleHole(taking: Taking, source: string, quoted: boolean): Atom {
@@ -207,6 +241,12 @@ function substitutionHole(
 ): Atom {
   const span = spanOf(taking.place, part);
   report(taking.reading, 'substitution', span);
+  const bound = exhausted(taking.reading.budget);
+  if (bound !== null) {
+    // Not even parsed: the parser reads a substitution when it is asked for it.
+    report(taking.reading, bound, span);
+    return hole(quoted);
+  }
   if (part.script === undefined) {
     report(taking.reading, 'unparseable', span);
     return hole(quoted);

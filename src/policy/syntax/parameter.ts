@@ -28,8 +28,9 @@ export type Operation =
   | { readonly kind: 'transform'; readonly operator: string }
   | { readonly kind: 'other' };
 
-const matchedTextMax = 512;
-const starsMax = 3;
+/** Bounds of matching a pattern: the worst case is the text's length to the power of its stars. */
+const matchStepsMax = 200_000;
+const patternMax = 256;
 /** Always absolute paths, so that their first character is known. */
 const absolute = new Set(['HOME', 'PATH', 'PWD', 'SHELL']);
 
@@ -197,9 +198,8 @@ function replaced(
 /** A glob as a regular expression; `null` where matching could take long or the glob is odd. */
 function expressionOf(value: string, pattern: string): string | null {
   const stars = pattern.split('*').length - 1;
-  if (value.length > matchedTextMax || pattern.length > matchedTextMax || stars > starsMax) {
-    return null;
-  }
+  const steps = (value.length + 1) ** (stars + 2);
+  if (pattern.length > patternMax || steps > matchStepsMax) return null;
   const tokens = pattern.match(/\\[^]|\[[!^]?\]?[^\]]*\]|[^]/gu) ?? [];
   const source = tokens.map((token) => {
     if (token === '*') return '.*';

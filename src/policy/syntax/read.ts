@@ -11,6 +11,7 @@ import { givePositional } from './simple.ts';
 import { walkScript, type Calls } from './walk.ts';
 
 const hereDocumentsMax = 256;
+const openMax = 128;
 const prefixes = [4_096, 512, 64];
 
 /**
@@ -97,13 +98,23 @@ function bounded(reading: Reading, text: string): string {
     source = line > 0 ? head.slice(0, line) : head;
     report(reading, 'limit.bytes', [source.length, text.length]);
   }
-  // The parser looks for the end of every here-document on its own.
-  let at = source.indexOf('<<');
-  for (let count = 0; at !== -1; at = source.indexOf('<<', at + 2)) {
-    count += 1;
-    if (count <= hereDocumentsMax) continue;
-    report(reading, 'limit.commands', [at, source.length]);
-    return source.slice(0, at);
+  return withoutDepths(reading, source);
+}
+
+/**
+ * The text up to where it would cost the parser more than linear time: it looks for the end of
+ * every here-document, and of every open expansion, on its own. Quotes are not looked at: what is
+ * quoted two hundred times over is cut as well.
+ */
+function withoutDepths(reading: Reading, source: string): string {
+  let [documents, open] = [0, 0];
+  for (const { 0: sign, index } of source.matchAll(/<<|[$<>][({]|[)}]/g)) {
+    if (sign === '<<') documents += 1;
+    else open = sign.length === 2 ? open + 1 : Math.max(0, open - 1);
+    if (documents <= hereDocumentsMax && open <= openMax) continue;
+    const code = open > openMax ? 'limit.nesting' : 'limit.commands';
+    report(reading, code, [index, source.length]);
+    return source.slice(0, index);
   }
   return source;
 }

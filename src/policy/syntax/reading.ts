@@ -48,6 +48,13 @@ export function spanOf(place: Place, node: { readonly pos: number; readonly end:
   return place.within ?? [node.pos, node.end];
 }
 
+/** Whether the time is used up; then that is reported. */
+export function isLate(reading: Reading, span: Span): boolean {
+  const late = performance.now() > reading.budget.deadline;
+  if (late) report(reading, 'limit.time', span);
+  return late;
+}
+
 /** One level further in, or `null` where a bound is reached; then the bound is reported. */
 export function deeper(reading: Reading, place: Place, span: Span): Place | null {
   const bound =

@@ -1,7 +1,7 @@
 /** Redirects, and what a command therefore reads. */
 import type { HereDoc, Redirection } from 'unbash';
 import { flattenQuoted } from './flatten.ts';
-import { report, spanOf, type Place, type Reading } from './reading.ts';
+import { isLate, report, spanOf, type Place, type Reading } from './reading.ts';
 import type { Command, Input, Redirect, Word } from './script.ts';
 import { readSingle } from './word.ts';
 
@@ -23,6 +23,7 @@ export function readRedirects(
   for (const node of nodes) {
     const span = spanOf(place, node);
     report(reading, 'redirect', span);
+    if (isLate(reading, span)) break;
     const descriptor = node.descriptor?.type === 'FileDescriptor' ? node.descriptor.value : null;
     const named = node.descriptor?.type === 'FileDescriptorVariable';
     if (node.type === 'HereDoc') {

@@ -12,11 +12,15 @@ export interface Word {
   /**
    * Static text and gaps (`null`) in order: `"if=$x"` is `['if=', null]`. Variables that were
    * resolved by a constant or a default are text here; an unquoted glob character is text too.
+   * `~/x` is text as typed. `<(…)` is `['/dev/fd/', null]`.
    */
   readonly pieces: readonly (string | null)[];
   /** Whether an unquoted glob character is in it; `glob` is then the pattern, else `null`. */
   readonly glob: string | null;
-  /** Names of all variables it expands, resolved or not: `['API_KEY']`. */
+  /**
+   * Names of all variables whose value is in it, resolved or not: `['API_KEY']`. Not those whose
+   * length (`${#x}`) or being set (`${x:+yes}`) is in it.
+   */
   readonly variables: readonly string[];
   /** Whether a constant, a default or `$IFS` took part: it may block, it never allows. */
   readonly derived: boolean;
@@ -68,17 +72,25 @@ export interface Command {
 
 /** What keeps a script from being a single plain command, or from being understood. */
 export interface Problem {
-  /** `unparseable` `dynamic` `several` `redirect` `assignment` `compound` `function` `background`
-   * `invisible` `confusable` `limit.bytes` `limit.nesting` `limit.commands` `limit.time` … */
+  /**
+   * The form: `several` `redirect` `assignment` `compound` `function` `background` `negation`
+   * `time` `substitution` `empty`. What is not known: `unparseable`, `dynamic` (a variable, a
+   * glob, braces, an unquoted tilde). What it looks like: `invisible` `confusable`. A bound:
+   * `limit.bytes` `limit.nesting` `limit.commands` `limit.time` `limit.braces` `limit.parts`.
+   */
   readonly code: string;
   readonly span: Span;
   readonly evidence: string;
 }
 
 export interface Script {
-  /** In source order, at any depth: also inside substitutions, functions, arithmetic, traps. */
+  /**
+   * In source order, at any depth: also inside substitutions, functions that nobody calls,
+   * arithmetic, tests (`[[ … ]]` is a command of that name). A command appears again for every
+   * further value its variables may hold, and a function's body for every call with arguments.
+   */
   readonly commands: readonly Command[];
-  /** The one command of a script without any problem, all of whose words are static; else `null`. */
+  /** The one command of a script without any problem whose words are all static; else `null`. */
   readonly plain: Command | null;
   readonly problems: readonly Problem[];
   /** Functions and aliases that the script defines: calls of these names are dynamic. */

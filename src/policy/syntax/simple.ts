@@ -3,7 +3,7 @@ import type { Assignment as AssignmentNode, Command as CommandNode, Redirection 
 import type { Span } from '../analysis.ts';
 import { exhausted } from './budget.ts';
 import { confusableName, confusableOption, spelled } from './characters.ts';
-import { report, spanOf, type Place, type Reading } from './reading.ts';
+import { isLate, report, spanOf, type Place, type Reading } from './reading.ts';
 import { readRedirects } from './redirect.ts';
 import { assign, type Value } from './scope.ts';
 import type { Assignment, Command, Word } from './script.ts';
@@ -67,10 +67,7 @@ function readArguments(reading: Reading, place: Place, node: CommandNode): Argum
   const words: Word[] = [];
   const inner: (readonly Command[])[] = [];
   for (const entry of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
-    if (performance.now() > reading.budget.deadline) {
-      report(reading, 'limit.time', spanOf(place, entry));
-      break;
-    }
+    if (isLate(reading, spanOf(place, entry))) break;
     const read = readEntry(reading, place, entry);
     words.push(...read.words);
     for (const _ of read.words) inner.push(read.inner);
@@ -104,6 +101,7 @@ function readPrefix(
 ): Assignment {
   const span = spanOf(place, node);
   report(reading, 'assignment', span);
+  if (isLate(reading, span)) return { span, name: node.name, value: null };
   try {
     const certain = place.certain && !named;
     return readAssignment(reading, { ...place, certain }, node).assignment;

@@ -5,9 +5,12 @@ import { hole, staticText, text, type Atom } from './atom.ts';
 import { expandBraces } from './brace.ts';
 import { wordsOf } from './fields.ts';
 import { flatten, type Flat } from './flatten.ts';
-import { report, spanOf, type Place, type Reading } from './reading.ts';
+import { isLate, report, spanOf, type Place, type Reading } from './reading.ts';
 import { assign, look, type Value } from './scope.ts';
 import type { Assignment, Command, Word } from './script.ts';
+
+/** Text in which nothing has a meaning to the shell: most words. */
+const simple = /^[\w./:=,@%+-]+$/;
 
 /** What one word of the source comes to. */
 export interface Read {
@@ -15,9 +18,14 @@ export interface Read {
   readonly inner: readonly Command[];
 }
 
+const nothing: Read = { words: [], inner: [] };
+
 /** The arguments that a word stands for: braces, splitting and globs apply. */
 export function readWord(reading: Reading, place: Place, node: WordNode): Read {
   const span = spanOf(place, node);
+  if (node.parts === undefined && simple.test(node.text)) {
+    return { words: [literal(node.text, span)], inner: [] };
+  }
   const flat = flatten(reading, place, node);
   noteDynamic(reading, flat.atoms, span);
   const expanded = expandBraces(flat.atoms);
@@ -59,7 +67,9 @@ export function readAssignment(
   const name = key === undefined ? node.name : `${node.name}[${key}]`;
   const append = node.append === true;
   if (node.value.type === 'ArrayValue') {
-    const items = node.value.elements.map((element) => readWord(reading, place, element));
+    const items = node.value.elements.map((element) =>
+      isLate(reading, span) ? nothing : readWord(reading, place, element),
+    );
     inner.push(...items.flatMap((item) => item.inner));
     remember(reading, place, { name, value: valuesIn(items), append });
     const words = items.flatMap((item) => item.words);
@@ -129,6 +139,10 @@ function single(atoms: readonly Atom[], flat: Flat, span: Span): Word {
   if (first !== undefined && words.length === 1) return first;
   const value = words.map((word) => word.value ?? '').join(' ');
   return { span, value, pieces: [value], glob: null, variables: flat.variables, derived: true };
+}
+
+function literal(value: string, span: Span): Word {
+  return { span, value, pieces: [value], glob: null, variables: [], derived: false };
 }
 
 function unknown(flat: Flat, span: Span): Word {

@@ -1,0 +1,106 @@
+// Random words and scripts for the policy's reader, and what bash itself makes of them. Words are
+// harmless by construction: only arguments of `printf`, no substitution and no variable in them.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import * as fc from 'fast-check';
+import { openBudget } from '../../src/policy/syntax/budget.ts';
+import { readScript } from '../../src/policy/syntax/read.ts';
+import type { Script } from '../../src/policy/syntax/script.ts';
+
+const batch = 500;
+const odd = ['\u0001', '\u0007', '\b', '\v', '\f', '\r', '\u001B', '\u007F', '\u0085', '\u00A0'];
+const wide = ['é', 'ß', 'і', '日', '👩‍💻', '\u200B', '\u202E', '\u2028', '\uFEFF', '\u3000'];
+const ansi = String.raw`\' \\ \" \n \t \e \E \a \b \f \v \r \? \x41 \x7 \101 \7 \u00e9 \u65e5`
+  .split(' ')
+  .concat('\\U1F600', '\\cA', '\\z');
+const plain = [...Array.from('abcXYZ019-_./:,=@%+^{}[]'), ...odd, ...wide];
+const anything = [...plain, ' ', '\t', '\n', '#', '&', ';', '|', '(', ')', '<', '>', '~', '*', '!'];
+
+/** Pieces that stand outside of braces; none begins a comment, a tilde or an expansion. */
+const piece = fc.oneof(
+  textOf(plain),
+  textOf(['{', '}', ',', '..', 'a', '1', '{a,b}', '{1..3}', '{x..z..2}', '{08..11}', '{,q}']),
+  textOf([...anything, '"', '\\', '$', '`']).map((inside) => `'${inside}'`),
+  textOf([...anything, "'", '\\\\', '\\"', '\\$', '\\`', '\\a', '\\\n']).map((each) => `"${each}"`),
+  textOf([...anything, "'", '\\\\', '\\"', '\\$', '\\`', '\\q', '\\\n']).map(
+    (each) => `$"${each}"`,
+  ),
+  textOf([...anything, '"', '`', '$', ...ansi]).map((inside) => `$'${inside}'`),
+  fc.constantFrom(...anything, '"', "'", '$', '`', '\\').map((sign) => `\\${sign}`),
+);
+
+const word = fc
+  .array(piece, { minLength: 1, maxLength: 6 })
+  .map((pieces) => pieces.join(''))
+  // What would be millions of words is for no shell.
+  .filter((each) => each !== '' && !codes(`f ${each}`).includes('limit.braces'));
+
+function textOf(signs: readonly string[]): fc.Arbitrary<string> {
+  return fc.array(fc.constantFrom(...signs), { maxLength: 8 }).map((each) => each.join(''));
+}
+
+/**
+ * Compares `count` random words with what bash passes to a command for them.
+ * @throws AssertionError at the first word that is read differently.
+ */
+export function compareWords(count: number, seed: number): void {
+  const directory = mkdtempSync(path.join(tmpdir(), 'trl-words-'));
+  try {
+    const words = fc.sample(word, { numRuns: count, seed });
+    for (let at = 0; at < words.length; at += batch) {
+      const part = words.slice(at, at + batch);
+      const wanted = argumentsInBash(part, directory);
+      assert.equal(wanted.length, part.length);
+      part.forEach((each, index) => {
+        const found = argumentsRead(each);
+        // Bytes that are no characters are not known.
+        if (found !== null) assert.deepEqual(found, wanted[index], JSON.stringify(each));
+      });
+    }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** The arguments of each word, as a shell function sees them. */
+function argumentsInBash(words: readonly string[], cwd: string): readonly (readonly string[])[] {
+  const calls = words.map((each) => `f ${each}\n`).join('');
+  // Without `set -f` a pattern would be looked up; with it a pattern is text, as in our pieces.
+  const input = `set -f; f() { printf '%s\\0' "$#" "$@"; }\n${calls}`;
+  const { stdout, status, stderr } = spawnSync('/bin/bash', ['--norc', '--noprofile'], {
+    cwd,
+    input,
+    env: { PATH: '/nonexistent', LC_ALL: 'C.UTF-8' },
+    maxBuffer: 64 * 2 ** 20,
+  });
+  assert.equal(status, 0, String(stderr));
+  const values = stdout.toString().split('\0');
+  const found: (readonly string[])[] = [];
+  for (let at = 0; at < values.length - 1;) {
+    const size = Number(values[at]);
+    found.push(values.slice(at + 1, at + 1 + size));
+    at += 1 + size;
+  }
+  return found;
+}
+
+function argumentsRead(source: string): readonly string[] | null {
+  const { commands, problems } = read(`f ${source}`);
+  if (commands[0]?.words.some(({ pieces }) => pieces.includes(null)) === true) return null;
+  assert.ok(!problems.some(({ code }) => code === 'unparseable'), JSON.stringify(source));
+  const words = commands[0]?.words.slice(1) ?? [];
+  return words.map(({ pieces }) => pieces.map((each) => each ?? '<gap>').join(''));
+}
+
+/** The codes of all problems of a script. */
+export function codes(text: string): readonly string[] {
+  return read(text).problems.map(({ code }) => code);
+}
+
+/** Reads a script without a deadline. */
+export function read(text: string): Script {
+  return readScript(text, { ...openBudget(), deadline: Infinity });
+}
