@@ -21,7 +21,7 @@ export type Decision = (typeof decisions)[number];
 export const networkModes = ['on', 'ask', 'off'] as const;
 export type NetworkMode = (typeof networkModes)[number];
 
-/** One argument: itself, one of several, or a glob. The text `...` stands for any number of them. */
+/** One argument: itself, one of several, or a glob; the text `...` is any number of them. */
 export type WordPattern =
   | string
   | { readonly any: readonly string[] }

@@ -187,9 +187,9 @@ export type PolicyText = z.infer<typeof policySchema>;
 
 let jsonSchema: Readonly<Record<string, unknown>> | null = null;
 
-/** The JSON Schema (draft 2020-12) of a policy file. */
+/** The JSON Schema of a policy file, in draft 7: the one that editors' YAML support knows. */
 export function policyJsonSchema(): Readonly<Record<string, unknown>> {
-  jsonSchema ??= { ...z.toJSONSchema(policySchema, { io: 'input' }) };
+  jsonSchema ??= { ...z.toJSONSchema(policySchema, { io: 'input', target: 'draft-7' }) };
   return jsonSchema;
 }
 

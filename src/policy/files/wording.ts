@@ -82,7 +82,9 @@ function said(issue: Issue, value: unknown): string {
     case 'too_small':
       return 'must not be empty';
     case 'too_big':
-      return `must have at most ${issue.maximum} ${typeof value === 'string' ? 'characters' : 'entries'}`;
+      return typeof value === 'string'
+        ? `must have at most ${issue.maximum} characters`
+        : `must have at most ${issue.maximum} entries`;
     case 'invalid_union':
       if (typeof value === 'number' || typeof value === 'boolean') {
         return `must be a text: write "${value}"`;

@@ -1,0 +1,88 @@
+/** What the rules that people wrote make of a verdict. Pure. */
+import type { DecidingRule, Verdict } from '../command.ts';
+import type { Span } from './analysis.ts';
+import { strictestRule } from './match.ts';
+import { decisions, type CommandRule, type Decision } from './policy.ts';
+
+/** One command that a text holds, wherever it stands in it. */
+export interface Unit {
+  /** Decoded; `null` for an argument that is not static. */
+  readonly argv: readonly (string | null)[];
+  readonly span: Span;
+  /** Through which wrappers it was reached, outermost first. */
+  readonly via: readonly string[];
+}
+
+/** What rules are held against. */
+export interface Seen {
+  readonly units: readonly Unit[];
+  /** The words, when the text is one plain command and nothing was found against it. */
+  readonly plain: readonly string[] | null;
+}
+
+/** Ids of rules that say only that nothing lists the command: an allow rule lifts these. */
+export const unlistedId = 'ask.unlisted';
+
+/**
+ * A verdict of a layer's base under the rules of that layer. A rule that asks or blocks holds for
+ * every command in the text; an allow rule for a text that is one plain command, and it lifts
+ * nothing but the question that every unlisted command gets.
+ */
+export function underRules(
+  verdict: Verdict,
+  rules: readonly CommandRule[],
+  { units, plain }: Seen,
+): Verdict {
+  const tight = rules.filter(({ decision }) => decision !== 'allow');
+  const held = units.flatMap((unit) => {
+    const rule = strictestRule(tight, unit.argv);
+    return rule === null ? [] : [decidingRule(rule, unit)];
+  });
+  if (held.length > 0) {
+    return strictestVerdict(verdict, { ...verdict, ...joined(held), runs: null });
+  }
+  if (plain === null || !isUnlisted(verdict)) return verdict;
+  const allow = strictestRule(rules, plain);
+  if (allow?.decision !== 'allow') return verdict;
+  const unit = { argv: plain, span: units[0]?.span ?? [0, 0], via: [] } as const;
+  return { ...verdict, decision: 'allow', rules: [decidingRule(allow, unit)], runs: plain };
+}
+
+const isUnlisted = ({ decision, rules }: Verdict): boolean =>
+  decision !== 'allow' && rules.length > 0 && rules.every(({ id }) => id === unlistedId);
+
+/**
+ * The strictest of two verdicts on one command, with the rules of both, the strictest first. What
+ * is started in place of a shell stays when both allow and one names it.
+ */
+export function strictestVerdict(one: Verdict, other: Verdict): Verdict {
+  const order = decisions.indexOf(one.decision) - decisions.indexOf(other.decision);
+  const rules = [...one.rules, ...other.rules];
+  const decision = order >= 0 ? one.decision : other.decision;
+  const { policy } = one;
+  const notes = [...new Set([...one.notes, ...other.notes])];
+  const runs = decision === 'allow' ? (one.runs ?? other.runs) : null;
+  return { decision, rules: strictestFirst(rules), policy, runs, notes };
+}
+
+function joined(rules: readonly DecidingRule[]): Pick<Verdict, 'decision' | 'rules'> {
+  const [first] = strictestFirst(rules);
+  return { decision: first?.decision ?? 'allow', rules: strictestFirst(rules) };
+}
+
+/** The strictest first, each once. */
+function strictestFirst(rules: readonly DecidingRule[]): DecidingRule[] {
+  const known = new Set<string>();
+  const single = rules.filter((rule) => {
+    const key = JSON.stringify([rule.id, rule.span, rule.via]);
+    return !known.has(key) && known.add(key);
+  });
+  const rank = (decision: Decision): number => decisions.indexOf(decision);
+  return single.toSorted((a, b) => rank(b.decision) - rank(a.decision));
+}
+
+function decidingRule(rule: CommandRule, { argv, span, via }: Unit): DecidingRule {
+  const { id, decision, reason, instead } = rule;
+  const evidence = argv.map((word) => word ?? '…').join(' ');
+  return { id, decision, reason, span, via, evidence, instead };
+}
