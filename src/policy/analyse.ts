@@ -1,0 +1,38 @@
+/** What a shell script would do, as far as its text tells. Pure: no file is looked at. */
+import type { Analysis, Finding } from './analysis.ts';
+import type { ShellDialect } from '../command.ts';
+import { allowPlain } from './shell/allow.ts';
+import { classifyScript, openFound } from './shell/classify.ts';
+import { openBudget } from './syntax/budget.ts';
+import { readScript } from './syntax/read.ts';
+import type { Problem } from './syntax/script.ts';
+import { problemWhy } from './shell/problems.ts';
+
+/**
+ * Reads `text` as a script of the dialect: every command at any depth, held against the knowledge
+ * base. Never throws. What is not understood is a finding of bound `ask`.
+ */
+export function analyseShell(text: string, dialect: ShellDialect): Analysis {
+  const budget = openBudget();
+  const script = readScript(text, budget);
+  const found = openFound(budget);
+  classifyScript({ found, script, source: text, carrier: null, via: [] });
+  found.findings.push(...script.problems.map((problem) => asFinding(problem)));
+  const clear = found.findings.length === 0 && script.plain !== null;
+  const argv = clear ? script.plain.words.map(({ value }) => value ?? '') : null;
+  // zsh replaces a word `=name` by a path.
+  const other = dialect === 'zsh' && argv?.some((word) => word.startsWith('=')) === true;
+  const allowed = argv === null || other ? null : allowPlain(argv);
+  return {
+    findings: found.findings,
+    allowed,
+    named: [...found.named.values()],
+    commands: budget.commands,
+  };
+}
+
+function asFinding({ code, span, evidence }: Problem): Finding {
+  const dotted = code.includes('.') ? code : `shell.${code}`;
+  const why = problemWhy(code);
+  return { code: dotted, bound: 'ask', span, via: [], evidence, why, instead: null };
+}

@@ -1,0 +1,140 @@
+/** Commands that publish, deploy, or bring text from the network. */
+import type { Commands, Node, Rule } from '../schema.ts';
+
+const person = 'Leave it to a person, or to the pipeline of the project.';
+const none = { none: ['help'] };
+
+const pushes: Rule = {
+  code: 'deploy.git-push',
+  bound: 'block',
+  why: 'publishes commits to a remote repository',
+  instead: 'Commit, and let a person push.',
+  when: none,
+  match: ['git push', 'git -C x -c a.b=c --no-pager push -f o m', 'git PUSH'],
+  noMatch: ['git stash push', 'git log --grep push', 'git commit -m push', 'git push --help'],
+};
+
+const text = (option: string): Node => ({
+  payloads: [{ option, language: 'shell' }],
+});
+
+const git: Node = {
+  about: 'works on a repository, whose configuration may name programs to run',
+  style: 'posix',
+  options: {
+    config: '-c= --config-env=',
+    value: '-C= --git-dir= --work-tree= --namespace= --super-prefix= --exec-path[=] --attr-source=',
+    flag: '-p -P --paginate --no-pager --bare --no-replace-objects --literal-pathspecs',
+    other: '--glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-optional-locks',
+    help: '--help --version -v -h --html-path --man-path --info-path',
+  },
+  payloads: [{ option: 'config', language: 'config' }],
+  subs: {
+    push: { options: { help: '--help -h' }, rules: [pushes] },
+    subtree: {
+      subs: {
+        push: {
+          rules: [{ ...pushes, code: 'deploy.git-subtree', match: ['git subtree push -P x o m'] }],
+        },
+      },
+    },
+    submodule: {
+      subs: {
+        foreach: {
+          style: 'posix',
+          options: { flag: '--recursive -q --quiet' },
+          payloads: [{ operand: 'all', language: 'shell' }],
+        },
+      },
+    },
+    rebase: { ...text('exec'), options: { exec: '-x= --exec=' } },
+    bisect: { subs: { run: { wrapper: {} } } },
+    'filter-branch': {
+      options: {
+        filter:
+          '--env-filter= --tree-filter= --index-filter= --parent-filter= --msg-filter= ' +
+          '--commit-filter= --tag-name-filter= --setup=',
+      },
+      ...text('filter'),
+    },
+    difftool: { options: { run: '-x= --extcmd=' }, ...text('run') },
+    grep: {
+      reads: 'rest',
+      options: { value: '-e= -f= -m= -A= -B= -C=', pager: '-O[=] --open-files-in-pager[=]' },
+      pattern: 'value',
+    },
+    'blame|annotate': { reads: 'operands' },
+    'show|diff|cat-file': { reads: 'operands' },
+    log: { options: { patch: '-p -u --patch -c --cc -U= -G= -S= -L=' } },
+    config: {},
+  },
+};
+
+const vercelWithout: Rule = {
+  code: 'deploy.vercel',
+  bound: 'block',
+  why: 'deploys the project',
+  instead: person,
+  when: { operands: 'none', none: ['help'] },
+  match: ['vercel', 'vercel --prod', 'npx vercel@latest --prod', 'vc --yes'],
+  noMatch: ['vercel --version', 'vercel dev', 'vercel --help', 'vercel ls'],
+};
+const vercelDeploy: Rule = {
+  ...vercelWithout,
+  when: none,
+  match: ['vercel deploy', 'vercel deploy --prod', 'npx vercel deploy', 'vc DEPLOY'],
+  noMatch: ['vercel env ls', 'echo vercel deploy', 'vercel help deploy', 'vercel deploy --help'],
+};
+const railwayUp: Rule = {
+  ...vercelWithout,
+  code: 'deploy.railway',
+  when: none,
+  match: ['railway up', 'railway up --detach', 'npx @railway/cli up'],
+  noMatch: ['railway status', 'railway logs', 'railway --version', 'echo railway up'],
+};
+
+/** Fetches text; its output must not become a script. */
+const fetches = (about: string): Node => ({ about, source: 'download' });
+
+export const network: Commands = {
+  git,
+  'vercel|vc|now': {
+    about: 'works on a deployment',
+    options: {
+      help: '--help -h --version -v',
+      value:
+        '-A= --local-config= -Q= --global-config= -t= --token= -S= --scope= --cwd= -T= --team=',
+    },
+    rules: [vercelWithout],
+    subs: { deploy: { options: { help: '--help -h' }, rules: [vercelDeploy] } },
+  },
+  railway: {
+    about: 'works on a deployment',
+    options: {
+      help: '--help -h --version -V',
+      value: '-s= --service= -e= --environment= -p= --project=',
+    },
+    subs: { up: { options: { help: '--help -h' }, rules: [railwayUp] } },
+  },
+  curl: {
+    ...fetches('talks to a server'),
+    options: {
+      help: '--help -h --version -V',
+      sends:
+        '-d= --data= --data-binary= --data-raw= --data-urlencode= -F= --form= -T= --upload-file=',
+      value: '-o= -H= -u= -A= -X= -e= -b= -c= -m= -x= -w= -K= --url= --output= --header= --user=',
+      other: '--request= --max-time= --proxy= --cookie= --config= --retry= --connect-timeout=',
+    },
+  },
+  wget: {
+    ...fetches('talks to a server'),
+    options: { help: '--help -h --version -V', sends: '--post-file= --body-file=' },
+  },
+  'fetch|http|https|httpie|xh|aria2c|lynx|w3m|links|ftp|lwp-request|GET|lwp-download|axel':
+    fetches('talks to a server'),
+  'nc|ncat|netcat|socat|gsutil|rclone': fetches('talks to another machine'),
+  'ssh|scp|rsync|sftp': { about: 'works on another machine' },
+  'docker|podman|kubectl|nerdctl|helm|terraform|aws|gcloud|az': {
+    about: 'works on containers, clusters or accounts',
+  },
+};

@@ -1,0 +1,148 @@
+/** Commands that show variables or the content of files. */
+import type { Commands, Node, Rule } from '../schema.ts';
+
+const instead = 'Ask for the one name that is needed; never for its value.';
+
+const dump = (match: string[], noMatch: string[], when: Rule['when']): Rule => ({
+  code: 'secrets.environment',
+  bound: 'block',
+  why: 'shows all variables, and with them secrets',
+  instead,
+  when,
+  match,
+  noMatch,
+});
+
+const declares = (name: string): Node => ({
+  options: {
+    print: '-p',
+    flag: '-a -A -f -F -g -i -I -l -n -r -t -u +a +i +r +x',
+    exported: '-x',
+    functions: '-f -F',
+  },
+  rules: [
+    dump([name, `${name} -p`], [`${name} A=1`, `${name} B`], {
+      operands: 'none',
+      builtin: true,
+      none: ['functions'],
+    }),
+  ],
+  payloads: [{ operand: 'each', language: 'expansion' }],
+});
+
+const reader = (options: Record<string, string> = {}, reads: Node['reads'] = 'operands'): Node => ({
+  about: 'shows the content of files',
+  options,
+  ...(reads === undefined ? {} : { reads }),
+});
+
+const searcher: Node = {
+  about: 'shows lines of files',
+  reads: 'rest',
+  options: {
+    pattern: '-e= -f= --regexp= --file=',
+    quiet:
+      '-q -c -l -L --quiet --silent --count --files-with-matches --files-without-match --files',
+    value:
+      '-A= -B= -C= -m= -d= -D= -g= -t= -T= --include[=] --exclude[=] --exclude-dir[=] --color[=]',
+    other: '--max-count= --glob= --type= --context= --after-context= --before-context= -r -R',
+  },
+  quiet: 'quiet',
+  pattern: 'pattern',
+};
+
+const decoders: Node = {
+  reads: 'operands',
+  options: { decode: '-d -D -r --decode', value: '-w= -b= -i= -o= --wrap=' },
+  source: 'decoder',
+};
+
+export const secrets: Commands = {
+  printenv: {
+    about: 'shows variables',
+    options: { flag: '-0 --null', help: '--help --version' },
+    rules: [
+      dump(['printenv', 'printenv HOME', 'printenv -0'], ['man printenv', 'printenv --help'], {
+        none: ['help'],
+      }),
+    ],
+  },
+  set: {
+    about: 'changes the shell, or shows all variables',
+    rules: [
+      dump(['set', 'set | grep X'], ['set -e', 'set -euo pipefail', 'set -- a'], {
+        operands: 'none',
+        none: ['flag'],
+        builtin: true,
+      }),
+    ],
+    options: {
+      flag: '-e -u -x -v -a -b -f -h -k -m -n -p -t -B -C -E -H -P -T -o= +e +u +x +o= +m',
+    },
+    style: 'posix',
+  },
+  export: declares('export'),
+  declare: declares('declare'),
+  typeset: declares('typeset'),
+  compgen: {
+    options: { variables: '-v -e', value: '-A= -W= -F= -G= -C= -P= -S= -X= -o=' },
+    rules: [
+      dump(['compgen -v', 'compgen -e'], ['compgen -c', 'compgen -A function'], {
+        any: ['variables'],
+      }),
+    ],
+  },
+  echo: { prints: true, style: 'posix', options: { flag: '-n -e -E' } },
+  printf: {
+    prints: true,
+    style: 'posix',
+    options: { into: '-v=' },
+    payloads: [{ option: 'into', language: 'expansion' }],
+  },
+  print: { prints: true, style: 'posix', options: { flag: '-n -r -l -P -R -u' } },
+  'cat|tac|less|more|most|bat|batcat|nl|od|hexdump|hd|strings|rev|bzcat|zless|zmore|view': reader({
+    value: '-j= -N= -t= -w= -A= -l= --language= --style= -S= -n -s',
+  }),
+  'head|tail': reader({ value: '-n= -c= --lines= --bytes= --pid= -s=' }),
+  'cut|paste|column|fold|fmt|pr|expand|unexpand|iconv': reader({
+    value: '-d= -f= -c= -b= -s -t= -o= -w= --delimiter= --fields= --characters= --bytes=',
+  }),
+  'sort|uniq|comm|join|tsort|shuf': reader({
+    value: '-k= -t= -o= -S= -T= --key= --field-separator= --output= -n -f= -w= -s=',
+  }),
+  'diff|cmp|sdiff|colordiff|diff3|vimdiff|delta|difft': reader({
+    value: '-U= -C= --label= -I= -x= -W=',
+    quiet: '-q --brief',
+  }),
+  'zcat|gzcat|xzcat|zstdcat|lz4cat|ccat|pygmentize|glow|mdcat|lolcat|pv|jless|yq|ul|look': reader(),
+  'jq|gojq|jaq': reader({ value: '--arg= --indent=', program: '-f= --from-file=' }, 'rest'),
+  'sed|gsed': {
+    about: 'edits and shows text; may run commands',
+    reads: 'rest',
+    options: {
+      pattern: '-e= -f= --expression= --file=',
+      quiet: '-i[=] --in-place[=]',
+      flag: '-n -E -r',
+    },
+    quiet: 'quiet',
+    pattern: 'pattern',
+  },
+  'grep|egrep|fgrep|zgrep|rgrep|pcregrep|ugrep|ggrep|ag|ack': searcher,
+  'rg|ripgrep': searcher,
+  'tar|gtar|bsdtar|cpio|zip|gzip|7z|ar|rar': { about: 'packs files', reads: 'joined' },
+  'base64|gbase64|base32|basenc|uuencode|uudecode': decoders,
+  'xxd|hexyl': { ...decoders, options: { decode: '-r -revert', value: '-c= -g= -l= -s= -o=' } },
+  openssl: {
+    about: 'encodes, decodes and signs',
+    subs: {
+      'enc|base64|aes-256-cbc|aes-128-cbc|des3|rsautl|pkeyutl|cms|smime': {
+        style: 'exact',
+        options: { decode: '-d -decrypt', value: '-in= -out= -k= -pass= -K= -iv=' },
+        source: 'decoder',
+      },
+    },
+  },
+  'source-highlight|highlight': reader(),
+  tr: reader({ flag: '-d -s -c -C -t' }, 'rest'),
+  'ls|dir|vdir|stat|file|basename|dirname|realpath|readlink': { metadata: true },
+};

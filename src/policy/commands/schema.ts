@@ -1,0 +1,147 @@
+/**
+ * The shape of the knowledge base: what the policy knows about commands by name. Data only; the
+ * files under `data/` hold it, `shell/` reads it, `check.ts` proves its examples.
+ */
+import { z } from 'zod/mini';
+
+/**
+ * Spellings of options by effect: `{ force: '-f --force', signal: '-s= --signal=' }`. A trailing
+ * `=` takes a value (attached or the next word), `[=]` takes one only when attached.
+ */
+const options = z.record(z.string(), z.string());
+
+/** What must all hold for a rule to fire. Names and values are compared without regard to case. */
+export const condition = z.strictObject({
+  /** Effects of which all, at least one, or none were given. */
+  all: z.optional(z.array(z.string())),
+  any: z.optional(z.array(z.string())),
+  none: z.optional(z.array(z.string())),
+  /** An option whose value is one of these. */
+  value: z.optional(z.strictObject({ option: z.string(), equals: z.array(z.string()) })),
+  /** An operand (the one at `at`, else any) that equals or starts with one of these. */
+  operand: z.optional(
+    z.strictObject({
+      at: z.optional(z.number()),
+      equals: z.optional(z.array(z.string())),
+      starts: z.optional(z.array(z.string())),
+    }),
+  ),
+  operands: z.optional(z.enum(['none', 'some'])),
+  /** Only when it starts no other command: `env` alone. */
+  starts: z.optional(z.literal('nothing')),
+  /** Only when called by its bare name: a builtin of the shell. */
+  builtin: z.optional(z.boolean()),
+});
+
+export const rule = z.strictObject({
+  code: z.string(),
+  bound: z.enum(['ask', 'block']),
+  /** One clause for people. */
+  why: z.string(),
+  /** What to do in its place. */
+  instead: z.nullable(z.string()),
+  when: condition,
+  /** Command lines in bash that this rule finds, and that it does not. */
+  match: z.array(z.string()).check(z.minLength(1)),
+  noMatch: z.array(z.string()).check(z.minLength(1)),
+});
+
+/** Where the command begins that this one starts. */
+export const wrapper = z.strictObject({
+  /** How many operands come before it: `timeout 5 …` is 1. */
+  skip: z.optional(z.number()),
+  /** `NAME=value` words come before it. */
+  assignments: z.optional(z.boolean()),
+  /** Only what follows this word is it (`--`). */
+  after: z.optional(z.string()),
+  /** It ends before the first of these words. */
+  until: z.optional(z.array(z.string())),
+  /** Words (of `find`) that each begin one. */
+  at: z.optional(z.array(z.string())),
+  /** An option whose value is a word list put before the rest (`env -S`). */
+  split: z.optional(z.string()),
+  /** Items of its standard input become its last arguments, or stand where `replace` says. */
+  input: z.optional(z.boolean()),
+  /** A package's name: `vercel@latest` runs `vercel`. */
+  packages: z.optional(z.boolean()),
+});
+
+export const language = z.enum(['shell', 'config', 'expansion', 'code']);
+
+/** Text that this command runs as a program. */
+export const payload = z.strictObject({
+  /** The option that carries it, or which operand: a number, `all` joined by blanks, `each`. */
+  option: z.optional(z.string()),
+  operand: z.optional(z.union([z.number(), z.enum(['all', 'each'])])),
+  /** Only when one of these effects was given. */
+  when: z.optional(z.string()),
+  /** `code`: a language in which only literal evidence counts. */
+  language,
+});
+
+/** One command, or one sub-command. */
+export interface Node {
+  /** What may go wrong, one clause; shown with a question. */
+  about?: string | undefined;
+  /**
+   * `gnu`: options anywhere, clusters, unique prefixes. `posix`: the same up to the first operand.
+   * `exact`: a short option is a whole word. `windows`: also without regard to case, and `/x` as
+   * well as `-x`. Default `gnu`, with sub-commands `posix`.
+   */
+  style?: 'gnu' | 'posix' | 'exact' | 'windows' | undefined;
+  options?: Record<string, string> | undefined;
+  rules?: z.infer<typeof rule>[] | undefined;
+  wrapper?: z.infer<typeof wrapper> | undefined;
+  payloads?: z.infer<typeof payload>[] | undefined;
+  /**
+   * Whose content it shows: `operands` all, `rest` all but the first, `joined` also words such as
+   * `@file` and `name=file`.
+   */
+  reads?: 'operands' | 'rest' | 'joined' | undefined;
+  /** Options that make a reader show no content, or that take the place of the first operand. */
+  quiet?: string | undefined;
+  pattern?: string | undefined;
+  /** It writes its operands, values of variables included, to its output. */
+  prints?: boolean | undefined;
+  /** It gets text from the network, or decodes it: its output is no script to run. */
+  source?: 'download' | 'decoder' | undefined;
+  /** `shell`: without operands or with `-s` it runs its standard input; `code`: likewise. */
+  sink?: 'shell' | 'code' | undefined;
+  /** It shows names and sizes of files, or none of them: never content. */
+  metadata?: boolean | undefined;
+  /** The first operand is a file with a program. */
+  script?: boolean | undefined;
+  /** Sub-commands by name; `x|y|z` lists aliases. */
+  subs?: Record<string, Node> | undefined;
+  /** All sub-commands of which a unique prefix will do. */
+  abbreviates?: string | undefined;
+}
+
+export const node: z.ZodMiniType<Node> = z.lazy(() =>
+  z.strictObject({
+    about: z.optional(z.string()),
+    style: z.optional(z.enum(['gnu', 'posix', 'exact', 'windows'])),
+    options: z.optional(options),
+    rules: z.optional(z.array(rule)),
+    wrapper: z.optional(wrapper),
+    payloads: z.optional(z.array(payload)),
+    reads: z.optional(z.enum(['operands', 'rest', 'joined'])),
+    quiet: z.optional(z.string()),
+    pattern: z.optional(z.string()),
+    prints: z.optional(z.boolean()),
+    source: z.optional(z.enum(['download', 'decoder'])),
+    sink: z.optional(z.enum(['shell', 'code'])),
+    metadata: z.optional(z.boolean()),
+    script: z.optional(z.boolean()),
+    subs: z.optional(z.record(z.string(), node)),
+    abbreviates: z.optional(z.string()),
+  }),
+);
+
+/** Commands by name; `gtimeout|timeout` lists aliases. */
+export const commands = z.record(z.string(), node);
+export type Commands = Record<string, Node>;
+export type Rule = z.infer<typeof rule>;
+export type Condition = z.infer<typeof condition>;
+export type Wrapper = z.infer<typeof wrapper>;
+export type Payload = z.infer<typeof payload>;

@@ -1,0 +1,84 @@
+/** Finds what the knowledge base holds about a name. */
+import { files } from './data/files.ts';
+import { network } from './data/network.ts';
+import { packages } from './data/packages.ts';
+import { power } from './data/power.ts';
+import { secrets } from './data/secrets.ts';
+import { shells } from './data/shells.ts';
+import { wrappers } from './data/wrappers.ts';
+import type { Commands, Node } from './schema.ts';
+
+/** All families, in the order of their files. */
+export const knowledge: readonly Commands[] = [
+  files,
+  power,
+  network,
+  packages,
+  wrappers,
+  shells,
+  secrets,
+];
+
+interface Named {
+  readonly name: string;
+  readonly node: Node;
+}
+interface Table {
+  readonly exact: ReadonlyMap<string, Named>;
+  /** `mkfs.*` as `mkfs.`. */
+  readonly prefixes: readonly (readonly [string, Named])[];
+}
+
+const tables = new WeakMap<Commands, Table>();
+
+function tableOf(commands: Commands): Table {
+  const made = tables.get(commands);
+  if (made !== undefined) return made;
+  const exact = new Map<string, Named>();
+  const prefixes: (readonly [string, Named])[] = [];
+  for (const [names, node] of Object.entries(commands)) {
+    const all = names.split('|');
+    const named: Named = { name: all[0] ?? names, node };
+    for (const name of all) {
+      if (name.endsWith('*')) prefixes.push([name.slice(0, -1), named]);
+      else exact.set(name.toLowerCase(), named);
+    }
+  }
+  const table: Table = { exact, prefixes };
+  tables.set(commands, table);
+  return table;
+}
+
+/**
+ * The node of a command as it is called: `/sbin/mkfs.ext4`, `RM`, `git.exe`; without regard to
+ * case. `undefined` for a name that nothing is known about.
+ */
+export function lookUp(called: string): Named | undefined {
+  const name = baseName(called).toLowerCase();
+  for (const commands of knowledge) {
+    const { exact, prefixes } = tableOf(commands);
+    const named = exact.get(name) ?? prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
+    if (named !== undefined) return named;
+  }
+  return undefined;
+}
+
+/** `/usr/bin/rm` → `rm`, `C:\x\git.exe` → `git`. */
+export function baseName(called: string): string {
+  const last = called.replace(/^.*[/\\](?=[^/\\])/s, '');
+  return last.replace(/\.(?:exe|cmd|bat|com)$/i, '');
+}
+
+/** The sub-command meant by `word`: by name, alias, unique prefix (npm), or npm's camel case. */
+export function lookUpSub(node: Node, word: string): Named | undefined {
+  if (node.subs === undefined) return undefined;
+  const { exact } = tableOf(node.subs);
+  const direct = exact.get(word.toLowerCase());
+  if (direct !== undefined || node.abbreviates === undefined) return direct;
+  const kebab = word.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const names = node.abbreviates.split(' ');
+  if (names.includes(kebab)) return exact.get(kebab);
+  const candidates = names.filter((name) => name.startsWith(kebab));
+  const [only] = candidates;
+  return only !== undefined && candidates.length === 1 ? exact.get(only) : undefined;
+}

@@ -1,0 +1,103 @@
+/** The commands that may run unasked, by positive grammars. */
+import type { Allowed } from '../analysis.ts';
+import type { AllowRule, OperandKind } from '../commands/allowance.ts';
+import { allowed } from '../commands/data/allowed.ts';
+import { accept, isInside, type Accepted } from './accept.ts';
+import { harden } from './harden.ts';
+import { fileSecrecy, globMaySecret } from './secret.ts';
+
+const byName = new Map<string, AllowRule[]>();
+for (const rule of allowed) {
+  const name = rule.words[0] ?? '';
+  byName.set(name, [...(byName.get(name) ?? []), rule]);
+}
+
+/**
+ * How the argv of one plain command may run unasked, or `null`. Decides on the words alone: that
+ * `files` lie inside the workspace and hold no secret is for the caller to look up.
+ */
+export function allowPlain(argv: readonly string[]): Allowed | null {
+  if (argv.some((word) => /\p{Cc}/u.test(word))) return null;
+  for (const rule of byName.get(argv[0] ?? '') ?? []) {
+    const found = allowBy(rule, argv);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function allowBy(rule: AllowRule, argv: readonly string[]): Allowed | null {
+  // `npx --no-install tsc` says itself what the recipe adds.
+  const given = rule.harden === 'npx' && /^--no(?:-install)?$/.test(argv[1] ?? '');
+  const words = given ? [argv[0] ?? '', ...argv.slice(2)] : argv;
+  if (!rule.words.every((word, at) => words[at] === word)) return null;
+  const rest = words.slice(rule.words.length);
+  const spellings = [rule.options, rule.selecting, rule.required].filter(
+    (one) => one !== undefined,
+  );
+  const accepted = accept(rest, spellings.join(' '), rule.clusters === true);
+  if (accepted === null) return null;
+  if (rule.required !== undefined && !accepted.given.has(rule.required)) return null;
+  if (!acceptsOperands(rule, accepted)) return null;
+  return {
+    rule: rule.id,
+    argv: [...argv],
+    run: harden(rule, rest, accepted),
+    files: rule.operands === 'file' || rule.operands === 'search' ? paths(rule, accepted) : [],
+    packageScript: rule.packageScript ?? null,
+    runsRepositoryCode: rule.packageScript !== undefined || rule.harden === 'npx',
+  };
+}
+
+function acceptsOperands(rule: AllowRule, accepted: Accepted): boolean {
+  const { operands, end } = accepted;
+  const kind: OperandKind = rule.operands;
+  if (typeof kind !== 'string') {
+    return end === -1 && operands.join(' ') === kind.exactly.join(' ');
+  }
+  switch (kind) {
+    case 'none':
+      return operands.length === 0 && end === -1;
+    case 'file':
+      return operands.length === 1 && operands.every(isOwnFile);
+    case 'listed':
+      return operands.every(isListed);
+    case 'revisions':
+      return operands.every(isRevisionOrPath);
+    case 'listing':
+      return operands.length === 0 || (end === -1 && selects(rule, accepted));
+    case 'search':
+      return paths(rule, accepted).every((path) => isInside(path) && fileSecrecy(path) === null);
+    case 'packages':
+      return end === -1 && operands.every((one) => /^(?:@[\w.-]+\/)?[\w-][\w.-]*$/.test(one));
+  }
+}
+
+/** What `rg` searches: all operands but the pattern, which an option may give instead. */
+function paths(rule: AllowRule, { given, operands }: Accepted): readonly string[] {
+  const free = ['-e', '--regexp', '--files', '--type-list'].some((option) => given.has(option));
+  return rule.operands === 'search' && !free ? operands.slice(1) : operands;
+}
+
+function isOwnFile(path: string): boolean {
+  return path !== '-' && isInside(path) && fileSecrecy(path) === null;
+}
+
+/** `ls` shows names and sizes; of directories with keys not even those. */
+function isListed(path: string): boolean {
+  return path !== '' && !/(?:^|\/)\.(?:ssh|aws|gnupg|kube|docker)(?:\/|$)|^\/proc\//i.test(path);
+}
+
+function isRevisionOrPath(word: string): boolean {
+  const path = word.slice(word.lastIndexOf(':') + 1);
+  const parts = word.split('/');
+  if (word === '' || /^[/~\\]/.test(word) || parts.includes('..') || path.startsWith('/')) {
+    // `:/text` finds a commit by its message.
+    return word.startsWith(':/') && !parts.includes('..') && fileSecrecy(path) === null;
+  }
+  return [word, path].every((one) => fileSecrecy(one) === null && !globMaySecret(one));
+}
+
+function selects(rule: AllowRule, { given, operands }: Accepted): boolean {
+  const selecting = (rule.selecting ?? '').split(' ').map((one) => one.replace(/\[.*/, ''));
+  return selecting.some((option) => given.has(option)) && operands.every((one) => one !== '');
+}

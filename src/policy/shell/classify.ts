@@ -1,0 +1,222 @@
+/** Holds every command of a script against the knowledge base, through all its wrappings. */
+import type { Finding, Named, Span } from '../analysis.ts';
+import { parseOptions } from '../commands/grammar.ts';
+import type { Node } from '../commands/schema.ts';
+import { baseName, lookUp, lookUpSub } from '../commands/table.ts';
+import { exhausted, openBudget } from '../syntax/budget.ts';
+import { readScript } from '../syntax/read.ts';
+import type { Budget, Command, Script } from '../syntax/script.ts';
+import { deedsOf } from './code.ts';
+import { holds } from './evaluate.ts';
+import { nameContent } from './named.ts';
+import { anyOrigin, originOf } from './origin.ts';
+import { programs, readsInput, type Program } from './payload.ts';
+import {
+  dumpsEnvironment,
+  interpretsDownload,
+  readsScript,
+  runsDecoded,
+  runsDownload,
+  secretFile,
+  secretVariable,
+  tooDeep,
+  tooMany,
+} from './reasons.ts';
+import { checkSecrets } from './reveal.ts';
+import { unwrap, type Read } from './unwrap.ts';
+import { report, through, viaMax, type Found, type Walk } from './walk.ts';
+import { literalInput, tail, textWord } from './word.ts';
+
+/** What classification found. */
+export interface Classified {
+  readonly findings: readonly Finding[];
+  readonly named: readonly Named[];
+}
+
+/** Where the words of `classifyArgv` stand. */
+export interface Place {
+  readonly span?: Span;
+  readonly via?: readonly string[];
+  readonly budget?: Budget;
+}
+
+const noScript: Script = { commands: [], plain: null, problems: [], defined: [] };
+
+/**
+ * Holds one command line of any shell against the knowledge base; `null` is an argument that is
+ * not known. Findings carry `place.span` (default `[0, 0]`). Never throws.
+ */
+export function classifyArgv(argv: readonly (string | null)[], place: Place = {}): Classified {
+  const span = place.span ?? [0, 0];
+  const words = argv.map((value) => textWord(value, span));
+  const found = openFound(place.budget ?? openBudget());
+  const walk: Walk = { found, script: noScript, source: '', carrier: span, via: place.via ?? [] };
+  classifyCommand(plainCommand(words, span), walk);
+  return { findings: found.findings, named: [...found.named.values()] };
+}
+
+function plainCommand(words: Command['words'], span: Span): Command {
+  const inner = words.map(() => []);
+  return { span, words, assignments: [], redirects: [], input: { kind: 'inherited' }, inner };
+}
+
+/** An analysis that has found nothing yet. */
+export function openFound(budget: Budget): Found {
+  return { findings: [], named: new Map(), budget, read: new Set(), told: new Set() };
+}
+
+/** Every command of the script, at any depth. */
+export function classifyScript(walk: Walk): void {
+  for (const command of walk.script.commands) {
+    if (spent(walk, command)) return;
+    classifyCommand(command, walk);
+  }
+}
+
+function spent(walk: Walk, command: Command): boolean {
+  if (walk.via.length > viaMax) {
+    report(walk, tooDeep, command);
+    return true;
+  }
+  const { budget } = walk.found;
+  // Reading the script has already counted its commands up to the bound.
+  if (exhausted({ ...budget, commandsMax: budget.commandsMax * 2 }) === null) return false;
+  report(walk, tooMany, command);
+  return true;
+}
+
+/** One command, and those that it starts. */
+export function classifyCommand(command: Command, walk: Walk): void {
+  const [first] = command.words;
+  checkSecrets(command, walk);
+  feedSubstitutions(command, walk);
+  if (first === undefined) return;
+  const called = first.value;
+  if (called === null) return;
+  const named = lookUp(called);
+  nameContent(called, command, named?.node, walk);
+  if (named === undefined) return;
+  const bare = !/[/\\]/.test(called);
+  classifyNode({ node: named.node, name: baseName(called), bare, whole: command }, command, walk);
+}
+
+interface Level {
+  readonly node: Node;
+  readonly name: string;
+  readonly bare: boolean;
+  /** The command from its name on: what findings show. */
+  readonly whole: Command;
+}
+
+/** One level of a command: its name, or a sub-command; `command` starts with that word. */
+function classifyNode(level: Level, command: Command, walk: Walk): void {
+  const { node, name, whole } = level;
+  const args = tail(command, 1);
+  const parsed = parseOptions(args.words, node);
+  const read: Read = { node, command: args, parsed };
+  const inner = unwrap(read);
+  const asked = { ...read, bare: level.bare, starts: inner.length > 0 };
+  for (const rule of node.rules ?? []) {
+    if (holds(asked, rule.when)) report(walk, rule, whole);
+  }
+  for (const started of inner) {
+    classifyStarted(started, through(walk, name));
+  }
+  for (const program of programs(read)) {
+    classifyProgram(program, name, whole, walk);
+  }
+  checkOrigin(read, whole, walk);
+  const at = parsed.operands[0];
+  const word = at === undefined ? null : (args.words[at]?.value ?? null);
+  const sub = word === null ? undefined : lookUpSub(node, word);
+  if (sub !== undefined && at !== undefined) {
+    classifyNode({ ...level, node: sub.node, name: `${name} ${sub.name}` }, tail(args, at), walk);
+  }
+}
+
+function classifyStarted(command: Command, walk: Walk): void {
+  const { budget } = walk.found;
+  budget.commands += 1;
+  if (!spent(walk, command)) classifyCommand(command, walk);
+}
+
+function classifyProgram(program: Program, name: string, whole: Command, walk: Walk): void {
+  const via = program.how === '-c' ? `${name} -c` : name;
+  const inside = { ...through(walk, via), carrier: walk.carrier ?? program.span };
+  if (program.language === 'code') {
+    classifyCode(program.text, name, whole, inside);
+    return;
+  }
+  const expands = program.language === 'expansion';
+  if (expands && !/[$`]/.test(program.text)) return;
+  const text = expands ? `: "${program.text.replaceAll('"', '')}"` : program.text;
+  classifyText(text, program.positional, whole, inside);
+}
+
+/** A script inside the command: read with the same budget, its findings where the word stands. */
+function classifyText(
+  text: string,
+  positional: readonly string[],
+  whole: Command,
+  walk: Walk,
+): void {
+  const key = `${text}\0${positional.join('\0')}`;
+  if (walk.found.read.has(key) || spent(walk, whole)) return;
+  walk.found.read.add(key);
+  const script = readScript(text, walk.found.budget, positional);
+  classifyScript({ ...walk, script, source: text });
+}
+
+function classifyCode(text: string, language: string, whole: Command, walk: Walk): void {
+  for (const deed of deedsOf(text, language)) {
+    switch (deed.kind) {
+      case 'environment':
+        report(walk, dumpsEnvironment, whole);
+        break;
+      case 'secret-file':
+        report(walk, secretFile, whole, deed.path);
+        break;
+      case 'secret-variable':
+        report(walk, secretVariable, whole, deed.name);
+        break;
+      case 'shell':
+        classifyText(deed.text, [], whole, walk);
+        break;
+    }
+  }
+}
+
+/** A script from the network or from a decoder: on the input, in an operand, or as the text. */
+function checkOrigin(read: Read, whole: Command, walk: Walk): void {
+  const { node, command, parsed } = read;
+  if (node.sink === undefined && node.script !== true) return;
+  const { commands } = walk.script;
+  const at = parsed.operands[0];
+  const program = at === undefined ? [] : (command.inner[at] ?? []);
+  const typed = readsInput(read) ? originOf(command.input, commands) : null;
+  const origin = typed === 'download' ? typed : (anyOrigin(program, commands) ?? typed);
+  if (node.sink === 'code') {
+    if (origin !== null) report(walk, interpretsDownload, whole);
+  } else if (origin !== null) {
+    report(walk, origin === 'download' ? runsDownload : runsDecoded, whole);
+  } else if (readsInput(read) && isFed(command) && literalInput(command.input) === null) {
+    report(walk, readsScript, whole);
+  }
+}
+
+function isFed({ input }: Command): boolean {
+  return input.kind !== 'inherited';
+}
+
+/** `tee >(sh)`: what goes into the outer command comes out into the inner one. */
+function feedSubstitutions(command: Command, walk: Walk): void {
+  if (command.input.kind === 'inherited') return;
+  for (const [at, commands] of command.inner.entries()) {
+    const span = command.words[at]?.span;
+    if (span === undefined || !walk.source.slice(...span).startsWith('>(')) continue;
+    for (const inner of commands) {
+      if (inner.input.kind !== 'inherited') continue;
+      classifyStarted({ ...inner, input: command.input }, through(walk, '>()'));
+    }
+  }
+}

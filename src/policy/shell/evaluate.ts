@@ -1,0 +1,48 @@
+/** Whether the condition of a rule holds for a command line. */
+import type { Condition } from '../commands/schema.ts';
+import { legible } from './word.ts';
+import type { Read } from './unwrap.ts';
+
+/** What a condition is asked of. */
+export interface Asked extends Read {
+  /** Called by a bare name: `eval`, not `./eval`. */
+  readonly bare: boolean;
+  /** Whether it starts another command. */
+  readonly starts: boolean;
+}
+
+export function holds(asked: Asked, when: Condition): boolean {
+  const { options, operands } = asked.parsed;
+  const has = (effect: string): boolean => options.has(effect);
+  if (when.builtin === true && !asked.bare) return false;
+  if (when.starts === 'nothing' && asked.starts) return false;
+  if (when.all !== undefined && !when.all.every(has)) return false;
+  if (when.any !== undefined && !when.any.some(has)) return false;
+  if (when.none?.some(has) === true) return false;
+  if (when.operands !== undefined && operands.length > 0 !== (when.operands === 'some')) {
+    return false;
+  }
+  return hasValue(asked, when) && hasOperand(asked, when);
+}
+
+function hasValue({ parsed }: Asked, { value }: Condition): boolean {
+  if (value === undefined) return true;
+  const given = parsed.options.get(value.option) ?? [];
+  return given.some((one) => {
+    const text = one?.text?.toLowerCase();
+    return text !== undefined && value.equals.includes(text);
+  });
+}
+
+function hasOperand({ parsed, command }: Asked, { operand }: Condition): boolean {
+  if (operand === undefined) return true;
+  const { at } = operand;
+  const chosen = at === undefined ? parsed.operands : parsed.operands.slice(at, at + 1);
+  return chosen.some((index) => {
+    const word = command.words[index];
+    if (word === undefined) return false;
+    const text = legible(word).toLowerCase();
+    const equal = word.value !== null && operand.equals?.includes(text) === true;
+    return equal || operand.starts?.some((start) => text.startsWith(start)) === true;
+  });
+}

@@ -1,0 +1,154 @@
+/**
+ * Recipes by which an allowed command runs nothing that the repository or the environment chose.
+ * What each is for is shown by test/policy-git-hostile.test.ts.
+ */
+import type { Hardened } from '../analysis.ts';
+import type { AllowRule, Recipe } from '../commands/allowance.ts';
+import type { Accepted } from './accept.ts';
+
+/** Settings that make git start programs, each turned off; the command line wins over all files. */
+const settings: readonly string[] = [
+  'core.fsmonitor=false',
+  'core.hooksPath=/dev/null',
+  'core.sshCommand=false',
+  'core.gitProxy=',
+  'core.askPass=',
+  'credential.helper=',
+  'diff.external=',
+  'diff.submodule=short',
+  'diff.ignoreSubmodules=dirty',
+  'submodule.recurse=false',
+  'status.submoduleSummary=false',
+  'log.showSignature=false',
+  'log.diffMerges=separate',
+  'gpg.program=false',
+  'gpg.openpgp.program=false',
+  'gpg.x509.program=false',
+  'gpg.ssh.program=false',
+  'protocol.allow=never',
+  'protocol.ext.allow=never',
+  'safe.bareRepository=explicit',
+];
+
+const dropped: readonly string[] = [
+  'GIT_*',
+  'npm_*',
+  'NPM_*',
+  'NODE_OPTIONS',
+  'NODE_PATH',
+  'NODE_REPL_EXTERNAL_MODULE',
+  'NODE_EXTRA_CA_CERTS',
+  'PYTHON*',
+  'RIPGREP_CONFIG_PATH',
+  'LD_*',
+  'DYLD_*',
+  'BASH_ENV',
+  'ENV',
+  'PAGER',
+  'LESSOPEN',
+  'LESSCLOSE',
+  'LESS',
+  'EDITOR',
+  'VISUAL',
+  'SSH_ASKPASS',
+  'GPG_*',
+  'GNUPGHOME',
+  'TZDIR',
+  'GCONV_PATH',
+  'LOCPATH',
+];
+
+const gitVariables: Readonly<Record<string, string>> = {
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  // A list without any real transport: no configuration can add one.
+  GIT_ALLOW_PROTOCOL: 'none',
+  GIT_PAGER: 'cat',
+  GIT_EDITOR: 'false',
+  GIT_ASKPASS: 'false',
+};
+
+/** Files that a search through hidden ones must not show. */
+const unsearched =
+  '!{.env,.env.*,.envrc,.npmrc,.netrc,.pgpass,.pypirc,.git-credentials,id_rsa,id_dsa,id_ecdsa,' +
+  'id_ed25519,*.pem,*.key,*.p12,*.pfx}';
+
+/** `rest` are the words after those of the rule, as they were accepted. */
+export function harden(rule: AllowRule, rest: readonly string[], accepted: Accepted): Hardened {
+  const [program = '', ...sub] = rule.words;
+  const set = isGit(rule.harden) ? gitVariables : {};
+  return { argv: [program, ...argvOf(rule.harden, sub, rest, accepted)], unset: dropped, set };
+}
+
+function isGit(recipe: Recipe): boolean {
+  return recipe === 'git' || recipe === 'git-show' || recipe === 'git-tree';
+}
+
+function argvOf(
+  recipe: Recipe,
+  sub: readonly string[],
+  rest: readonly string[],
+  { end }: Accepted,
+): readonly string[] {
+  const git = ['--no-pager', ...settings.flatMap((setting) => ['-c', setting])];
+  switch (recipe) {
+    case 'plain':
+    case 'version':
+    case 'npm':
+      return [...sub, ...rest];
+    case 'npx':
+      return ['--no-install', ...sub, ...rest];
+    case 'rg': {
+      // Last, because the last glob that matches wins.
+      const at = end === -1 ? rest.length : end;
+      return ['--no-config', ...rest.slice(0, at), '--glob', unsearched, ...rest.slice(at)];
+    }
+    case 'git':
+      return [...git, ...sub, ...rest];
+    case 'git-show':
+      return [...git, ...sub, '--no-ext-diff', '--no-textconv', ...rest];
+    case 'git-tree': {
+      const diffs = sub[0] === 'diff' ? ['--no-ext-diff', '--no-textconv'] : [];
+      return [...git, ...sub, ...diffs, '--ignore-submodules=dirty', ...rest];
+    }
+  }
+}
+
+/** What `filterQuery` is answered with, `\0` between names: drivers of `filter.NAME.clean` … */
+export function filterNames(answer: string): readonly string[] {
+  const names = new Set<string>();
+  for (const key of answer.split('\0')) {
+    const name = /^filter\.(.+)\.[^.]+$/s.exec(key)?.[1];
+    if (name !== undefined) names.add(name);
+  }
+  return [...names].toSorted();
+}
+
+/** The argv that lists the filter drivers a repository configures; it runs none of them. */
+export const filterQuery: readonly string[] = [
+  'git',
+  '--no-pager',
+  'config',
+  '--null',
+  '--name-only',
+  '--get-regexp',
+  '^filter\\.',
+];
+
+/**
+ * The same run with these filter drivers turned off, as `git status` and `git diff` run them on
+ * files whose times changed. By variables, since `-c` cannot name a driver that has `=` in it.
+ */
+export function withoutFilters(run: Hardened, names: readonly string[]): Hardened {
+  if (run.argv[0] !== 'git' || names.length === 0) return run;
+  const keys = names.flatMap((name) =>
+    ['clean', 'smudge', 'process', 'required'].map((key) => `filter.${name}.${key}`),
+  );
+  const set: Record<string, string> = { ...run.set, GIT_CONFIG_COUNT: String(keys.length) };
+  for (const [at, key] of keys.entries()) {
+    set[`GIT_CONFIG_KEY_${at}`] = key;
+    set[`GIT_CONFIG_VALUE_${at}`] = key.endsWith('.required') ? 'false' : '';
+  }
+  return { ...run, set };
+}

@@ -1,0 +1,128 @@
+/** Text among the arguments, or on the input, of a command that it runs as a program. */
+import type { Given } from '../commands/grammar.ts';
+import type { Payload } from '../commands/schema.ts';
+import type { Span } from '../analysis.ts';
+import type { Word } from '../syntax/script.ts';
+import type { Read } from './unwrap.ts';
+import { legible, literalInput } from './word.ts';
+
+/** A program inside a command. */
+export interface Program {
+  readonly language: 'shell' | 'expansion' | 'code';
+  readonly text: string;
+  /** The word that carries it. */
+  readonly span: Span;
+  /** Arguments that it is started with, as `$0 $1 …`. */
+  readonly positional: readonly string[];
+  /** How it was reached, after the command's name: `-c`. */
+  readonly how: string;
+}
+
+/** Every program that is static, or static enough to be read. */
+export function programs(read: Read): readonly Program[] {
+  const found = (read.node.payloads ?? []).flatMap((payload) => fromArguments(read, payload));
+  const typed = fromInput(read);
+  return typed === null ? found : [...found, typed];
+}
+
+function fromArguments(read: Read, payload: Payload): readonly Program[] {
+  const { parsed } = read;
+  if (payload.when !== undefined && !parsed.options.has(payload.when)) return [];
+  if (payload.option !== undefined) {
+    const given = parsed.options.get(payload.option) ?? [];
+    const values = given.filter((value) => value !== null);
+    return values.flatMap((value) => fromOption(payload, value));
+  }
+  const operands = parsed.operands.flatMap((at) => read.command.words[at] ?? []);
+  const [first] = operands;
+  if (first === undefined || replacedByOption(read, payload)) return [];
+  if (payload.operand === 'each') return operands.flatMap((word) => fromWords(payload, [word]));
+  if (payload.operand === 'all') return fromWords(payload, operands);
+  const at = payload.operand ?? 0;
+  const rest = operands.slice(at + 1).map(({ value }) => value);
+  const known = rest.filter((value) => value !== null);
+  const positional = known.length === rest.length ? known : [];
+  return fromWords(payload, operands.slice(at, at + 1), positional);
+}
+
+/** `awk -f FILE DATA`: the first operand is no program then. */
+function replacedByOption({ node, parsed }: Read, payload: Payload): boolean {
+  return payload.operand === 0 && node.pattern !== undefined && parsed.options.has(node.pattern);
+}
+
+function fromOption(payload: Payload, given: Given<Word>): readonly Program[] {
+  const text = given.text ?? legible(given.word);
+  const { span } = given.word;
+  if (payload.language !== 'config') {
+    return [{ language: payload.language, text, span, positional: [], how: payload.option ?? '' }];
+  }
+  const shell = configured(text);
+  return shell === null
+    ? []
+    : [{ language: 'shell', text: shell, span, positional: [], how: '-c' }];
+}
+
+const runs = new RegExp(
+  `^(?:${[
+    String.raw`core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy)`,
+    String.raw`pager\..*|sequence\.editor|diff\.external|diff\..*\.(?:textconv|command)`,
+    String.raw`filter\..*\.(?:clean|smudge|process)|merge\..*\.driver`,
+    String.raw`(?:difftool|mergetool|browser|man)\..*\.(?:cmd|path)`,
+    String.raw`credential\.(?:.*\.)?helper|gpg\.(?:.*\.)?program|interactive\.difffilter`,
+    String.raw`remote\..*\.(?:uploadpack|receivepack)|trailer\..*\.(?:cmd|command)`,
+    String.raw`uploadpack\.packobjectshook`,
+  ].join('|')})$`,
+  'i',
+);
+
+/** The shell command that a git setting (`alias.x=!id`) makes git run. */
+function configured(setting: string): string | null {
+  const equals = setting.indexOf('=');
+  if (equals === -1) return null;
+  const [key, value] = [setting.slice(0, equals), setting.slice(equals + 1)];
+  if (/^alias\./i.test(key)) return value.startsWith('!') ? value.slice(1) : `git ${value}`;
+  return runs.test(key) ? value.replace(/^!/, '') : null;
+}
+
+function fromWords(
+  payload: Payload,
+  words: readonly Word[],
+  positional: readonly string[] = [],
+): readonly Program[] {
+  const [first] = words;
+  const last = words.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const language = payload.language === 'config' ? 'shell' : payload.language;
+  const text = words.map((word) => asText(word)).join(' ');
+  const span = [first.span[0], last.span[1]] as const;
+  return [{ language, text, span, positional, how: payload.when === 'command' ? '-c' : '' }];
+}
+
+/** A gap becomes a variable, so that the text around it is still read as it is. */
+function asText(word: Word): string {
+  return word.pieces.map((piece) => piece ?? '${_}').join('');
+}
+
+/** Whether an interpreter takes its program from standard input. */
+export function readsInput({ node, parsed, command }: Read): boolean {
+  if (node.sink === undefined || parsed.options.has('help')) return false;
+  if (parsed.options.has('command') || parsed.options.has('code')) return false;
+  if (parsed.options.has('module')) return false;
+  const first = command.words[parsed.operands[0] ?? command.words.length]?.value;
+  const named = parsed.operands.length > 0 && first !== '-' && first !== '/dev/stdin';
+  return !named || parsed.options.has('stdin') || node.script !== true;
+}
+
+function fromInput(read: Read): Program | null {
+  if (!readsInput(read)) return null;
+  const { input } = read.command;
+  const text = literalInput(input) ?? partlyKnown(read);
+  if (text === null) return null;
+  const span = input.kind === 'text' ? input.span : read.command.span;
+  const language = read.node.sink === 'code' ? 'code' : 'shell';
+  return { language, text, span, positional: [], how: '' };
+}
+
+function partlyKnown({ command: { input } }: Read): string | null {
+  return input.kind === 'text' ? input.pieces.map((piece) => piece ?? '${_}').join('') : null;
+}

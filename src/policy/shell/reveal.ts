@@ -1,0 +1,144 @@
+/** Commands that show what is secret: files by name, variables by name. */
+import { parseOptions, type Parsed } from '../commands/grammar.ts';
+import type { Node } from '../commands/schema.ts';
+import { lookUp, lookUpSub } from '../commands/table.ts';
+import type { Command, Word } from '../syntax/script.ts';
+import { perhapsSecretFile, secretFile, secretVariable } from './reasons.ts';
+import { fileSecrecy, isSecretName, wordSecrecy, type Secrecy } from './secret.ts';
+import { report, type Walk } from './walk.ts';
+import { legible, tail } from './word.ts';
+
+/** Looks at operands, redirects, here-documents and printed words of one command. */
+export function checkSecrets(command: Command, walk: Walk): void {
+  const called = command.words[0]?.value ?? null;
+  const node = called === null ? undefined : lookUp(called)?.node;
+  checkInner(command, walk);
+  if (node === undefined) {
+    checkAnyWord(command, walk);
+    return;
+  }
+  const args = tail(command, 1);
+  const parsed = parseOptions(args.words, node);
+  if (node.prints === true && !parsed.options.has('into')) checkPrinted(args, command, walk);
+  const reads = node.reads !== undefined || node.source !== undefined;
+  if (reads) checkInput(command, walk);
+  checkReader({ node, args, parsed, whole: command }, walk);
+  checkSent(parsed, command, walk);
+  const at = parsed.operands[0];
+  const word = at === undefined ? null : (args.words[at]?.value ?? null);
+  const sub = word === null ? undefined : lookUpSub(node, word);
+  if (sub !== undefined && at !== undefined) {
+    const rest = tail(args, at + 1);
+    const inside = parseOptions(rest.words, sub.node);
+    checkReader({ node: sub.node, args: rest, parsed: inside, whole: command }, walk);
+    const isGit = /(?:^|\/)git$/i.test(called ?? '');
+    if (isGit) checkHistory(sub.name, rest, command, walk);
+  }
+  checkAnyWord(command, walk, node);
+}
+
+interface Reader {
+  readonly node: Node;
+  readonly args: Command;
+  readonly parsed: Parsed<Word>;
+  readonly whole: Command;
+}
+
+function checkReader({ node, args, parsed, whole }: Reader, walk: Walk): void {
+  if (node.reads === undefined) return;
+  const given = (effect: string | undefined): boolean =>
+    effect !== undefined && parsed.options.has(effect);
+  const skip = node.reads === 'rest' && !given(node.pattern) ? 1 : 0;
+  const quiet = given(node.quiet);
+  for (const at of parsed.operands.slice(skip)) {
+    const word = args.words[at];
+    if (word === undefined) continue;
+    const secrecy = node.reads === 'joined' ? wordSecrecy(unjoined(word)) : pathSecrecy(word);
+    tell(quiet && secrecy === 'block' ? 'ask' : secrecy, word, whole, walk);
+  }
+}
+
+/** A word, or what follows the colon of git's `HEAD:.env`. */
+function pathSecrecy(word: Word): Secrecy {
+  const direct = wordSecrecy(word);
+  const colon = word.value?.lastIndexOf(':') ?? -1;
+  return direct ?? (colon === -1 ? null : fileSecrecy(word.value?.slice(colon + 1) ?? ''));
+}
+
+function unjoined(word: Word): Word {
+  const value = word.value?.replace(/^.*[=@]/, '') ?? null;
+  return value === null ? word : { ...word, value, pieces: [value] };
+}
+
+/** `git log -p -- .env` shows content; without `-p` it shows only commits. */
+function checkHistory(sub: string, args: Command, whole: Command, walk: Walk): void {
+  if (sub !== 'log') return;
+  const shows = args.words.some(
+    ({ value }) => value !== null && /^-(?:p|u|-patch|L|G|-cc|c)/.test(value),
+  );
+  for (const word of args.words) {
+    const secrecy = pathSecrecy(word);
+    if (secrecy !== null) tell(shows ? secrecy : 'ask', word, whole, walk);
+  }
+}
+
+/** `curl -d @.env`, `curl -T .env`, `wget --post-file=.env`. */
+function checkSent(parsed: Parsed<Word>, whole: Command, walk: Walk): void {
+  for (const given of parsed.options.get('sends') ?? []) {
+    const path = given?.text?.replace(/^.*[@<]/s, '') ?? '';
+    if (given !== null && fileSecrecy(path) === 'block') tell('block', given.word, whole, walk);
+  }
+}
+
+function tell(secrecy: Secrecy, word: Word, whole: Command, walk: Walk): void {
+  if (secrecy === 'block') report(walk, secretFile, whole);
+  else if (secrecy === 'ask') report(walk, perhapsSecretFile, whole, legible(word));
+}
+
+/** Any other use of a file with secrets is a question. */
+function checkAnyWord(command: Command, walk: Walk, node?: Node): void {
+  if (node?.metadata === true) return;
+  for (const word of command.words.slice(1)) {
+    if (pathSecrecy(word) === 'block') report(walk, perhapsSecretFile, command, legible(word));
+  }
+  for (const { operator, target } of command.redirects) {
+    if (operator === '<' && target !== null && wordSecrecy(target) !== null) {
+      report(walk, perhapsSecretFile, command, legible(target));
+    }
+  }
+}
+
+/** Secrets that come in on the standard input of what shows its input. */
+function checkInput(command: Command, walk: Walk): void {
+  const { input } = command;
+  if (input.kind === 'file') tell(wordSecrecy(input.target), input.target, command, walk);
+  if (input.kind !== 'text' || input.text !== null) return;
+  const secret = input.variables.find((variable) => isSecretName(variable));
+  if (secret !== undefined) report(walk, secretVariable, command, `$${secret}`);
+}
+
+/** `$(< .env)`: a substitution whose only command is a redirect. */
+function checkInner(command: Command, walk: Walk): void {
+  for (const inner of command.inner.flat()) {
+    if (inner.words.length === 0 && inner.input.kind === 'file') {
+      tell(wordSecrecy(inner.input.target), inner.input.target, command, walk);
+    }
+  }
+}
+
+function checkPrinted(args: Command, whole: Command, walk: Walk): void {
+  for (const word of args.words) {
+    if (word.value !== null) continue;
+    const secret = word.variables.find(
+      (name) => isSecretName(name) && showsValue(name, word, walk),
+    );
+    if (secret !== undefined) report(walk, secretVariable, whole, `$${secret}`);
+  }
+}
+
+/** Not `${#NAME}` (its length) and not `${NAME:+set}` (whether it is set). */
+function showsValue(name: string, word: Word, walk: Walk): boolean {
+  const text = walk.source.slice(...word.span);
+  const uses = text.match(new RegExp(`\\$(?:\\{[#!]?)?${name}\\b(?::?\\+)?`, 'g')) ?? [];
+  return uses.length === 0 || uses.some((use) => !/^\$\{#|\+$/.test(use));
+}

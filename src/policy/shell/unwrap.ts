@@ -1,0 +1,124 @@
+/** The commands that a command starts with words of its own arguments. */
+import type { Given, Parsed } from '../commands/grammar.ts';
+import type { Node, Wrapper } from '../commands/schema.ts';
+import type { Command, Word } from '../syntax/script.ts';
+import { literalInput, tail, textWord } from './word.ts';
+
+const itemsMax = 256;
+
+/** A command whose own name is already cut off, with its options read. */
+export interface Read {
+  readonly node: Node;
+  /** Words are the arguments alone. */
+  readonly command: Command;
+  readonly parsed: Parsed<Word>;
+}
+
+/** Every command that it starts, its name as the first word. */
+export function unwrap(read: Read): readonly Command[] {
+  const { wrapper } = read.node;
+  if (wrapper === undefined) return [];
+  if (wrapper.at !== undefined) return inTheMiddle(read.command, wrapper);
+  const found = [begin(read, wrapper)].map((inner) => ended(inner, wrapper));
+  const split = wrapper.split === undefined ? [] : splits(read, wrapper.split);
+  return [...found, ...split]
+    .map((inner) => (wrapper.packages === true ? unversioned(inner) : inner))
+    .map((inner) => (wrapper.input === true ? withInput(read, inner) : inner))
+    .filter(({ words }) => words.length > 0);
+}
+
+function begin({ command, parsed }: Read, wrapper: Wrapper): Command {
+  if (wrapper.after !== undefined) {
+    const at = command.words.findIndex(({ value }) => value === wrapper.after);
+    return tail(command, at === -1 ? command.words.length : at + 1);
+  }
+  let from = parsed.operands[wrapper.skip ?? 0] ?? command.words.length;
+  while (wrapper.assignments === true && isAssignment(command.words[from])) from += 1;
+  return tail(command, from);
+}
+
+/** Whether the word is `NAME=value`, also with a value that is not known. */
+export function isAssignment(word: Word | undefined): boolean {
+  return /^[A-Za-z_]\w*=/.test(word?.pieces[0] ?? '');
+}
+
+function ended(inner: Command, { until }: Wrapper): Command {
+  const end = inner.words.findIndex(({ value }) => value !== null && until?.includes(value));
+  return end === -1
+    ? inner
+    : { ...inner, words: inner.words.slice(0, end), inner: inner.inner.slice(0, end) };
+}
+
+/** `find … -exec COMMAND ; … -exec COMMAND {} +`. */
+function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
+  const starts = command.words.flatMap(({ value }, at) =>
+    value !== null && wrapper.at?.includes(value) ? [at + 1] : [],
+  );
+  return starts
+    .map((from) => ended(tail(command, from), wrapper))
+    .filter(({ words }) => words.length > 0);
+}
+
+/** `env -S 'rm -rf' x`: the value's words come before the rest. */
+function splits(read: Read, option: string): readonly Command[] {
+  const { command, parsed } = read;
+  const values = parsed.options.get(option) ?? [];
+  return values.flatMap((given) => {
+    if (given?.text == null) return [];
+    const words = splitWords(given.text).map((text) => textWord(text, given.word.span));
+    const rest = tail(command, parsed.operands[0] ?? command.words.length);
+    const start = words.findIndex((word) => !isAssignment(word));
+    const all = [...words.slice(Math.max(start, 0)), ...rest.words];
+    return [{ ...command, words: all, inner: all.map(() => []) }];
+  });
+}
+
+/** Words as `env -S` and `xargs` divide them: blanks, quotes, backslashes. */
+export function splitWords(text: string): readonly string[] {
+  const found = text.matchAll(/(?:\\[^]|"(?:\\[^]|[^"\\])*"|'[^']*'|[^\s"'\\]|["'\\])+/g);
+  return [...found].slice(0, itemsMax).map(([word]) =>
+    word.replaceAll(/\\([^])|"((?:\\[^]|[^"\\])*)"|'([^']*)'/g, (...parts: string[]) => {
+      const [, escaped, double, single] = parts;
+      return escaped ?? double?.replaceAll(/\\([^])/g, '$1') ?? single ?? '';
+    }),
+  );
+}
+
+/** `vercel@latest` → `vercel`, `@railway/cli` → `railway`. */
+function unversioned(inner: Command): Command {
+  const [first, ...rest] = inner.words;
+  const value = first?.value ?? null;
+  if (first === undefined || value === null) return inner;
+  const name = value.replace(/(?<=[^/])@[^@/]*$/, '');
+  const binary = /^@[^/]+\/cli$/.test(name) ? name.slice(1, -4) : name;
+  return { ...inner, words: [textWord(binary, first.span), ...rest] };
+}
+
+/** Items of a known input: as the last arguments, or in the place of `{}`. */
+function withInput(read: Read, inner: Command): Command {
+  const text = literalInput(read.command.input);
+  if (text === null || inner.words.length === 0) return inner;
+  const items = splitWords(text);
+  const replaced = replacement(read.parsed.options.get('replace'));
+  const span = inner.words[0]?.span ?? inner.span;
+  const words =
+    replaced === null
+      ? [...inner.words, ...items.map((item) => textWord(item, span))]
+      : inner.words.map((word) => filled(word, replaced, text.trim()));
+  return { ...inner, words, inner: words.map((_, at) => inner.inner[at] ?? []) };
+}
+
+function replacement(given: readonly (Given<Word> | null)[] | undefined): string | null {
+  if (given === undefined) return null;
+  const text = given.at(-1)?.text;
+  return text === undefined || text === null || text === '' ? '{}' : text;
+}
+
+function filled(word: Word, mark: string, text: string): Word {
+  const { value } = word;
+  if (value === null || !value.includes(mark)) return word;
+  return textWord(
+    value.replaceAll(mark, () => text),
+    word.span,
+  );
+}

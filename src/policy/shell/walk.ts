@@ -1,0 +1,66 @@
+/** What one analysis has found so far, and where in the text it stands. */
+import type { Bound, Finding, Named, Span } from '../analysis.ts';
+import type { Budget, Command, Script } from '../syntax/script.ts';
+import { legible } from './word.ts';
+
+/** Shared by all scripts of one analysis. */
+export interface Found {
+  readonly findings: Finding[];
+  readonly named: Map<string, Named>;
+  readonly budget: Budget;
+  /** Programs already read, by text: one is read once, however often it is reached. */
+  readonly read: Set<string>;
+  /** Finding keys, so that one thing is told once. */
+  readonly told: Set<string>;
+}
+
+/** A place in the analysis. */
+export interface Walk {
+  readonly found: Found;
+  /** The script that is being read, and its text. */
+  readonly script: Script;
+  readonly source: string;
+  /** The word of the original text that carries it; `null`: it is the original text. */
+  readonly carrier: Span | null;
+  readonly via: readonly string[];
+}
+
+export const viaMax = 64;
+const evidenceMax = 200;
+
+/** What a finding says, without its place. */
+export interface Reason {
+  readonly code: string;
+  readonly bound: Bound;
+  readonly why: string;
+  readonly instead: string | null;
+}
+
+/** Adds a finding about `command`; the same code at the same place is told once. */
+export function report(walk: Walk, reason: Reason, command: Command, shown?: string): void {
+  const span = walk.carrier ?? command.span;
+  const evidence = shown ?? command.words.map((word) => legible(word)).join(' ');
+  const key = `${reason.code} ${span[0]} ${span[1]} ${walk.via.join('>')}`;
+  if (walk.found.told.has(key)) return;
+  walk.found.told.add(key);
+  const { code, bound, why, instead } = reason;
+  walk.found.findings.push({
+    code,
+    bound,
+    span,
+    via: walk.via,
+    evidence: evidence.length > evidenceMax ? `${evidence.slice(0, evidenceMax)}…` : evidence,
+    why,
+    instead,
+  });
+}
+
+/** Notes what decides by its content what the command does. */
+export function name(walk: Walk, role: Named['role'], what: string): void {
+  walk.found.named.set(`${role} ${what}`, { role, name: what });
+}
+
+/** The same walk behind one more wrapper. */
+export function through(walk: Walk, wrapper: string): Walk {
+  return { ...walk, via: [...walk.via, wrapper] };
+}
