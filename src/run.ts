@@ -1,25 +1,31 @@
 /**
  * The story of one command, from request to receipt:
- * Request → Facts → Verdict → Plan → ApprovedPlan → Exit → Outcome.
+ * Request → Analysis → Facts → Verdict → Plan → (a person's yes) → ApprovedPlan → Exit → Outcome.
  * Each stage takes what is to its left and answers the next word; none looks back.
  */
-import { approve } from './approval/approve.ts';
+import type { Approval } from './approval/approval.ts';
+import { approve, approveAsked, refusal } from './approval/approve.ts';
+import type { Asked } from './approval/request.ts';
 import type {
   ApprovedPlan,
   Bounds,
   Box,
+  Carry,
   ExecId,
   Exit,
+  FileGrants,
+  Plan,
   Request,
   SessionId,
   Shell,
-  Carry,
-  Plan,
   Verdict,
 } from './command.ts';
 import { checkVariable } from './environment/base.ts';
 import { TrlError } from './errors.ts';
-import { decide, type PolicyName } from './policy/decide.ts';
+import type { Analysis } from './policy/analysis.ts';
+import type { Reach } from './policy/decide.ts';
+import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
+import type { Judge } from './policy/judge.ts';
 import { resolveInside } from './workspace/roots.ts';
 
 /** What stands when a command is asked for: the session, and what was found out about its place. */
@@ -32,6 +38,13 @@ export interface Ground {
   /** Where the session starts, and goes back to when its directory is gone. */
   readonly home: string;
   readonly box: Box;
+  /** SHA-256 (hex) of what the box shows and lets be written: equal for equal sandboxes. */
+  readonly scope: string;
+  /** The workspace as a directory of the host. */
+  readonly place: Asked['workspace'];
+  readonly files: FileGrants;
+  /** What the sandbox was granted besides the workspace, one clause each. */
+  readonly beyond: readonly string[];
   /** Variables of the runtime's level. */
   readonly env: Readonly<Record<string, string>>;
   /** Directories that only the sandbox has. */
@@ -42,12 +55,25 @@ export interface Ground {
 
 /** What the story needs of the outside. */
 export interface World {
-  readonly policy: PolicyName;
+  /** Where a session stands: its directory, and a MAC of every variable that it carries. */
+  state(id: SessionId): Promise<{ cwd: string | null; macs: Readonly<Record<string, string>> }>;
+  /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
+  mac(name: string, value: string): string;
   /** @throws TrlError when the command was not started */
   launch(approved: ApprovedPlan): Promise<void>;
   /** @throws TrlError `BACKEND_UNAVAILABLE` when the execution was lost */
   exited(id: ExecId): Promise<Exit>;
 }
+
+/** By what a command is judged. */
+export interface Standing {
+  readonly judge: Judge;
+  readonly reach: Reach;
+  /** The actor that asks. */
+  readonly requester: string;
+}
+
+export type Asking = Request & { readonly bounds: Bounds };
 
 export interface Outcome {
   readonly exit: Exit;
@@ -60,25 +86,68 @@ export interface Decided {
   readonly verdict: Verdict;
 }
 
+/** A command that waits for a person: the question, and the plan as it would be. */
+export interface Question {
+  readonly asked: Asked;
+  readonly verdict: Verdict;
+  readonly plan: Plan;
+}
+
 /**
  * Decides and plans; nothing runs yet.
  *
- * @throws TrlError `INVALID_PARAMS`, `WORKSPACE_ESCAPE`, `POLICY_DENIED`, `APPROVAL_REQUIRED`
+ * @throws TrlError `INVALID_PARAMS`, `WORKSPACE_ESCAPE`, `POLICY_DENIED`
  */
 export async function prepare(
   world: World,
-  ground: Ground,
-  request: Request & { readonly bounds: Bounds },
+  { ground, standing }: { readonly ground: Ground; readonly standing: Standing },
+  request: Asking,
   id: ExecId,
-): Promise<Decided> {
+): Promise<Decided | Question> {
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
-  const cwd =
+  const given =
     request.cwd === null
       ? null
       : await resolveInside(ground.workspace, request.cwd, ground.privateDirs);
-  const verdict = decide(world.policy);
-  const plan = planCommand(ground, { ...request, cwd }, id);
-  return { approved: approve(plan, verdict), verdict };
+  const { judge, reach } = standing;
+  const reading = judge.read(request.command, ground.shell.dialect);
+  const { analysis, seen } = reading;
+  const lookUp = async (): Promise<{ facts: Facts; cwd: string; macs: Asked['env'] }> => {
+    const { cwd, macs } = await world.state(ground.sessionId);
+    const at = given ?? cwd ?? ground.home;
+    const place = { workspace: ground.workspace, cwd: at, path: ground.env['PATH'] ?? '' };
+    const facts = await gatherFacts(analysis, seen.plain, place);
+    return { facts, cwd: at, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
+  };
+  const variables = Object.keys(request.env);
+  // A list rule stands on what was looked up; where the text or the sandbox decides, nothing is.
+  let found = judge.needsFacts(reading) ? await lookUp() : null;
+  const verdict = judge.decide(reading, { facts: found?.facts ?? null, reach, variables });
+  const plan = planCommand(ground, { ...request, cwd: given }, id);
+  switch (verdict.decision) {
+    case 'block':
+      throw new TrlError('POLICY_DENIED', refusal(verdict), { data: { verdict } });
+    case 'allow': {
+      const ready =
+        verdict.runs === null ? plan : direct(plan, { verdict, analysis, cwd: found?.cwd ?? null });
+      return { approved: approve(ready, verdict), verdict };
+    }
+    case 'ask': {
+      found ??= await lookUp();
+      const { cwd } = found;
+      const asked = question(world, { ground, standing, plan: { ...plan, cwd }, found });
+      return { asked, verdict, plan: { ...plan, cwd } };
+    }
+  }
+}
+
+/**
+ * The second half of a command that was asked about.
+ *
+ * @throws TrlError `APPROVAL_REQUIRED` when the question is not the one that was answered
+ */
+export function permitted({ asked, verdict, plan }: Question, approval: Approval): Decided {
+  return { approved: approveAsked(plan, verdict, { asked, approval }), verdict };
 }
 
 /**
@@ -119,11 +188,7 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
   return { exit, reverted };
 }
 
-function planCommand(
-  ground: Ground,
-  request: Request & { readonly bounds: Bounds },
-  id: ExecId,
-): Plan {
+function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
   return {
     exec_id: id,
     session_id: ground.sessionId,
@@ -140,5 +205,59 @@ function planCommand(
     pty: request.pty,
     bounds: request.bounds,
     box: ground.box,
+  };
+}
+
+/** What was analysed is what starts: no shell, no variable that could change the program. */
+function direct(
+  plan: Plan,
+  { verdict, analysis, cwd }: { verdict: Verdict; analysis: Analysis; cwd: string | null },
+): Plan {
+  const [program, ...rest] = verdict.runs ?? [];
+  const { unset = [], set = {} } = analysis.allowed?.run ?? {};
+  if (program === undefined) throw new TrlError('INTERNAL_ERROR', 'Cannot plan: nothing to start');
+  const kept = Object.entries(plan.env).filter(([name]) => !isNamed(name, unset));
+  return { ...plan, argv: [program, ...rest], cwd, env: { ...Object.fromEntries(kept), ...set } };
+}
+
+/** Everything that a person's answer binds. */
+function question(
+  world: World,
+  parts: {
+    readonly ground: Ground;
+    readonly standing: Standing;
+    readonly plan: Plan & { readonly cwd: string };
+    readonly found: { readonly facts: Facts; readonly macs: Asked['env'] };
+  },
+): Asked {
+  const { ground, standing, plan, found } = parts;
+  const { reach, judge, requester } = standing;
+  const own = (all: Readonly<Record<string, string>>): [string, string][] =>
+    Object.entries(all).map(([name, value]) => [name, world.mac(name, value)]);
+  const carried = found.macs.map(({ name, mac }): [string, string] => [name, mac]);
+  const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
+  const { stdin } = plan;
+  return {
+    v: 1,
+    command: plan.command,
+    argv: plan.argv,
+    shell: plan.shell,
+    mode: plan.mode,
+    cwd: plan.cwd,
+    workspace: ground.place,
+    env: [...env].map(([name, mac]) => ({ name, mac })),
+    stdin: {
+      kind: stdin.kind,
+      mac: stdin.kind === 'bytes' ? world.mac('stdin', stdin.base64) : null,
+    },
+    pty: plan.pty,
+    sandbox: { kind: plan.box.kind, level: reach.level, box: ground.scope },
+    network: ground.network,
+    files: ground.files,
+    bounds: plan.bounds,
+    policy: { name: judge.name, version: judge.version },
+    session: plan.session_id,
+    requester,
+    contents: found.facts.contents,
   };
 }

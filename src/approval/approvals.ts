@@ -310,7 +310,8 @@ function expired({ id, execId, answer }: Approval): TrlError {
   });
 }
 
-function whyNot(approval: Approval): TrlError {
+/** Why nothing starts by this approval. */
+export function whyNot(approval: Approval): TrlError {
   const { id, execId, state, answer, supersededBy } = approval;
   const data = { approval_id: id, exec_id: execId };
   const denied = (reason: string): TrlError =>

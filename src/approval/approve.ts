@@ -4,15 +4,9 @@
 import { createHash } from 'node:crypto';
 import type { ApprovedPlan, Box, Plan, SealedBox, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
-
-/** JSON with sorted keys and no blanks: equal plans give equal text. Source: RFC 8785. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
-}
+import { isGrant, type Approval } from './approval.ts';
+import { canonicalJson } from './canonical.ts';
+import { askedDigest, type Asked } from './request.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -29,20 +23,63 @@ function sealBox(box: Box): SealedBox {
 }
 
 /**
+ * Approves what policy allows.
+ *
  * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what must be asked
  */
 export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
-  const rules = verdict.rules.map(({ id, reason }) => `${id} (${reason})`).join(', ');
   switch (verdict.decision) {
     case 'block':
-      throw new TrlError('POLICY_DENIED', `Cannot run the command: blocked by ${rules}`);
+      throw new TrlError('POLICY_DENIED', refusal(verdict), { data: { verdict } });
     case 'ask':
-      throw new TrlError('APPROVAL_REQUIRED', `Cannot run the command yet: ${rules}`);
-    case 'allow': {
-      const box = sealBox(plan.box);
-      const canonical = canonicalJson({ ...plan, box: box.digest });
-      const digest = sha256(canonical);
-      return { plan, digest, canonical, box } as ApprovedPlan;
-    }
+      throw new TrlError('APPROVAL_REQUIRED', `Cannot run the command yet: ${names(verdict)}`);
+    case 'allow':
+      return mint(plan);
   }
 }
+
+/**
+ * Approves what a person said yes to: a question that is used up by this start, or one whose
+ * answer holds for equal plans of its session.
+ *
+ * @throws TrlError `POLICY_DENIED` for a block, which nobody can approve; `APPROVAL_REQUIRED` when
+ *   the question is not the one that was answered
+ */
+export function approveAsked(
+  plan: Plan,
+  verdict: Verdict,
+  { asked, approval }: { readonly asked: Asked; readonly approval: Approval },
+): ApprovedPlan {
+  if (verdict.decision === 'block') return approve(plan, verdict);
+  const said = approval.state === 'used' || isGrant(approval, Date.now());
+  const same =
+    asked.command === plan.command &&
+    asked.session === plan.session_id &&
+    askedDigest(asked) === approval.digest;
+  if (said && same) return mint(plan);
+  throw new TrlError('APPROVAL_REQUIRED', 'Cannot run the command: nobody approved what it is now');
+}
+
+function mint(plan: Plan): ApprovedPlan {
+  const box = sealBox(plan.box);
+  const canonical = canonicalJson({ ...plan, box: box.digest });
+  return { plan, digest: sha256(canonical), canonical, box } as ApprovedPlan;
+}
+
+const names = ({ rules }: Verdict): string =>
+  rules.map(({ id, reason }) => `${id} (${reason})`).join(', ');
+
+/** Short, and with the allowed way where there is one. */
+export function refusal(verdict: Verdict): string {
+  const [first] = verdict.rules;
+  if (first === undefined) return 'Cannot run the command: policy blocks it';
+  const { id, reason, evidence, instead } = first;
+  const what = evidence === null ? 'the command' : JSON.stringify(shorten(evidence));
+  const others = verdict.rules.length > 1 ? ` and ${verdict.rules.length - 1} more` : '';
+  const way = instead === null ? '' : `; instead: ${instead}`;
+  return `Cannot run the command: ${what} ${reason} (${id}${others})${way}`;
+}
+
+const shownMax = 120;
+const shorten = (text: string): string =>
+  text.length <= shownMax ? text : `${text.slice(0, shownMax - 1)}…`;

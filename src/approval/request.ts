@@ -73,8 +73,8 @@ export function askedDigest(asked: Asked): string {
     .digest('hex');
 }
 
-const contentKey = ({ role, name, path }: AskedContent): string =>
-  [role, name, path ?? ''].join('\0');
+const contentKey = ({ role, name, path, sha256 }: AskedContent): string =>
+  [role, name, path ?? '', sha256 ?? ''].join('\0');
 
 /** By code units: the order must not depend on a locale. */
 function compare(a: string, b: string): number {

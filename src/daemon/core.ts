@@ -3,7 +3,7 @@ import type { Caller, ExecId, SessionId } from '../command.ts';
 import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { PolicyName } from '../policy/decide.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { ExecParams, Receipt, SessionCreateParams, SessionView } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import { boundsOf } from '../session/bounds.ts';
@@ -11,11 +11,12 @@ import { newSessionId, type SessionRecord } from '../session/record.ts';
 import { resolveShell } from '../session/shells.ts';
 import type { Store } from '../session/store.ts';
 import { resolveWorkspace } from '../workspace/roots.ts';
-import { Executions, execView, type Tracked } from './executions.ts';
+import type { Approving } from './approving.ts';
+import { Executions, execView, waitingError, type Tracked } from './executions.ts';
 import { chunksOf } from './reading-lines.ts';
 import { collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
-import type { Runtime } from './runtime.ts';
+import type { ApprovalDesk, Runtime } from './runtime.ts';
 import type { Runners } from './runners.ts';
 import { Sessions, sessionView, type Session } from './sessions.ts';
 import { Starter, timeoutOf } from './starter.ts';
@@ -24,7 +25,12 @@ export interface CoreOptions {
   readonly host: HostFacts;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly roots: readonly string[];
-  readonly policy: PolicyName;
+  /** The policy as it is now: it may be read anew while the runtime runs. */
+  readonly policy: () => Policy;
+  /** Questions to people, and their answers. */
+  readonly approving: Approving;
+  /** Key of the hashes that stand for values in a question to a person. */
+  readonly macKey: Uint8Array;
   readonly store: Store;
   readonly runners: Runners;
   /** Where what a command may not leave in a workspace is moved to. */
@@ -61,12 +67,16 @@ export class Core implements Runtime {
     this.#sweeper.unref();
   }
 
+  get approvals(): ApprovalDesk {
+    return this.#options.approving;
+  }
+
   /** Takes over what an earlier daemon left. */
   adopt(): Promise<void> {
     return this.#starter.adopt();
   }
 
-  async createSession(_: Caller, params: SessionCreateParams): Promise<SessionView> {
+  async createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView> {
     const { host, roots } = this.#options;
     for (const [name, value] of Object.entries(params.env ?? {})) checkVariable(name, value);
     const { shell, substituted } = resolveShell(params.shell ?? '/bin/sh');
@@ -97,6 +107,8 @@ export class Core implements Runtime {
       lastActivity: now,
       commandCount: 0,
       assurance: null,
+      policy: params.policy ?? null,
+      owner: caller.actor,
     };
     boundsOf(record.bounds, 'foreground');
     const session = this.#sessions.add(record);
@@ -171,16 +183,17 @@ export class Core implements Runtime {
         `Cannot destroy ${id}: a command is running; force ends it`,
       );
     }
+    this.#options.approving.approvals.endSession(id);
     this.#sessions.remove(id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'close', session_id: id });
     for (const { record } of this.#execs.of(id)) {
-      if (record.outcome !== null) this.#execs.forget(record.id);
+      if (record.outcome !== null || record.lost !== null) this.#execs.forget(record.id);
     }
   }
 
-  async run(_: Caller, params: ExecParams): Promise<Receipt> {
-    const tracked = await this.#starter.begin(params, 'foreground');
+  async run(caller: Caller, params: ExecParams): Promise<Receipt> {
+    const tracked = await this.#begin(caller, params, 'foreground');
     const { runners } = this.#options;
     const bytesMax = params.output_bytes ?? limits.outputBytes.default;
     const link = await runners.link();
@@ -188,6 +201,7 @@ export class Core implements Runtime {
       tracked.settled,
       collect(link, tracked.record.id, bytesMax),
     ]);
+    this.#starter.parking.collected(tracked.record.id);
     const answer = receipt(
       head,
       total(output.stdout, head.stdout_bytes),
@@ -200,12 +214,24 @@ export class Core implements Runtime {
     });
   }
 
-  async openStream(_: Caller, params: ExecParams): Promise<ExecId> {
-    return (await this.#starter.begin(params, 'foreground')).record.id;
+  async openStream(caller: Caller, params: ExecParams): Promise<ExecId> {
+    return (await this.#begin(caller, params, 'foreground')).record.id;
   }
 
-  async start(_: Caller, params: ExecParams): Promise<ExecId> {
-    return (await this.#starter.begin(params, 'detached')).record.id;
+  async start(caller: Caller, params: ExecParams): Promise<ExecId> {
+    return (await this.#begin(caller, params, 'detached')).record.id;
+  }
+
+  /** @throws TrlError `APPROVAL_REQUIRED` when a person must decide and nobody did in `wait_ms` */
+  async #begin(
+    caller: Caller,
+    params: ExecParams,
+    mode: 'foreground' | 'detached',
+  ): Promise<Tracked> {
+    const tracked = await this.#starter.begin(params, mode, caller);
+    await this.#starter.parking.decided(tracked, params.wait_ms ?? 0);
+    if (tracked.record.parked !== null) throw waitingError(tracked.record);
+    return tracked;
   }
 
   async follow(
@@ -213,23 +239,32 @@ export class Core implements Runtime {
     id: ExecId,
     { from, sink, signal }: Parameters<Runtime['follow']>[2],
   ): Promise<void> {
-    const tracked = await this.#execs.begun(id);
+    const tracked = this.#execs.get(id);
+    await Promise.race([tracked.started, aborted(signal)]);
+    if (signal.aborted) return;
     const { runners } = this.#options;
     const stop = runners.onWaiting(id, (info) => sink.waiting(info));
     try {
       await stream(() => runners.link(), tracked, { from, sink, signal });
+      this.#starter.parking.collected(id);
     } finally {
       stop();
     }
   }
 
   async read(_: Caller, params: Parameters<Runtime['read']>[1]): ReturnType<Runtime['read']> {
-    const tracked = await this.#execs.begun(params.exec_id);
+    const tracked = this.#execs.get(params.exec_id);
+    await this.#starter.parking.decided(tracked, params.wait_ms ?? 0);
     const ask = {
       from: params.from ?? 0,
       max: params.max ?? readBytesDefault,
       waitMs: params.wait_ms ?? 0,
     };
+    const { state: before } = execView(tracked, null);
+    if (before === 'waiting' || before === 'refused') {
+      return { exec_id: params.exec_id, from: ask.from, next: ask.from, chunks: [], state: before };
+    }
+    await tracked.started;
     const link = await this.#options.runners.link();
     const found = await range(link, tracked.record.id, ask);
     const view = execView(this.#execs.get(params.exec_id), null);
@@ -262,6 +297,11 @@ export class Core implements Runtime {
     target: { exec_id: ExecId } | { session_id: SessionId },
     signal: string | null,
   ): Promise<{ stopped: readonly ExecId[] }> {
+    const cancelled = this.#options.approving.approvals.cancel(
+      'exec_id' in target ? { exec: target.exec_id } : { session: target.session_id },
+    );
+    const waiting = cancelled.map(({ execId }) => execId);
+    if ('exec_id' in target && waiting.length > 0) return { stopped: waiting };
     const found = await this.#targets(target);
     const running = found.filter(({ record }) => record.outcome === null && record.lost === null);
     const link = await this.#options.runners.link();
@@ -272,7 +312,7 @@ export class Core implements Runtime {
           : { op: 'signal', exec_id: record.id, signal },
       );
     }
-    return { stopped: running.map(({ record }) => record.id) };
+    return { stopped: [...waiting, ...running.map(({ record }) => record.id)] };
   }
 
   /** A command that is just starting is waited for: a cancel must not miss it. */
@@ -326,6 +366,7 @@ export class Core implements Runtime {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#sweeper);
+    this.#options.approving[Symbol.dispose]();
     // Without a session there is no state that a later daemon could want.
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
     this.#options.store.close();
@@ -350,3 +391,9 @@ export class Core implements Runtime {
     }
   }
 }
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });

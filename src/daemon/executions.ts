@@ -1,9 +1,10 @@
 /** Every execution the daemon knows: running here, adopted from before, ended, or lost. */
-import type { ExecId, SessionId } from '../command.ts';
+import type { ApprovalId } from '../approval/approval.ts';
+import type { Caller, ExecId, SessionId } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { WireError } from '../protocol/types.ts';
-import type { ExecView } from '../protocol/types.ts';
+import type { ExecView, WireError } from '../protocol/types.ts';
+import type { Asking } from '../run.ts';
 import type { Store } from '../session/store.ts';
 import { isoTime, receiptHead, type Ended, type PlanFacts, type ReceiptHead } from './receipt.ts';
 
@@ -18,6 +19,17 @@ export interface ExecRecord {
   readonly facts: PlanFacts;
   readonly outcome: Ended | null;
   readonly lost: WireError | null;
+  /** While a person has to decide first: what was asked, without any value. */
+  readonly parked: Parked | null;
+}
+
+/** A command that waits for a person. Values of variables and input are in memory only. */
+export interface Parked {
+  readonly approval: ApprovalId;
+  readonly request: Asking;
+  readonly caller: Caller;
+  /** Whether the request had values, which a daemon that starts over does not know. */
+  readonly hasValues: boolean;
 }
 
 export interface Tracked {
@@ -52,11 +64,11 @@ export class Executions {
   track(record: ExecRecord, outcome: Promise<Ended>, started?: Promise<void>): Tracked {
     const settled = outcome.then(
       (done) => {
-        this.#update(tracked, { outcome: done });
-        return receiptHead(record.facts, done);
+        this.update(tracked, { outcome: done });
+        return receiptHead(tracked.record.facts, done);
       },
       (error: unknown) => {
-        this.#update(tracked, { lost: wireError(error) });
+        this.update(tracked, { lost: wireError(error), parked: null });
         throw error;
       },
     );
@@ -65,7 +77,7 @@ export class Executions {
     const tracked: Tracked = { record, settled, started: begun };
     this.#all.set(record.id, tracked);
     if (record.key !== null) this.#keys.set(keyOf(record.sessionId, record.key), record.id);
-    this.#store.put('execs', record.id, record);
+    this.#store.put('execs', record.id, withoutValues(record));
     this.#prune();
     return tracked;
   }
@@ -73,11 +85,13 @@ export class Executions {
   /**
    * One that the runner can be asked about: what is just starting is waited for.
    *
-   * @throws TrlError `EXEC_NOT_FOUND`
+   * @throws TrlError `EXEC_NOT_FOUND`; `APPROVAL_REQUIRED` for one that waits for a person
    */
   async begun(id: ExecId): Promise<Tracked> {
-    await this.get(id).started;
-    return this.get(id);
+    const found = this.get(id);
+    if (found.record.parked !== null) throw waitingError(found.record);
+    await found.started;
+    return found;
   }
 
   /** @throws TrlError `EXEC_NOT_FOUND` */
@@ -85,6 +99,10 @@ export class Executions {
     const found = this.#all.get(id);
     if (found === undefined) throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${id}`);
     return found;
+  }
+
+  find(id: ExecId): Tracked | null {
+    return this.#all.get(id) ?? null;
   }
 
   byKey(session: SessionId, key: string | null): Tracked | null {
@@ -107,13 +125,15 @@ export class Executions {
   }
 
   running(session: SessionId | null): Tracked[] {
-    return this.of(session).filter(({ record }) => record.outcome === null && record.lost === null);
+    return this.of(session).filter(
+      ({ record }) => record.outcome === null && record.lost === null && record.parked === null,
+    );
   }
 
-  #update(tracked: Tracked, change: Partial<ExecRecord>): void {
+  update(tracked: Tracked, change: Partial<ExecRecord>): void {
     tracked.record = { ...tracked.record, ...change };
     if (this.#all.has(tracked.record.id)) {
-      this.#store.putSoon('execs', tracked.record.id, tracked.record);
+      this.#store.putSoon('execs', tracked.record.id, withoutValues(tracked.record));
     }
   }
 
@@ -130,17 +150,30 @@ export class Executions {
   }
 }
 
+/** What a caller is told whose command waits for a person. */
+export function waitingError({ id, parked, facts }: ExecRecord): TrlError {
+  const approval = parked?.approval ?? '';
+  const [rule] = facts.verdict.rules;
+  const why = rule === undefined ? '' : `: ${rule.reason} (${rule.id})`;
+  const message =
+    `Cannot run the command yet${why}; a person must decide ${approval}. ` +
+    `It runs as ${id} when approved: wait for it, do not repeat it`;
+  const data = { approval_id: approval, exec_id: id, verdict: facts.verdict };
+  return new TrlError('APPROVAL_REQUIRED', message, { data });
+}
+
 const keyOf = (session: SessionId, key: string): string => `${session} ${key}`;
 
 export function execView(
   { record }: Tracked,
   journal: { from: number; bytes: number } | null,
 ): ExecView {
-  const { outcome, lost } = record;
+  const { outcome } = record;
   return {
     exec_id: record.id,
     session_id: record.sessionId,
-    state: lost !== null ? 'lost' : outcome === null ? 'running' : 'exited',
+    state: stateOf(record),
+    ...(record.parked === null ? {} : { approval_id: record.parked.approval }),
     mode: record.mode,
     command: record.command,
     started_at: isoTime(record.startedAt),
@@ -149,5 +182,25 @@ export function execView(
     ...(outcome === null
       ? {}
       : { exit_code: outcome.exit.exit_code, receipt: receiptHead(record.facts, outcome) }),
+  };
+}
+
+/** What a person refused, or nobody decided, never ran; what was lost did. */
+export function stateOf({ outcome, lost, parked }: ExecRecord): ExecView['state'] {
+  if (parked !== null) return 'waiting';
+  if (lost !== null) return /^(APPROVAL|POLICY)_/.test(lost.code) ? 'refused' : 'lost';
+  return outcome === null ? 'running' : 'exited';
+}
+
+/** A record as it is kept: without the values of a parked command's variables and input. */
+function withoutValues(record: ExecRecord): ExecRecord {
+  const { parked } = record;
+  if (parked === null) return record;
+  const { env, stdin } = parked.request;
+  const names = Object.fromEntries(Object.keys(env).map((name) => [name, '']));
+  const input: typeof stdin = stdin.kind === 'bytes' ? { kind: 'bytes', base64: '' } : stdin;
+  return {
+    ...record,
+    parked: { ...parked, request: { ...parked.request, env: names, stdin: input } },
   };
 }

@@ -4,10 +4,11 @@
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync } from 'node:fs';
-import type { Assurance, Box } from '../command.ts';
+import type { Assurance, Box, FileGrants } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { baseEnvironment } from '../environment/base.ts';
 import { limits } from '../limits.ts';
+import type { Reach } from '../policy/decide.ts';
 import type { Ground } from '../run.ts';
 import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
 import { planBox } from '../sandbox/plan.ts';
@@ -91,6 +92,10 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
     network: grants.network,
     home: record.cwd,
     box,
+    scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
+    place: directoryOf(workspace),
+    files: grants.files,
+    beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
     env: baseEnvironment({
       env,
       path: none ? (env['PATH'] ?? host.path) : host.path,
@@ -105,6 +110,55 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
     revert: async () => (guard === null ? [] : guard.revert()),
   };
   return { ground, facts };
+}
+
+/** What a sandbox shows and lets be written, whatever else lies in the workspace just now. */
+function scopeOf(parts: {
+  readonly box: Box;
+  readonly granted: readonly { readonly path: string; readonly writable: boolean }[];
+  readonly visible: readonly string[];
+  readonly network: 'off' | 'on';
+}): string {
+  const { box, granted, visible, network } = parts;
+  const held = box.kind === 'none' ? null : { seccomp: box.seccomp, level: box.holder.level };
+  const trees = granted.map(({ path, writable }) => ({ path, writable }));
+  return digest(JSON.stringify({ kind: box.kind, held, trees, visible, network }));
+}
+
+function directoryOf(workspace: string | null): Ground['place'] {
+  const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
+  if (workspace === null || stat === undefined) return null;
+  return { path: workspace, dev: stat.dev, ino: stat.ino };
+}
+
+/** How far a session's commands reach, by what was granted and what the probe found. */
+export function reachOf({ grants, assurance }: SessionRecord, ground: Ground): Reach {
+  const checks = assurance?.checks ?? [];
+  const held = checks.find(({ name }) => name === 'workspace_protected');
+  return {
+    sandbox: ground.box.kind,
+    level: assurance?.level ?? levelOf(ground.box),
+    protectedPaths: held?.enforced ?? true,
+    network: grants.network,
+    beyond: ground.beyond,
+  };
+}
+
+/** What was granted besides the workspace, one clause each. */
+function beyondOf(
+  files: FileGrants,
+  workspace: string | null,
+  granted: readonly { readonly path: string; readonly writable: boolean }[],
+): string[] {
+  const trees = granted.filter(
+    ({ path }) => path !== workspace && !files.write.allow.includes(path),
+  );
+  const clause = (verb: string, path: string): string => `may ${verb} ${JSON.stringify(path)}`;
+  return [
+    ...trees.map(({ path, writable }) => clause(writable ? 'write' : 'read', path)),
+    // Inside the workspace such a grant can only be meant for what is protected.
+    ...files.write.allow.map((path) => clause('write', path)),
+  ];
 }
 
 /** The level that the plan of a box promises, before the probe confirmed it. */

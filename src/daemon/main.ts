@@ -1,8 +1,8 @@
 /**
  * The daemon: the only place where the parts are wired together.
  *
- *   serve [--socket-path P] [--workspace-root DIR]… [--policy NAME] [--json]
- *   stdio [--ephemeral] [--workspace-root DIR]… [--policy NAME]
+ *   serve [--socket-path P] [--workspace-root DIR]… [--policy NAME|FILE] [--json]
+ *   stdio [--ephemeral] [--workspace-root DIR]… [--policy NAME|FILE]
  *
  * An ephemeral one keeps nothing: its runner and all that runs in it end with its stdin.
  */
@@ -11,13 +11,16 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
+import { openKey } from '../approval/key.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import { isPolicyName, policyNames, type PolicyName } from '../policy/decide.ts';
 import { locateSocket } from '../protocol/locate.ts';
 import { gatherHostFacts } from '../sandbox/facts.ts';
 import { Store } from '../session/store.ts';
+import { Approving } from './approving.ts';
 import { Core } from './core.ts';
+import { CurrentPolicy } from './current-policy.ts';
 import { listen, serveStream } from './door/listen.ts';
 import { Runners } from './runners.ts';
 import { version } from './version.ts';
@@ -28,7 +31,8 @@ interface Args {
   readonly verb: 'serve' | 'stdio';
   readonly socketPath: string | null;
   readonly roots: readonly string[];
-  readonly policy: PolicyName;
+  /** A shipped profile or a file; `null`: the user's own file, else `auto`. */
+  readonly policy: string | null;
   readonly ephemeral: boolean;
   readonly json: boolean;
 }
@@ -40,7 +44,7 @@ function readArgs(argv: readonly string[]): Args {
     options: {
       'socket-path': { type: 'string' },
       'workspace-root': { type: 'string', multiple: true },
-      policy: { type: 'string', default: 'trusted' },
+      policy: { type: 'string' },
       ephemeral: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
@@ -52,16 +56,11 @@ function readArgs(argv: readonly string[]): Args {
       `Cannot start the daemon: "${verb}" is not serve or stdio`,
     );
   }
-  const { policy } = values;
-  if (!isPolicyName(policy)) {
-    const known = policyNames.join(', ');
-    throw new TrlError('INVALID_PARAMS', `Cannot use policy "${policy}": known are ${known}`);
-  }
   return {
     verb,
     socketPath: values['socket-path'] ?? null,
     roots: values['workspace-root'] ?? [process.cwd()],
-    policy,
+    policy: (values.policy ?? process.env['TRL_POLICY']) || null,
     ephemeral: values.ephemeral,
     json: values.json,
   };
@@ -138,6 +137,8 @@ async function main(argv: readonly string[]): Promise<void> {
   };
   try {
     const roots = args.roots.map(realRoot);
+    // A policy that cannot be used stops the start: running with less is no answer.
+    const policy = new CurrentPolicy(args.policy, log);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
     const runners = new Runners({
       stateDir: args.ephemeral ? null : stateDir,
@@ -154,7 +155,17 @@ async function main(argv: readonly string[]): Promise<void> {
       host,
       env: process.env,
       roots,
-      policy: args.policy,
+      policy: () => policy.value,
+      approving: new Approving({
+        store: {
+          put: (id, json) => store.putDurable('approvals', id, json),
+          remove: (id) => store.remove('approvals', id),
+          all: () => store.all('approvals'),
+        },
+        enrolment: new Enrolment(enrolmentPlaces(process.env, homedir())),
+        allowSameUid: policy.value.approvals.sameUid,
+      }),
+      macKey: openKey(args.ephemeral ? null : stateDir),
       store,
       runners,
       quarantine: join(stateHome(), 'quarantine'),
@@ -186,7 +197,6 @@ async function serve(args: Args, core: Core): Promise<void> {
     end = resolve;
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
-  process.on('SIGHUP', () => {});
   const options = { runtime: core, version, log };
   if (args.verb === 'stdio') {
     const { stdin: input, stdout: output } = process;

@@ -4,6 +4,11 @@
  */
 import type { Caller, ExecId, SessionId } from '../command.ts';
 import type {
+  ApprovalDecideParams,
+  ApprovalId,
+  ApprovalListParams,
+  ApprovalStatus,
+  ApprovalView,
   ExecParams,
   ExecReadAnswer,
   ExecReadParams,
@@ -23,8 +28,24 @@ export interface OutputSink {
   exit(offset: number, end: Omit<Receipt, 'stdout' | 'stderr'> | WireError): void;
 }
 
+/** Questions to people, and their answers. Who decides proves it in the call. */
+export interface ApprovalDesk {
+  listApprovals(caller: Caller, params: ApprovalListParams): readonly ApprovalView[];
+  getApproval(caller: Caller, id: ApprovalId): ApprovalView;
+  decideApproval(caller: Caller, params: ApprovalDecideParams): Promise<ApprovalView>;
+  /**
+   * Tells `tell` of every pending approval now, and of each change from then on. `tell` must not
+   * throw.
+   *
+   * @returns a function that ends it
+   */
+  watchApprovals(caller: Caller, tell: (view: ApprovalView) => void): () => void;
+  approvalStatus(caller: Caller): ApprovalStatus;
+}
+
 export interface Runtime {
   readonly startedAt: number;
+  readonly approvals: ApprovalDesk;
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];
   sessionInfo(caller: Caller, id: SessionId): SessionView;

@@ -1,15 +1,22 @@
 /** Starts executions: the session's ground first, then the story of `run.ts`. */
-import type { Assurance, Request } from '../command.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { macOf } from '../approval/key.ts';
+import { Patience } from '../approval/patience.ts';
+import { askedDigest } from '../approval/request.ts';
+import type { Assurance, Caller, Request } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
+import { judgeFor } from '../policy/judge.ts';
 import type { ExecParams } from '../protocol/types.ts';
-import { finish, prepare, run, type Ground, type Outcome, type World } from '../run.ts';
+import { finish, permitted, prepare, run } from '../run.ts';
+import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from '../run.ts';
 import { boundsOf } from '../session/bounds.ts';
 import { newExecId, type SessionRecord } from '../session/record.ts';
 import type { WorkspaceFacts } from '../workspace/protect.ts';
 import type { CoreOptions } from './core.ts';
 import type { ExecRecord, Executions, Tracked } from './executions.ts';
-import { levelOf, openGround, placeOf, revertLate } from './ground.ts';
+import { levelOf, openGround, placeOf, reachOf, revertLate } from './ground.ts';
 import { hintsOf } from './hints.ts';
+import { Parking, type Unparking } from './parking.ts';
 import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -19,6 +26,8 @@ export class Starter {
   readonly #sessions: Sessions;
   readonly #execs: Executions;
   readonly #world: World;
+  readonly #parking: Parking;
+  readonly #patience = new Patience();
   readonly #starting = new Map<string, Promise<Tracked>>();
 
   constructor(options: CoreOptions, sessions: Sessions, execs: Executions) {
@@ -27,10 +36,20 @@ export class Starter {
     this.#execs = execs;
     const { runners } = options;
     this.#world = {
-      policy: options.policy,
+      state: async (id) => {
+        const link = await runners.link();
+        const key = Buffer.from(options.macKey).toString('hex');
+        return stateOf(await link.request({ op: 'state', session_id: id, key }));
+      },
+      mac: (name, value) => macOf(options.macKey, name, value),
       launch: (approved) => runners.launch(approved),
       exited: (id) => runners.exited(id),
     };
+    this.#parking = new Parking(options.approving.approvals, execs, this.#unparking());
+  }
+
+  get parking(): Parking {
+    return this.#parking;
   }
 
   /** Takes over what an earlier daemon left: its executions run on, or are found lost. */
@@ -56,6 +75,10 @@ export class Starter {
     for (const record of open) {
       const entry = entries.find(({ exec_id: id }) => id === record.id);
       const session = this.#sessions.find(record.sessionId);
+      if (entry === undefined && session !== null && record.parked !== null) {
+        this.#parking.restore(session, { ...record, parked: record.parked });
+        continue;
+      }
       if (entry === undefined || session === null) {
         const message = 'The execution was lost while no daemon was there';
         const lost = new TrlError('BACKEND_UNAVAILABLE', message);
@@ -64,27 +87,33 @@ export class Starter {
       }
       this.#options.runners.expect(record.id);
       if (entry.exit !== null) this.#options.runners.learn(entry.exit);
-      this.#resume(session, record);
+      this.#resume(session, { ...record, parked: null });
     }
   }
 
   /** From a call to a running command; a repeated key answers the first execution. */
-  async begin(params: ExecParams, mode: 'foreground' | 'detached'): Promise<Tracked> {
+  async begin(params: ExecParams, mode: Request['mode'], caller: Caller): Promise<Tracked> {
     const session = this.#sessions.get(params.session_id);
     const key = params.exec_key ?? null;
     const known = this.#execs.byKey(session.record.id, key);
-    if (known !== null) return known;
-    if (key === null) return this.#startIn(session, params, mode);
+    if (known !== null) {
+      return this.#parking.supply(known, requestOf(session.record, params, mode));
+    }
+    if (key === null) return this.#startIn(session, params, { mode, caller });
     // A second call with the key of one that is still starting waits for that one.
     const name = `${session.record.id} ${key}`;
     const starting = this.#starting.get(name);
     if (starting !== undefined) return starting;
-    const start = this.#startIn(session, params, mode);
+    const start = this.#startIn(session, params, { mode, caller });
     this.#starting.set(name, start);
     return start.finally(() => this.#starting.delete(name));
   }
 
-  async #startIn(session: Session, params: ExecParams, mode: Request['mode']): Promise<Tracked> {
+  async #startIn(
+    session: Session,
+    params: ExecParams,
+    { mode, caller }: { mode: Request['mode']; caller: Caller },
+  ): Promise<Tracked> {
     if (mode === 'foreground') {
       if (session.busy !== null) {
         const message = `Cannot run in ${session.record.id}: a command is running in it`;
@@ -93,7 +122,7 @@ export class Starter {
       session.busy = 'starting';
     }
     try {
-      const launching = this.#launch(session, requestOf(session.record, params, mode));
+      const launching = this.#launch(session, requestOf(session.record, params, mode), caller);
       if (mode === 'foreground') session.starting = launching.catch(() => {});
       return await launching;
     } catch (error) {
@@ -102,11 +131,16 @@ export class Starter {
     }
   }
 
-  async #launch(session: Session, request: ReturnType<typeof requestOf>): Promise<Tracked> {
+  async #launch(session: Session, request: Asking, caller: Caller): Promise<Tracked> {
     const ground = await this.#groundOf(session);
     const id = newExecId();
-    const decided = await prepare(this.#world, ground, request, id);
-    const record: ExecRecord = {
+    const standing = this.#standing(session, ground, caller);
+    const prepared = await this.#prepared(
+      session,
+      prepare(this.#world, { ground, standing }, request, id),
+    );
+    const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
+    const record = {
       id,
       sessionId: session.record.id,
       mode: request.mode,
@@ -114,8 +148,8 @@ export class Starter {
       key: request.execKey,
       startedAt: Date.now(),
       facts: {
-        digest: decided.approved.digest,
-        verdict: decided.verdict,
+        digest: decided?.approved.digest ?? '',
+        verdict: prepared.verdict,
         sandbox: ground.box.kind,
         level: session.record.assurance?.level ?? levelOf(ground.box),
         network: session.record.grants.network,
@@ -123,21 +157,95 @@ export class Starter {
       outcome: null,
       lost: null,
     };
+    if (decided === null && !('approved' in prepared)) {
+      if (request.mode === 'foreground') session.busy = null;
+      return this.#parking.park(session, prepared, { request, caller, record });
+    }
+    if (decided === null) throw new TrlError('INTERNAL_ERROR', 'Cannot run what nobody decided');
+    return this.#track(session, ground, decided, { ...record, parked: null });
+  }
+
+  async #track(
+    session: Session,
+    ground: Ground,
+    decided: Decided,
+    record: ExecRecord,
+  ): Promise<Tracked> {
     let running = (): void => {};
     const started = new Promise<void>((resolve) => {
       running = resolve;
     });
     const outcome = this.#hinted(ground, run(this.#world, ground, decided, running));
     const tracked = this.#execs.track(record, outcome, started);
-    if (request.mode === 'foreground') this.#occupy(session, tracked);
+    if (record.mode === 'foreground') this.#occupy(session, tracked);
     try {
       await Promise.race([started, tracked.settled]);
     } catch (error) {
-      this.#execs.forget(id);
+      this.#execs.forget(record.id);
       throw error;
     }
     this.#execs.started += 1;
     return tracked;
+  }
+
+  /** A refusal is answered later the more of them there were: trying spellings is no way out. */
+  async #prepared<T>(session: Session, preparing: Promise<T>): Promise<T> {
+    try {
+      const done = await preparing;
+      this.#patience.reset(session.record.id);
+      return done;
+    } catch (error) {
+      if (isTrlError(error, 'POLICY_DENIED')) {
+        await sleep(this.#patience.refused(session.record.id));
+      }
+      throw error;
+    }
+  }
+
+  /** What a person allowed for equal plans of this session. */
+  #granted(question: Question): Decided | null {
+    const { asked } = question;
+    const { approvals } = this.#options.approving;
+    const approval = approvals.sessionGrant(asked.session, askedDigest(asked));
+    return approval === null ? null : permitted(question, approval);
+  }
+
+  #standing(session: Session, ground: Ground, caller: Caller): Standing {
+    const { record } = session;
+    return {
+      judge: judgeFor(this.#options.policy(), caller, record.policy),
+      reach: reachOf(record, ground),
+      requester: caller.actor,
+    };
+  }
+
+  #unparking(): Unparking {
+    return {
+      permitted,
+      prepare: async (session, { request, caller }, id) => {
+        const ground = await this.#groundOf(session);
+        const standing = this.#standing(session, ground, caller);
+        return prepare(this.#world, { ground, standing }, request, id);
+      },
+      turn: async (session) => {
+        while (session.busy !== null) {
+          const { busy } = session;
+          const over = busy === 'starting' ? session.starting : this.#execs.get(busy).settled;
+          await over.catch(() => {});
+          await sleep(0);
+        }
+        session.busy = 'starting';
+      },
+      run: async (session, decided, started) => {
+        const ground = await this.#groundOf(session);
+        this.#execs.started += 1;
+        return this.#hinted(ground, run(this.#world, ground, decided, started));
+      },
+      occupy: (session, tracked) => this.#occupy(session, tracked),
+      release: (session) => {
+        session.busy = null;
+      },
+    };
   }
 
   #resume(session: Session, record: ExecRecord): void {
@@ -215,7 +323,7 @@ export function timeoutOf(params: { timeout_s?: number; timeout_ms?: number }): 
   return ms === 0 ? null : ms;
 }
 
-function requestOf(record: SessionRecord, params: ExecParams, mode: Request['mode']) {
+function requestOf(record: SessionRecord, params: ExecParams, mode: Request['mode']): Asking {
   const timeoutMs = timeoutOf(params);
   const { timeout_ms: _, ...sessionBounds } = record.bounds;
   // A session's time-out is for its foreground commands; servers run until they are ended.
@@ -244,5 +352,15 @@ function stdinOf(params: ExecParams): Request['stdin'] {
   return {
     kind: 'bytes',
     base64: Buffer.from(params.stdin, params.stdin_encoding ?? 'utf8').toString('base64'),
+  };
+}
+
+function stateOf(answer: object): Awaited<ReturnType<World['state']>> {
+  const cwd: unknown = Reflect.get(answer, 'cwd');
+  const macs: unknown = Reflect.get(answer, 'macs');
+  const entries = typeof macs === 'object' && macs !== null ? Object.entries(macs) : [];
+  return {
+    cwd: typeof cwd === 'string' ? cwd : null,
+    macs: Object.fromEntries(entries.map(([name, mac]) => [name, String(mac)])),
   };
 }

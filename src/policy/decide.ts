@@ -1,17 +1,154 @@
-/** Which verdict a command gets. Pure: facts come in, a verdict comes out. */
-import type { Verdict } from '../command.ts';
+/** Which verdict a command gets. Pure: text was analysed and facts gathered before. */
+import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
+import { isInjectionName } from '../names.ts';
+import type { Analysis, Finding } from './analysis.ts';
+import { isNamed, type Facts } from './facts.ts';
+import type { BaseName } from './policy.ts';
 import { permit } from './verdict.ts';
 
-/** Policies by name. `trusted`: everything may run, inside the sandbox that was asked for. */
-export const policyNames = ['trusted'] as const;
-export type PolicyName = (typeof policyNames)[number];
+/** What a decision needs to know of a policy, for one caller. */
+export interface Deciding {
+  readonly name: string;
+  readonly version: string;
+  readonly base: BaseName;
+}
 
-export const isPolicyName = (name: string): name is PolicyName =>
-  policyNames.some((known) => known === name);
+/** How far the plan reaches: what would hold the command, and what it was granted beyond that. */
+export interface Reach {
+  readonly sandbox: SandboxKind;
+  readonly level: Assurance['level'];
+  /** Whether the paths that no command may write are all held. */
+  readonly protectedPaths: boolean;
+  readonly network: 'off' | 'on';
+  /** Grants beyond the workspace, one clause each: `may write "/srv/data"`. */
+  readonly beyond: readonly string[];
+}
 
-export function decide(policy: PolicyName): Verdict {
-  switch (policy) {
-    case 'trusted':
-      return permit('trusted', 'everything may run in the sandbox asked for');
+/** What is known of one command. */
+export interface Known {
+  readonly analysis: Analysis;
+  /** `null`: nothing could be looked up, the text stands alone. */
+  readonly facts: Facts | null;
+  readonly reach: Reach | null;
+  /** Names of the variables that the caller set for this command. */
+  readonly variables: readonly string[];
+}
+
+/** The strictest finding decides; nothing that is found later can make a verdict milder. */
+export function decide(policy: Deciding, known: Known): Verdict {
+  if (policy.base === 'trusted') {
+    return withPolicy(policy, permit('trusted', 'everything may run in the sandbox asked for'));
+  }
+  const found = [...known.analysis.findings, ...(known.facts?.findings ?? [])];
+  const blocks = found.filter(({ bound }) => bound === 'block');
+  if (blocks.length > 0) return verdictOf(policy, 'block', [...blocks.map(ruleOf)]);
+  switch (policy.base) {
+    case 'auto':
+      return contained(policy, known);
+    case 'guarded':
+      return listed(policy, known, found);
+    case 'locked':
+      return onlyListed(listed(policy, known, found));
   }
 }
+
+/** `auto`: the sandbox holds what stays inside it; a person answers for what reaches beyond. */
+function contained(policy: Deciding, { reach }: Known): Verdict {
+  if (reach === null) {
+    const rule = allowing('auto.contained', 'is not asked while it stays inside its sandbox');
+    const note = 'Text alone: what the plan reaches is known when it is run';
+    return { ...verdictOf(policy, 'allow', [rule]), notes: [note] };
+  }
+  const beyond = reachesBeyond(reach);
+  if (beyond.length > 0) return verdictOf(policy, 'ask', beyond);
+  const reason = 'stays inside a sandbox of full assurance, without network';
+  return verdictOf(policy, 'allow', [allowing('auto.contained', reason)]);
+}
+
+/** `guarded`: one plain command from the list, run as it was analysed; all else is asked. */
+function listed(policy: Deciding, known: Known, found: readonly Finding[]): Verdict {
+  const { allowed } = known.analysis;
+  const asks = found.map(ruleOf);
+  if (allowed === null || asks.length > 0) {
+    const unlisted = 'is not on the list of what may run without asking';
+    return verdictOf(policy, 'ask', asks.length > 0 ? asks : [asking('ask.unlisted', unlisted)]);
+  }
+  const changed = known.variables.filter((name) => changesProgram(name, allowed.run.unset));
+  if (changed.length > 0) {
+    const rules = changed.map((name) => asking('env.program', `the variable ${name} changes it`));
+    return verdictOf(policy, 'ask', rules);
+  }
+  if (allowed.runsRepositoryCode && known.reach !== null) {
+    const beyond = reachesBeyond(known.reach);
+    if (beyond.length > 0) return verdictOf(policy, 'ask', beyond);
+  }
+  const script = known.facts?.script ?? null;
+  const reason =
+    script === null
+      ? `is on the list: ${allowed.rule}`
+      : `runs scripts.${script.name} = ${JSON.stringify(script.text)}, sha256 ${script.sha256}`;
+  const [, ...rest] = allowed.run.argv;
+  return {
+    ...verdictOf(policy, 'allow', [allowing(`allow.${allowed.rule}`, reason)]),
+    runs: [known.facts?.executable ?? allowed.run.argv[0] ?? '', ...rest],
+    notes: known.facts === null ? ['No workspace: decided on the text alone'] : [],
+  };
+}
+
+/** Whether a variable can make a listed program do something else. */
+const changesProgram = (name: string, unset: readonly string[]): boolean =>
+  name === 'PATH' || isInjectionName(name) || isNamed(name, unset);
+
+/** `locked`: nobody is asked. */
+function onlyListed(verdict: Verdict): Verdict {
+  if (verdict.decision !== 'ask') return verdict;
+  const rules = verdict.rules.map((rule): DecidingRule => ({ ...rule, decision: 'block' }));
+  return { ...verdict, decision: 'block', rules };
+}
+
+/** One rule for each thing that reaches beyond a sandbox of full assurance; empty: none does. */
+function reachesBeyond(reach: Reach): DecidingRule[] {
+  const { sandbox, level, network, protectedPaths, beyond } = reach;
+  const found: DecidingRule[] = [];
+  if (sandbox === 'none') found.push(asking('reach.sandbox', 'would run without a sandbox'));
+  else if (level !== 'full') {
+    found.push(asking('reach.assurance', `its sandbox holds at level ${level}, not full`));
+  } else if (!protectedPaths) {
+    found.push(asking('reach.protection', 'not every protected path of the workspace is held'));
+  }
+  if (network === 'on') found.push(asking('reach.network', 'may use the network'));
+  for (const grant of beyond) found.push(asking('reach.files', grant));
+  return found;
+}
+
+export function ruleOf({ code, bound, why, span, via, evidence, instead }: Finding): DecidingRule {
+  return { id: code, decision: bound, reason: why, span, via, evidence, instead };
+}
+
+const plain = { span: null, via: [], evidence: null, instead: null } as const;
+const asking = (id: string, reason: string): DecidingRule => ({
+  ...plain,
+  id,
+  decision: 'ask',
+  reason,
+});
+const allowing = (id: string, reason: string): DecidingRule => ({
+  ...plain,
+  id,
+  decision: 'allow',
+  reason,
+});
+
+function verdictOf(
+  policy: Deciding,
+  decision: Verdict['decision'],
+  rules: readonly DecidingRule[],
+): Verdict {
+  const { name, version } = policy;
+  return { decision, rules, policy: { name, version }, runs: null, notes: [] };
+}
+
+const withPolicy = ({ name, version }: Deciding, verdict: Verdict): Verdict => ({
+  ...verdict,
+  policy: { name, version },
+});

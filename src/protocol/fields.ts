@@ -45,6 +45,7 @@ function seconds(max: number | null) {
 export const flag = z.boolean({ error: 'true or false' });
 export const sessionId = z.templateLiteral(['s-', z.string()], { error: 'a session id' });
 export const execId = z.templateLiteral(['x-', z.string()], { error: 'an execution id' });
+export const approvalId = z.templateLiteral(['a-', z.string()], { error: 'an approval id' });
 export const command = textWithoutNul('text', limits.commandBytes.max);
 export const path = textWithoutNul('a path', pathBytesMax);
 export const name = textWithoutNul('a name', nameBytesMax);
@@ -52,6 +53,12 @@ export const execKey = textWithoutNul('a key', nameBytesMax).check(
   z.minLength(1, 'a key that is not empty'),
 );
 export const searchText = text('text', 1_024);
+export const answerWords = text('text', limits.approvalWords.max);
+export const passphrase = text('text', 1_024);
+const digestWanted = 'the first 8 to 64 hex digits of what was seen';
+export const digestStart = z
+  .string({ error: digestWanted })
+  .check(z.regex(/^[0-9a-f]{8,64}$/i, { error: digestWanted }));
 
 /** Seconds, fractions allowed; 0 means the default. */
 export const timeoutSeconds = seconds(secondsMax);

@@ -11,10 +11,14 @@ import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { nearest } from './nearest.ts';
+import type { ApprovalState } from './types.ts';
 
 const readWaitMsMax = 60_000;
+const approvalWaitMsMax = 3_600_000;
 const readLinesMax = 100_000;
 const terminalSideMax = 65_535;
+
+const profiles = ['trusted', 'auto', 'guarded', 'locked'] as const;
 
 const nothing = z.object({});
 const session = z.object({ session_id: field.sessionId });
@@ -60,6 +64,7 @@ const sessionCreate = z.object({
   carry: z.exactOptional(
     z.enum(['none', 'cwd+env', 'shell'], { error: '"none", "cwd+env" or "shell"' }),
   ),
+  policy: z.exactOptional(z.enum(profiles, { error: '"trusted", "auto", "guarded" or "locked"' })),
 });
 
 interface Stdin {
@@ -86,7 +91,18 @@ const execBase = z.object({
   limits: z.exactOptional(limitParams),
   exec_key: z.exactOptional(field.execKey),
   output_bytes: z.exactOptional(field.whole(0, limits.outputBytes.max)),
+  wait_ms: z.exactOptional(field.whole(0, approvalWaitMsMax)),
 });
+
+const approvalStates = [
+  'pending',
+  'approved',
+  'used',
+  'denied',
+  'expired',
+  'cancelled',
+  'superseded',
+] as const satisfies readonly ApprovalState[];
 
 /** One row a method: the schema of its `params`. */
 export const methods = {
@@ -152,6 +168,21 @@ export const methods = {
     frames: z.exactOptional(z.enum(['lines', 'bin'], { error: '"lines" or "bin"' })),
   }),
   'runtime.list': nothing,
+  'approval.list': z.object({
+    state: z.exactOptional(z.enum(approvalStates, { error: 'the state of an approval' })),
+    session_id: z.exactOptional(field.sessionId),
+  }),
+  'approval.get': z.object({ approval_id: field.approvalId }),
+  'approval.decide': z.object({
+    approval_id: field.approvalId,
+    decision: z.enum(['approve', 'deny'], { error: '"approve" or "deny"' }),
+    scope: z.exactOptional(z.enum(['once', 'session'], { error: '"once" or "session"' })),
+    words: z.exactOptional(field.answerWords),
+    digest: field.digestStart,
+    passphrase: z.exactOptional(field.passphrase),
+  }),
+  'approval.watch': nothing,
+  'approval.status': nothing,
 } as const;
 
 export type MethodName = keyof typeof methods;
@@ -196,6 +227,7 @@ export function parseParams<M extends MethodName>(method: M, params: JsonObject)
 const idKinds: ReadonlyMap<string, { readonly code: ErrorCode; readonly what: string }> = new Map([
   ['session_id', { code: 'SESSION_NOT_FOUND', what: 'session' }],
   ['exec_id', { code: 'EXEC_NOT_FOUND', what: 'execution' }],
+  ['approval_id', { code: 'INVALID_PARAMS', what: 'approval' }],
 ]);
 
 function isMethod(name: string): name is MethodName {
@@ -217,7 +249,7 @@ function lookUp(params: JsonObject, at: readonly string[]): unknown {
 }
 
 /** Values that may be secret (variables, input) are named by kind, never quoted. */
-const neverQuoted: ReadonlySet<string> = new Set(['env', 'stdin', 'data', 'command']);
+const neverQuoted: ReadonlySet<string> = new Set(['env', 'stdin', 'data', 'command', 'passphrase']);
 
 function describe(at: readonly string[], value: unknown): string {
   const quoted = !neverQuoted.has(at[0] ?? '');

@@ -40,7 +40,10 @@ export interface SessionCreateParams {
   readonly sandbox?: SandboxKind;
   readonly limits?: LimitParams;
   readonly carry?: 'none' | 'cwd+env' | 'shell';
+  /** A profile that the session's commands must pass besides the runtime's policy. */
+  readonly policy?: PolicyProfile;
 }
+export type PolicyProfile = 'trusted' | 'auto' | 'guarded' | 'locked';
 export interface LimitParams {
   readonly cpu_s?: number;
   readonly processes?: number;
@@ -90,6 +93,8 @@ export interface ExecParams {
   readonly exec_key?: string;
   /** Bytes a stream in the answer; default 4 MiB. */
   readonly output_bytes?: number;
+  /** How long to wait for a person when one must decide; default 0: answers at once. */
+  readonly wait_ms?: number;
 }
 
 /** The answer to one command. */
@@ -137,7 +142,9 @@ export interface Receipt {
 export interface ExecView {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
-  readonly state: 'running' | 'exited' | 'lost';
+  /** `waiting`: a person must decide first. `refused`: they did not say yes, so it never ran. */
+  readonly state: 'waiting' | 'running' | 'exited' | 'lost' | 'refused';
+  readonly approval_id?: ApprovalId;
   readonly mode: 'foreground' | 'detached';
   readonly command: string;
   readonly started_at: string;
@@ -165,7 +172,7 @@ export interface ExecReadAnswer {
   readonly chunks: readonly StreamChunk[];
   /** Present when bytes before `next` are no longer held. */
   readonly gap?: { readonly from: number; readonly to: number };
-  readonly state: 'running' | 'exited' | 'lost';
+  readonly state: ExecView['state'];
   readonly exit_code?: number;
 }
 export type StreamChunk =

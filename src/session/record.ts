@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto';
 import type { Assurance, Carry, ExecId, Grants, SessionId, Shell } from '../command.ts';
 import type { AskedBounds } from './bounds.ts';
 
+/** Names of the shipped profiles, from the most open to the strictest. */
+export type PolicyProfile = 'trusted' | 'auto' | 'guarded' | 'locked';
+
 export interface SessionRecord {
   readonly id: SessionId;
   readonly name: string | null;
@@ -21,6 +24,10 @@ export interface SessionRecord {
   readonly lastActivity: number;
   readonly commandCount: number;
   readonly assurance: Assurance | null;
+  /** The profile that its caller asked for: it can only add to the runtime's policy. */
+  readonly policy: PolicyProfile | null;
+  /** Who made it: its commands are theirs. */
+  readonly owner: string;
 }
 
 const newId = (): string => randomBytes(16).toString('hex');

@@ -6,8 +6,8 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { TrlError } from '../errors.ts';
 
 /** `surveys`: a session's workspace as it was before the session's first command. */
-export type Table = 'sessions' | 'execs' | 'surveys';
-const tables: readonly Table[] = ['sessions', 'execs', 'surveys'];
+export type Table = 'sessions' | 'execs' | 'surveys' | 'approvals';
+const tables: readonly Table[] = ['sessions', 'execs', 'surveys', 'approvals'];
 
 export interface Row {
   readonly id: string;
@@ -52,12 +52,23 @@ export class Store {
       sessions: upsert('sessions'),
       execs: upsert('execs'),
       surveys: upsert('surveys'),
+      approvals: upsert('approvals'),
     };
   }
 
   put(table: Table, id: string, value: object): void {
     this.#soon.delete(keyOf(table, id));
     this.#put[table].run(id, JSON.stringify(value));
+  }
+
+  /** Like {@link put}, and on the disk when it returns: what a yes permits comes after it. */
+  putDurable(table: Table, id: string, json: string): void {
+    this.#db.exec('PRAGMA synchronous=FULL');
+    try {
+      this.#put[table].run(id, json);
+    } finally {
+      this.#db.exec('PRAGMA synchronous=OFF');
+    }
   }
 
   /**

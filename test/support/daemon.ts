@@ -106,6 +106,9 @@ export function surroundings(home: string): Record<string, string> {
   return {
     XDG_RUNTIME_DIR: mkdirIn(home, 'run'),
     XDG_STATE_HOME: mkdirIn(home, 'state'),
+    XDG_CONFIG_HOME: mkdirIn(home, 'config'),
+    // What commands do is what most tests are about; those of policy name another.
+    TRL_POLICY: 'trusted',
     TRL_SOCKET_PATH: '',
     // A runner that a test left alone ends soon after its daemon.
     TRL_RUNNER_LINGER_MS: '2000',

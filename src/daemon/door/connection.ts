@@ -22,6 +22,7 @@ import type { Desk } from './methods.ts';
 import { Replies } from './replies.ts';
 import type { Reply } from './replies.ts';
 import { Streams } from './streams.ts';
+import { Watch } from './watch.ts';
 import { Writer } from './writer.ts';
 
 const requestBytesMax = limits.frameBytes.max;
@@ -46,6 +47,7 @@ export class Connection {
   readonly #writer: Writer;
   readonly #replies: Replies;
   readonly #streams: Streams;
+  readonly #watch: Watch;
   readonly #lines = new LineReader(requestBytesMax);
   readonly #frames = new FrameReader(requestBytesMax);
   readonly #gone = new AbortController();
@@ -67,6 +69,7 @@ export class Connection {
     const { signal } = this.#gone;
     const ended = (): void => this.#settle();
     this.#streams = new Streams({ runtime, caller, writer, log, signal, ended });
+    this.#watch = new Watch({ runtime, caller, writer, signal });
     const leave = (): void => this.#leave();
     output.on('error', leave).on('close', leave);
     input.on('error', leave);
@@ -78,7 +81,7 @@ export class Connection {
     const probe = setInterval(() => this.#writer.probe(), probeMs);
     // A client that was killed is gone already: what it ran must not go on meanwhile.
     this.#writer.probe();
-    await this.#until(() => this.#pending === 0 && this.#streams.size === 0);
+    await this.#until(() => this.#pending === 0 && this.#follows === 0);
     clearInterval(probe);
     await this.#writer.end();
     this.#leave();
@@ -230,6 +233,11 @@ export class Connection {
         afterwards.push(start);
         return answer;
       },
+      watch: () => {
+        const { answer, start } = this.#watch.announce();
+        afterwards.push(start);
+        return answer;
+      },
       switchToFrames: () => {
         this.#refuseWhenBusy();
         afterwards.push(() => this.#writer.switchToFrames());
@@ -248,9 +256,14 @@ export class Connection {
   }
 
   #refuseWhenBusy(): void {
-    if (this.#pending <= 1 && this.#streams.size === 0) return;
+    if (this.#pending <= 1 && this.#follows === 0) return;
     const reason = 'other requests or streams are under way on this connection';
     throw new TrlError('INVALID_PARAMS', `Cannot switch to frames: ${reason}`);
+  }
+
+  /** Streams on this connection that have not ended. */
+  get #follows(): number {
+    return this.#streams.size + (this.#watch.isOn ? 1 : 0);
   }
 
   #sent(): void {

@@ -4,7 +4,7 @@ import type { ChunkForm } from '../../protocol/chunks.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import { parseParams } from '../../protocol/methods.ts';
 import type { MethodName, MethodParams } from '../../protocol/methods.ts';
-import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
+import type { MethodAnswers, StreamAnswer, WatchAnswer } from '../../protocol/types.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** What a method sees of its connection. */
@@ -19,6 +19,12 @@ export interface Desk {
    *   when it follows as many as it may.
    */
   follow(execId: ExecId, from: number, form: ChunkForm): StreamAnswer;
+  /**
+   * Tells this connection of approvals once the answer has left.
+   *
+   * @throws TrlError `INVALID_PARAMS` when it is told already.
+   */
+  watch(): WatchAnswer;
   /** @throws TrlError `INVALID_PARAMS` when something else is under way on this connection. */
   switchToFrames(): void;
 }
@@ -55,6 +61,11 @@ export const lanes = {
   'system.stats': 'at-once',
   'system.hello': 'at-once',
   'runtime.list': 'beside',
+  'approval.list': 'beside',
+  'approval.get': 'beside',
+  'approval.decide': 'beside',
+  'approval.watch': 'beside',
+  'approval.status': 'beside',
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
@@ -66,6 +77,7 @@ const features = [
   'frames.bin',
   'frames.stdin',
   'timeout_ms',
+  'approval',
 ] as const;
 
 type Handlers = {
@@ -138,6 +150,16 @@ const handlers: Handlers = {
       ],
     };
   },
+
+  'approval.list': ({ runtime, caller }, params) => ({
+    approvals: runtime.approvals.listApprovals(caller, params),
+  }),
+  'approval.get': ({ runtime, caller }, { approval_id: id }) =>
+    runtime.approvals.getApproval(caller, id),
+  'approval.decide': ({ runtime, caller }, params) =>
+    runtime.approvals.decideApproval(caller, params),
+  'approval.watch': (desk) => desk.watch(),
+  'approval.status': ({ runtime, caller }) => runtime.approvals.approvalStatus(caller),
 };
 
 /**

@@ -1,0 +1,187 @@
+/**
+ * What the text of a command cannot tell and has to be looked up before a decision: which file an
+ * executable is, where links lead, what a script holds. Reads the host's file system.
+ */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, open, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Allowed, Analysis, Finding, Named } from './analysis.ts';
+import { packageScript, type PackageScript } from './package-script.ts';
+import { fileSecrecy } from './shell/secret.ts';
+
+/** Where the command would run. */
+export interface Place {
+  /** Real path of the workspace, or `null`: the session has no directory of the host. */
+  readonly workspace: string | null;
+  /** Absolute; inside the workspace, or private to the sandbox. */
+  readonly cwd: string;
+  /** `PATH` as the runtime gives it to commands: no command can have changed it. */
+  readonly path: string;
+}
+
+/** Something that a command names and that decides what it does, as it is now. */
+export interface Content {
+  readonly role: Named['role'];
+  readonly name: string;
+  /** Real path, or `null` where nothing was found. */
+  readonly path: string | null;
+  /** SHA-256 (hex) of the bytes; of device, inode, size and times for a file of the system. */
+  readonly sha256: string | null;
+}
+
+export interface Facts {
+  /** Absolute path of what a plain command starts in place of a shell, or `null`. */
+  readonly executable: string | null;
+  readonly script: PackageScript | null;
+  readonly contents: readonly Content[];
+  /** What the lookup found against the command. */
+  readonly findings: readonly Finding[];
+}
+
+/** Larger files are told apart by their times. */
+const hashedBytesMax = 16 * 1024 * 1024;
+
+export const isInside = (file: string, directory: string): boolean =>
+  file === directory || file.startsWith(directory === '/' ? '/' : `${directory}/`);
+
+/** Whether a name is in a list whose entries may end in `*`; as npm, without regard to case. */
+export const isNamed = (name: string, patterns: readonly string[]): boolean =>
+  patterns.some((pattern) => {
+    const [wanted, given] = [pattern.toLowerCase(), name.toLowerCase()];
+    return wanted.endsWith('*') ? given.startsWith(wanted.slice(0, -1)) : given === wanted;
+  });
+
+const finding = (code: string, evidence: string, why: string): Finding => ({
+  code,
+  bound: 'ask',
+  span: [0, 0],
+  via: [],
+  evidence,
+  why,
+  instead: null,
+});
+
+/**
+ * Never throws: what cannot be looked up is a finding.
+ *
+ * @param plain the words of a plain command that a person's rule may let start
+ */
+export async function gatherFacts(
+  analysis: Analysis,
+  plain: readonly string[] | null,
+  place: Place,
+): Promise<Facts> {
+  const { allowed } = analysis;
+  const [program] = allowed?.run.argv ?? plain ?? [];
+  const executable = program === undefined ? null : await findExecutable(program, place);
+  const script =
+    allowed?.packageScript == null ? null : await packageScript(allowed.packageScript, place);
+  const findings =
+    allowed === null ? [] : await checkAllowed(allowed, place, { executable, script });
+  const contents = await Promise.all(analysis.named.map((named) => contentOf(named, place)));
+  return { executable, script, contents, findings };
+}
+
+async function checkAllowed(
+  allowed: Allowed,
+  place: Place,
+  { executable, script }: Pick<Facts, 'executable' | 'script'>,
+): Promise<Finding[]> {
+  const name = allowed.run.argv[0] ?? '';
+  const found: Finding[] = [];
+  if (executable === null) {
+    found.push(finding('facts.executable', name, 'is not found on the fixed PATH'));
+  }
+  if (allowed.packageScript !== null && script === null) {
+    const why = 'has no package.json with this script in the workspace';
+    found.push(finding('facts.package-script', allowed.packageScript, why));
+  }
+  for (const operand of allowed.files) {
+    const why = await whyNotReadable(operand, place);
+    if (why !== null) found.push(finding('facts.file', operand, why));
+  }
+  return found;
+}
+
+/** Why a file operand may not be read without asking, or `null`. */
+async function whyNotReadable(operand: string, place: Place): Promise<string | null> {
+  const { workspace } = place;
+  const lexical = path.resolve(place.cwd, operand);
+  if (workspace === null || !isInside(lexical, workspace)) return 'lies outside the workspace';
+  const real = await realpath(lexical).catch((error: unknown) => codeOf(error));
+  // What is missing cannot be read either: the command says so itself.
+  if (real === 'ENOENT') return null;
+  if (!real.startsWith('/')) return `cannot be resolved (${real})`;
+  if (!isInside(real, workspace)) return 'leads out of the workspace';
+  if (fileSecrecy(real) !== null) return 'leads to a file that holds secrets';
+  const { isFile, links } = await stat(real).then(
+    (found) => ({ isFile: found.isFile(), links: found.nlink }),
+    () => ({ isFile: false, links: 0 }),
+  );
+  if (!isFile) return 'is not a regular file';
+  return links > 1 ? 'has other names, which may lie elsewhere' : null;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+/**
+ * The file that `name` starts, by the runtime's own `PATH`. Directories of the workspace do not
+ * count: what a command can write is not what was allowed.
+ */
+export async function findExecutable(name: string, place: Place): Promise<string | null> {
+  if (name === '' || name.includes('/')) return null;
+  for (const directory of place.path.split(':')) {
+    if (!path.isAbsolute(directory)) continue;
+    const file = path.join(directory, name);
+    const isProgram = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (!isProgram) continue;
+    const real = await realpath(file).catch(() => null);
+    if (real === null) continue;
+    if (place.workspace !== null && isInside(real, place.workspace)) continue;
+    if ((await stat(real)).isFile()) return file;
+  }
+  return null;
+}
+
+async function contentOf(named: Named, place: Place): Promise<Content> {
+  const { role, name } = named;
+  if (role === 'package-script') {
+    const script = await packageScript(name, place);
+    const sha256 = script === null ? null : script.sha256;
+    return { role, name, path: script?.file ?? null, sha256 };
+  }
+  const bare = role === 'executable' && !name.includes('/');
+  const file = bare ? await findExecutable(name, place) : path.resolve(place.cwd, name);
+  const real = file === null ? null : await realpath(file).catch(() => null);
+  if (real === null) return { role, name, path: null, sha256: null };
+  return { role, name, path: real, sha256: await identity(real, place.workspace) };
+}
+
+/** By content where a command could have written it, else by what the system says of the file. */
+async function identity(file: string, workspace: string | null): Promise<string | null> {
+  const handle = await open(
+    file,
+    constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+  ).catch(() => null);
+  if (handle === null) return null;
+  try {
+    const seen = await handle.stat({ bigint: true });
+    const { dev, ino, size, mtimeNs, ctimeNs } = seen;
+    const own = workspace !== null && isInside(file, workspace);
+    if (own && seen.isFile() && size <= hashedBytesMax) {
+      return createHash('sha256')
+        .update(await handle.readFile())
+        .digest('hex');
+    }
+    const mark = [dev, ino, size, mtimeNs, ctimeNs].join(':');
+    return createHash('sha256').update(mark).digest('hex');
+  } finally {
+    await handle.close();
+  }
+}

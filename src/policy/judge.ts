@@ -1,0 +1,92 @@
+/** One policy as it stands for one caller: what it looks at, and by what it decides. */
+import type { Caller, DecidingRule, ShellDialect, Verdict } from '../command.ts';
+import type { Analysis } from './analysis.ts';
+import { analyseShell } from './analyse.ts';
+import { decide, type Known } from './decide.ts';
+import { baseOf, isBaseName, strictestBase, type BaseName, type Policy } from './policy.ts';
+import { strictestVerdict, underRules, type Seen } from './rules.ts';
+import { seenIn } from './units.ts';
+import { permit } from './verdict.ts';
+
+export interface Judge {
+  readonly name: string;
+  /** SHA-256 (hex) of all that decides. */
+  readonly version: string;
+  read(text: string, dialect: ShellDialect): Reading;
+  /** Whether a decision needs what only the file system can tell. */
+  needsFacts(reading: Reading): boolean;
+  decide(reading: Reading, known: Omit<Known, 'analysis'>): Verdict;
+}
+
+/** What the text of a command tells. */
+export interface Reading {
+  readonly analysis: Analysis;
+  /** What the rules of people are held against; empty where there are none. */
+  readonly seen: Seen;
+}
+
+const nothing: Analysis = {
+  findings: [],
+  allowed: null,
+  named: [],
+  commands: 0,
+};
+const unseen: Seen = { units: [], plain: null };
+
+/**
+ * @param atLeast a base that the session asked for; it can only be stricter than the policy's own
+ */
+export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseName | null): Judge {
+  const layers = policy.layers.map((layer) => ({
+    base: baseOf(layer, caller),
+    rules: layer.commands,
+  }));
+  if (atLeast !== null) layers.push({ base: atLeast, rules: [] });
+  const bases = layers.map(({ base }) => base);
+  const strictest = strictestBase(bases) ?? policy.base;
+  const rules = layers.flatMap((layer) => layer.rules);
+  const open = strictest === 'trusted' && rules.length === 0;
+  const isListed = bases.some((base) => base === 'guarded' || base === 'locked');
+  const { version } = policy;
+  const added = isBaseName(policy.name) ? strictest : `${policy.name} (${strictest})`;
+  const name = strictest === policy.base ? policy.name : added;
+  return {
+    name,
+    version,
+    read: (text, dialect) => {
+      const analysis = open ? nothing : analyseShell(text, dialect);
+      return { analysis, seen: rules.length > 0 ? seenIn(text, dialect, analysis) : unseen };
+    },
+    needsFacts: ({ analysis, seen }) =>
+      isListed && (analysis.allowed !== null || seen.plain !== null),
+    decide: ({ analysis, seen }, given) => {
+      const known = { ...given, analysis };
+      const verdicts = layers.map((layer) => {
+        const verdict =
+          layer.base === null
+            ? permit('layer', 'this file says nothing about commands besides its rules')
+            : decide({ name, version, base: layer.base }, known);
+        return underRules(verdict, layer.rules, seen);
+      });
+      const joined = verdicts.reduce(strictestVerdict);
+      return started({ ...joined, policy: { name, version } }, known);
+    },
+  };
+}
+
+/** What a rule of a person lets start must be a program that was found, as all the others are. */
+function started(verdict: Verdict, { facts }: Known): Verdict {
+  const [program, ...rest] = verdict.runs ?? [];
+  if (program === undefined || program.startsWith('/') || facts === null) return verdict;
+  if (facts.executable !== null) return { ...verdict, runs: [facts.executable, ...rest] };
+  const rule: DecidingRule = {
+    id: 'facts.executable',
+    decision: 'ask',
+    reason: 'is not found on the fixed PATH',
+    span: null,
+    via: [],
+    evidence: program,
+    instead: null,
+  };
+  return { ...verdict, decision: 'ask', rules: [rule, ...verdict.rules], runs: null };
+}
