@@ -121,7 +121,7 @@ test('a budget is shared: what one script used the next one lacks', () => {
 });
 
 test('a deadline that has passed leaves nothing plain', () => {
-  const script = readScript('git status', { ...openBudget(), deadline: -1 });
+  const script = readScript(`git status ${'x '.repeat(2_000)}`, { ...openBudget(), deadline: -1 });
   assert.equal(script.plain, null);
   assert.ok(script.problems.some(({ code }) => code === 'limit.time'));
 });

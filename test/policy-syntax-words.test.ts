@@ -89,6 +89,12 @@ test('arguments of a script are its positional parameters', () => {
   assert.deepEqual(words, [['rm', 'a b'], ['rm']]);
 });
 
+test('variables that a script is started with are known', () => {
+  const { commands } = readScript('$x y', openBudget(), [], new Map([['x', 'rm -rf']]));
+  const words = commands[0]?.words.map(({ value }) => value);
+  assert.deepEqual(words, ['rm', '-rf', 'y']);
+});
+
 test('spans are offsets in the text as given, also for decoded backticks', () => {
   const text = 'echo `a \\`b c\\``; d';
   const spans = read(text).commands.map(({ span }) => text.slice(...span));

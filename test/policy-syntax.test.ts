@@ -60,6 +60,8 @@ const words: readonly (readonly [string, ...string[]])[] = [
   ['if a; then x=rm; else x=ls; fi; $x y', 'a', '', '', 'ls|y', 'rm|y'],
   ['for c in rm ls; do $c y; done', 'ls|y', 'rm|y'],
   ['$(echo rm) `printf "%s %b" -rf "\\x78"`', 'rm|-rf|x', 'echo|rm', 'printf|%s %b|-rf|\\x78'],
+  ["$(cat <<'E'\nrm -rf\nE\n) x", 'rm|-rf|x', 'cat'],
+  ['$(echo -e "\\x72m" | cat) x', 'rm|x', 'echo|-e|\\x72m', 'cat'],
   ['kill -$((3*3))', 'kill|-9'],
   ['f() { "$@"; }; f rm x', '?', 'rm|x', 'f|rm|x'],
   // Dynamic words keep what is static.

@@ -241,7 +241,7 @@ function substitutionHole(
 ): Atom {
   const span = spanOf(taking.place, part);
   report(taking.reading, 'substitution', span);
-  const bound = exhausted(taking.reading.budget);
+  const bound = exhausted(taking.reading.budget, taking.reading.text.length);
   if (bound !== null) {
     // Not even parsed: the parser reads a substitution when it is asked for it.
     report(taking.reading, bound, span);

@@ -1,12 +1,17 @@
-/** What a command is known to write: `echo` and `printf` with static words, nothing else. */
+/** What a command is known to write: `echo`, `printf` and `cat` of text that the script holds. */
 import type { Command } from './script.ts';
 
 const outputMax = 16_384;
 
-/** The output of the commands one after the other; `null` where any of it is not known. */
+/**
+ * The output of the commands one after the other, without those that write into a pipe to a
+ * later one; `null` where any of it is not known.
+ */
 export function staticOutput(commands: readonly Command[]): string | null {
+  const piped = new Set(commands.flatMap(({ input }) => (input.kind === 'pipe' ? input.from : [])));
   let whole = '';
   for (const command of commands) {
+    if (piped.has(command)) continue;
     const written = outputOf(command);
     if (written === null || whole.length + written.length > outputMax) return null;
     whole += written;
@@ -21,7 +26,13 @@ function outputOf(command: Command): string | null {
   const operands = rest.filter((value) => value !== null);
   if (operands.length !== rest.length) return null;
   if (name === 'echo') return echo(operands);
+  if (name === 'cat' && operands.join('') === '') return inputText(command);
   return name === 'printf' ? printf(operands) : null;
+}
+
+function inputText({ input }: Command): string | null {
+  if (input.kind === 'text') return input.text;
+  return input.kind === 'pipe' ? staticOutput(input.from) : null;
 }
 
 function echo(operands: readonly string[]): string {

@@ -5,7 +5,7 @@
 import { parse, type ParsedScript } from 'unbash';
 import { invisibles } from './characters.ts';
 import { deeper, report, type Place, type Reading } from './reading.ts';
-import { openScope } from './scope.ts';
+import { assign, openScope } from './scope.ts';
 import type { Budget, Command, Script } from './script.ts';
 import { givePositional } from './simple.ts';
 import { walkScript, type Calls } from './walk.ts';
@@ -18,16 +18,19 @@ const prefixes = [4_096, 512, 64];
  * Every command of `text` at any depth, its words decoded, and what keeps it from being plain.
  * Never throws: what cannot be read becomes a problem, and what was read before it stays.
  * `positional` are the arguments the script is started with: `sh -c TEXT name ARGUMENTS`.
+ * `variables` are what it is started with by name, where that is known: `x=rm sh -c TEXT`.
  */
 export function readScript(
   text: string,
   budget: Budget,
   positional: readonly string[] = [],
+  variables: ReadonlyMap<string, string> = new Map(),
 ): Script {
   const reading = open(text, budget);
   const source = bounded(reading, text);
   reading.problems.push(...invisibles(source));
   givePositional(reading, positional, true);
+  for (const [name, value] of variables) assign(reading.scope, name, [value], true);
   const place: Place = { depth: 0, stdin: { kind: 'inherited' }, certain: true, within: null };
   const script = parseWhatCan(reading, source);
   const inside = deeper(reading, place, [0, source.length]);

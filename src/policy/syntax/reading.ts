@@ -50,15 +50,15 @@ export function spanOf(place: Place, node: { readonly pos: number; readonly end:
 
 /** Whether the time is used up; then that is reported. */
 export function isLate(reading: Reading, span: Span): boolean {
-  const late = performance.now() > reading.budget.deadline;
+  const late = exhausted(reading.budget, reading.text.length) === 'limit.time';
   if (late) report(reading, 'limit.time', span);
   return late;
 }
 
 /** One level further in, or `null` where a bound is reached; then the bound is reported. */
 export function deeper(reading: Reading, place: Place, span: Span): Place | null {
-  const bound =
-    place.depth >= reading.budget.depthMax ? 'limit.nesting' : exhausted(reading.budget);
+  const { budget, text } = reading;
+  const bound = place.depth >= budget.depthMax ? 'limit.nesting' : exhausted(budget, text.length);
   if (bound === null) return { ...place, depth: place.depth + 1 };
   report(reading, bound, span);
   return null;

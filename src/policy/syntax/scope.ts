@@ -5,7 +5,7 @@
  */
 export type Value = readonly string[];
 
-const candidatesMax = 8;
+const candidatesMax = 16;
 const itemsMax = 64;
 const textMax = 4_096;
 

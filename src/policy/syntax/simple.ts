@@ -57,7 +57,7 @@ export function readRedirectsAlone(
 
 /** Counts one more command; `false` where a bound is reached, which is then reported. */
 export function spend(reading: Reading, span: Span): boolean {
-  const bound = exhausted(reading.budget);
+  const bound = exhausted(reading.budget, reading.text.length);
   if (bound !== null) report(reading, bound, span);
   else reading.budget.commands += 1;
   return bound === null;
