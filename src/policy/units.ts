@@ -1,0 +1,103 @@
+/**
+ * Every command that a shell script runs, as far as its text tells, for the rules that people
+ * wrote: through wrappers, sub-commands and programs in arguments. Pure.
+ */
+import type { ShellDialect } from '../command.ts';
+import type { Analysis, Span } from './analysis.ts';
+import { parseOptions } from './commands/grammar.ts';
+import type { Node } from './commands/schema.ts';
+import { baseName, lookUp, lookUpSub } from './commands/table.ts';
+import type { Seen, Unit } from './rules.ts';
+import { deedsOf } from './shell/code.ts';
+import { programs, type Program } from './shell/payload.ts';
+import { unwrap } from './shell/unwrap.ts';
+import { tail } from './shell/word.ts';
+import { exhausted, openBudget } from './syntax/budget.ts';
+import { readScript } from './syntax/read.ts';
+import type { Budget, Command } from './syntax/script.ts';
+
+const viaMax = 64;
+
+/** @param analysis of the same text: what was found against it keeps every allow rule away */
+export function seenIn(text: string, dialect: ShellDialect, analysis: Analysis): Seen {
+  const budget = openBudget();
+  const script = readScript(text, budget);
+  const found: Found = { units: [], budget, read: new Set() };
+  for (const command of script.commands) visit(command, found, { carrier: null, via: [] });
+  const words = script.plain?.words.map(({ value }) => value ?? '') ?? null;
+  // zsh replaces a word `=name` by a path.
+  const other = dialect === 'zsh' && words?.some((word) => word.startsWith('=')) === true;
+  const plain = analysis.findings.length === 0 && !other ? words : null;
+  return { units: found.units, plain };
+}
+
+interface Found {
+  readonly units: Unit[];
+  readonly budget: Budget;
+  /** Programs already read: one is read once, however often it is reached. */
+  readonly read: Set<string>;
+}
+
+interface Place {
+  /** The word of the text that carries what is being read; `null`: the text itself. */
+  readonly carrier: Span | null;
+  readonly via: readonly string[];
+}
+
+function visit(command: Command, found: Found, place: Place): void {
+  if (command.words.length === 0 || place.via.length > viaMax) return;
+  if (exhausted({ ...found.budget, commands: 0 }) !== null) return;
+  if (found.units.length >= found.budget.commandsMax) return;
+  const argv = command.words.map(({ value }) => value);
+  found.units.push({ argv, span: place.carrier ?? command.span, via: place.via });
+  const [called = null] = argv;
+  const named = called === null ? undefined : lookUp(called);
+  if (named !== undefined) descend(named.node, baseName(called ?? ''), command, { found, place });
+}
+
+/** One level of a command: its name, or a sub-command; `command` starts with that word. */
+function descend(
+  node: Node,
+  name: string,
+  command: Command,
+  at: { readonly found: Found; readonly place: Place },
+): void {
+  const { found, place } = at;
+  const args = tail(command, 1);
+  const parsed = parseOptions(args.words, node);
+  const read = { node, command: args, parsed };
+  for (const started of unwrap(read)) {
+    visit(started, found, { ...place, via: [...place.via, name] });
+  }
+  for (const program of programs(read)) visitProgram(program, name, found, place);
+  const [first] = parsed.operands;
+  const word = first === undefined ? null : (args.words[first]?.value ?? null);
+  const sub = word === null ? undefined : lookUpSub(node, word);
+  if (sub !== undefined && first !== undefined) {
+    descend(sub.node, `${name} ${sub.name}`, tail(args, first), at);
+  }
+}
+
+function visitProgram(program: Program, name: string, found: Found, place: Place): void {
+  const via = [...place.via, program.how === '-c' ? `${name} -c` : name];
+  const inside = { carrier: place.carrier ?? program.span, via };
+  for (const text of scriptsOf(program, name)) {
+    const key = `${text}\0${program.positional.join('\0')}`;
+    if (found.read.has(key)) continue;
+    found.read.add(key);
+    const script = readScript(text, found.budget, program.positional);
+    for (const command of script.commands) visit(command, found, inside);
+  }
+}
+
+function scriptsOf({ language, text }: Program, name: string): readonly string[] {
+  switch (language) {
+    case 'shell':
+      return [text];
+    case 'code':
+      return deedsOf(text, name).flatMap((deed) => (deed.kind === 'shell' ? [deed.text] : []));
+    case 'expansion':
+      // A text that is only expanded starts what its substitutions start.
+      return /[$`]/.test(text) ? [`: "${text.replaceAll('"', '')}"`] : [];
+  }
+}
