@@ -147,7 +147,10 @@ export class Enrolment {
     const text = readPrivate(this.#options.attemptsFile);
     if (text === null) return { wrong: 0, at: 0 };
     const found = parse(text);
-    return isAttempts(found) ? found : { wrong: wrongFree, at: this.#clock() };
+    if (isAttempts(found)) return found;
+    const counted = { wrong: wrongFree, at: this.#clock() };
+    this.#count(counted);
+    return counted;
   }
 
   #count(attempts: Attempts): void {
