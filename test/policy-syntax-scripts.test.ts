@@ -66,6 +66,7 @@ const hostile: readonly (readonly [string, string, RegExp])[] = [
   ['many pipes', 'a|'.repeat(30_000), /^limit\.|^unparseable$/],
   ['many here-documents', '<<a '.repeat(15_000), /^limit\.commands$/],
   ['many substitutions', `echo ${'$(a) '.repeat(10_000)}`, /^limit\./],
+  ['nested defaults', `echo ${'${x:-'.repeat(60)}$y${'}'.repeat(60)}`, /^dynamic$/],
   ['a large list in braces', `echo {${'a,'.repeat(10_000)}b}`, /^limit\.braces$/],
   ['a large range', 'echo {1..999999999}', /^limit\.braces$/],
   ['a large product of braces', `echo ${'{a,b}'.repeat(30)}`, /^limit\.braces$/],

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { openBudget } from '../src/policy/syntax/budget.ts';
 import { skeleton } from '../src/policy/syntax/characters.ts';
 import { readScript } from '../src/policy/syntax/read.ts';
-import { compareWords, read } from './support/policy-words.ts';
+import { compareExpansions, compareWords, read } from './support/policy-words.ts';
 
 test('random words are decoded to what bash gives to a command', (t) => {
   if (!existsSync('/bin/bash')) {
@@ -13,6 +13,14 @@ test('random words are decoded to what bash gives to a command', (t) => {
     return;
   }
   compareWords(2_000, 20_261_122);
+});
+
+test('what is resolved of known variables is what bash makes of them', (t) => {
+  if (!existsSync('/bin/bash')) {
+    t.skip('there is no /bin/bash');
+    return;
+  }
+  assert.ok(compareExpansions(1_000, 20_261_122) > 900);
 });
 
 test('bytes that are no characters are not known, and neither is a word with them', () => {

@@ -65,11 +65,71 @@ export function compareWords(count: number, seed: number): void {
   }
 }
 
+/** Words of a script that says itself what its variables hold. */
+const prelude = "x='rmdir a'; y=Push; e=; n=x; a=(one 'two 2' three); set -- first 'se cond'";
+const pattern = fc.constantFrom('r', 'rm', '*d', 'r*', '?', '[a-m]', 'd*r', "'*'", '\\*', '$y', '');
+const variable = fc.constantFrom('x', 'y', 'e', 'n', '1', '2', '3');
+const expansion = fc.oneof(
+  variable.map((name) => `\${${name}}`),
+  fc.constantFrom('$x', '$IFS', '$@', '$*', '${a[@]}', '${a[*]}', '${a[1]}', '${a[-1]}', '$a'),
+  fc.constantFrom('${a[@]:1}', '${a[@]:0:2}', '${@:2}', '${!n}', '${#x}', '${#a[@]}', '$#x', '$3'),
+  fc
+    .tuple(variable, fc.constantFrom('#', '##', '%', '%%', '/', '//', '/#', '/%'), pattern)
+    .map(
+      ([name, operator, each]) =>
+        `\${${name}${operator}${each}${operator.startsWith('/') ? '/Q' : ''}}`,
+    ),
+  fc
+    .tuple(variable, fc.constantFrom('^', '^^', ',', ',,', '@U', '@L', '@u'))
+    .map(([name, operator]) => `\${${name}${operator}}`),
+  fc
+    .tuple(variable, fc.integer({ min: -3, max: 6 }), fc.nat(6))
+    .map(([name, from, length]) => `\${${name}: ${from}:${length}}`),
+  fc
+    .tuple(variable, fc.constantFrom(':-', '-', ':+', '+'), fc.constantFrom('d', 'b c', "'b c'"))
+    .map(([name, operator, operand]) => `\${${name}${operator}${operand}}`),
+);
+const expanded = fc
+  .array(
+    fc.oneof(
+      expansion,
+      expansion.map((each) => `"${each}"`),
+      fc.constantFrom('p', "'q'", '-', '{s,t}', '""'),
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
+  .map((pieces) => pieces.join(''));
+
+/**
+ * Compares `count` random expansions of known variables with what bash passes to a command.
+ * @throws AssertionError at the first one that is resolved to something else.
+ * @returns how many were resolved.
+ */
+export function compareExpansions(count: number, seed: number): number {
+  const directory = mkdtempSync(path.join(tmpdir(), 'trl-words-'));
+  try {
+    const words = fc.sample(expanded, { numRuns: count, seed });
+    const wanted = argumentsInBash(words, directory, prelude);
+    const found = words.map((each) => argumentsRead(each, prelude));
+    found.forEach((each, index) => {
+      // What is not resolved says nothing; what is resolved must be right.
+      if (each !== null) assert.deepEqual(each, wanted[index], JSON.stringify(words[index]));
+    });
+    return found.filter((each) => each !== null).length;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
 /** The arguments of each word, as a shell function sees them. */
-function argumentsInBash(words: readonly string[], cwd: string): readonly (readonly string[])[] {
+function argumentsInBash(
+  words: readonly string[],
+  cwd: string,
+  before = ':',
+): readonly (readonly string[])[] {
   const calls = words.map((each) => `f ${each}\n`).join('');
   // Without `set -f` a pattern would be looked up; with it a pattern is text, as in our pieces.
-  const input = `set -f; f() { printf '%s\\0' "$#" "$@"; }\n${calls}`;
+  const input = `set -f; f() { printf '%s\\0' "$#" "$@"; }\n${before}\n${calls}`;
   const { stdout, status, stderr } = spawnSync('/bin/bash', ['--norc', '--noprofile'], {
     cwd,
     input,
@@ -87,11 +147,11 @@ function argumentsInBash(words: readonly string[], cwd: string): readonly (reado
   return found;
 }
 
-function argumentsRead(source: string): readonly string[] | null {
-  const { commands, problems } = read(`f ${source}`);
-  if (commands[0]?.words.some(({ pieces }) => pieces.includes(null)) === true) return null;
+function argumentsRead(source: string, before = ':'): readonly string[] | null {
+  const { commands, problems } = read(`${before}\nf ${source}`);
+  const words = commands.at(-1)?.words.slice(1) ?? [];
+  if (words.some(({ pieces }) => pieces.includes(null))) return null;
   assert.ok(!problems.some(({ code }) => code === 'unparseable'), JSON.stringify(source));
-  const words = commands[0]?.words.slice(1) ?? [];
   return words.map(({ pieces }) => pieces.map((each) => each ?? '<gap>').join(''));
 }
 

@@ -74,8 +74,7 @@ function gobble(symbols: readonly Atom[], from: number, want: string, work: Work
     work.steps -= 1;
     const sign = signOf(symbols[at]);
     if (sign === want && level === 0 && separators > 0) {
-      const empty = at === 0 && (symbols.length === 1 || signOf(symbols[1]) === '}');
-      if (want === '{' && empty) continue;
+      if (want === '{' && standsAlone(symbols, at)) continue;
       return at;
     }
     if (sign === '{') level += 1;
@@ -83,6 +82,13 @@ function gobble(symbols: readonly Atom[], from: number, want: string, work: Work
     else if (want === '}' && level === 0 && separates(symbols, at)) separators += 1;
   }
   return -1;
+}
+
+/** `{}` and `{` behind a blank (only an escaped one is in a word) open nothing. */
+function standsAlone(symbols: readonly Atom[], at: number): boolean {
+  const before = symbols[at - 1];
+  const blank = before?.kind === 'text' && before.escaped && /[ \t\n]$/.test(before.text);
+  return (at === 0 || blank) && (at + 1 === symbols.length || signOf(symbols[at + 1]) === '}');
 }
 
 function separates(symbols: readonly Atom[], at: number): boolean {

@@ -122,7 +122,7 @@ function partAtoms(
     case 'SimpleExpansion':
       return [simpleHole(taking, part.text, quoted)];
     case 'ParameterExpansion':
-      return [parameterHole(taking, part, quoted)];
+      return parameterAtoms(taking, part, quoted);
     case 'CommandExpansion':
     case 'ProcessSubstitution':
       return [substitutionHole(taking, part, quoted)];
@@ -154,14 +154,20 @@ function simpleHole(taking: Taking, source: string, quoted: boolean): Atom {
   return hole(quoted, { name: identifier, values: values?.slice(0, 1) ?? null });
 }
 
-function parameterHole(taking: Taking, part: ParameterExpansionPart, quoted: boolean): Atom {
+function parameterAtoms(
+  taking: Taking,
+  part: ParameterExpansionPart,
+  quoted: boolean,
+): readonly Atom[] {
   const { reading, place } = taking;
   const before = new Set(taking.variables);
+  // Read once: reading it twice would double the work with every level of nesting.
+  const operand = part.operation?.type === 'Default' ? atomsOf(taking, part.operation.operand) : [];
   const parameter: Parameter = {
     name: part.parameter,
     prefix: part.prefix,
     index: part.index === undefined ? undefined : staticText(atomsOf(taking, part.index)),
-    operation: operationOf(taking, part.operation),
+    operation: operationOf(taking, part.operation, operand),
   };
   const { operation } = parameter;
   const alternative = operation?.kind === 'default' && operation.operator.endsWith('+');
@@ -175,7 +181,16 @@ function parameterHole(taking: Taking, part: ParameterExpansionPart, quoted: boo
   if (operation?.kind === 'transform' && operation.operator === 'P') {
     expandAgain(taking, values, spanOf(place, part));
   }
-  return hole(quoted, { values, apart: staysApart(parameter) });
+  if (operation?.kind === 'default' && values !== null && values === operation.operand && !quoted) {
+    // Quotes in an operand keep it together; the empty expansion says that it is derived.
+    return [hole(false, { values: [] }), ...operand.map(loosened)];
+  }
+  return [hole(quoted, { values, apart: staysApart(parameter) })];
+}
+
+/** Unquoted text of an operand is split at blanks as a value is. */
+function loosened(atom: Atom): Atom {
+  return atom.kind === 'text' && !atom.quoted ? hole(false, { values: [atom.text] }) : atom;
 }
 
 /** `${x@P}` runs the substitutions in the value of `x`. */
@@ -190,12 +205,13 @@ function expandAgain(taking: Taking, values: readonly string[] | null, span: Spa
 function operationOf(
   taking: Taking,
   operation: ParameterOperation | undefined,
+  operandAtoms: readonly Atom[],
 ): Operation | undefined {
   const textOf = (word: WordNode): string | null => staticText(atomsOf(taking, word));
   if (operation === undefined) return undefined;
   switch (operation.type) {
     case 'Default': {
-      const operand = textOf(operation.operand);
+      const operand = staticText(operandAtoms);
       const { operator } = operation;
       return { kind: 'default', operator, operand: operand === null ? null : [operand] };
     }
@@ -313,7 +329,7 @@ function search(taking: Taking, node: SyntaxNode): void {
     return;
   }
   if (node.type === 'ParameterExpansion') {
-    parameterHole(taking, node, true);
+    parameterAtoms(taking, node, true);
     return;
   }
   if (node.type === 'ArithmeticWord') {

@@ -91,7 +91,8 @@ function defaulted(
   known: Value | null,
   { operator, operand }: Extract<Operation, { kind: 'default' }>,
 ): Value | null {
-  const isSet = known !== null && (!operator.startsWith(':') || known.join('') !== '');
+  const isSet =
+    known !== null && known.length > 0 && (!operator.startsWith(':') || known.join('') !== '');
   if (operator.endsWith('+')) return isSet ? operand : known === null ? null : [];
   if (isSet) return known;
   return operator.endsWith('?') ? null : operand;

@@ -70,10 +70,11 @@ function andOr(
 ): readonly Command[] {
   report(walk.reading, 'several', spanOf(place, node));
   const found: Command[] = [];
-  node.commands.forEach((each, index) => {
+  for (const [index, each] of node.commands.entries()) {
+    if (deeper(walk.reading, place, spanOf(place, each)) === null) break;
     const certain = place.certain && index === 0;
     found.push(...guarded(walk, { ...place, certain }, each));
-  });
+  }
   return found;
 }
 
@@ -88,6 +89,7 @@ function pipeline(walk: Walk, place: Place, node: PipelineNode): readonly Comman
   const found: Command[] = [];
   let from: readonly Command[] | null = null;
   for (const each of node.commands) {
+    if (deeper(walk.reading, place, spanOf(place, each)) === null) break;
     const stdin = from === null ? place.stdin : ({ kind: 'pipe', from } as const);
     from = guardedCommand(walk, { ...place, stdin, certain: place.certain && alone }, each);
     found.push(...from);
