@@ -1,6 +1,7 @@
 // What a policy file may hold, and how clearly a bad one is refused: with line and column.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as fc from 'fast-check';
 import { readPolicy } from '../src/policy/files/load.ts';
 import { PolicyError } from '../src/policy/files/problem.ts';
 import { readPolicyFile, type Origin } from '../src/policy/files/read.ts';
@@ -302,4 +303,39 @@ test('hostile texts end with an error', () => {
     const found = problemsIn(text);
     assert.ok(found.length > 0 && found.length <= 20, `${text.slice(0, 20)}: ${found.length}`);
   }
+});
+
+test('whatever a text holds, it is a policy or a refusal with places in the text', () => {
+  const piece = fc.constantFrom(
+    ...['base', 'commands', 'match', 'limits', 'timeout', 'extends', 'auto', '5m', '...', 'a'],
+    ...[': ', '\n', '\n  ', '- ', '{', '}', '[', ']', ', ', '"', "'", '#', '&x ', '*x', '!!map '],
+    ...[
+      '|\n',
+      '>-\n',
+      '? ',
+      '---\n',
+      '%YAML 1.2\n',
+      '<<: ',
+      '\t',
+      '\r\n',
+      '\u202e',
+      '\\',
+      '~',
+      '0x1F',
+    ],
+  );
+  const text = fc.oneof(
+    fc.array(piece, { maxLength: 40 }).map((all) => all.join('')),
+    fc.string({ unit: 'binary', maxLength: 60 }),
+  );
+  fc.assert(
+    fc.property(text, (one) => {
+      const lines = one.split('\n').length;
+      for (const found of problemsIn(one)) {
+        const [, line = 0, column = 0] = /^(\d+):(\d+) [^\n]+$/.exec(found) ?? [];
+        assert.ok(Number(line) >= 1 && Number(line) <= lines + 1 && Number(column) >= 1, found);
+      }
+    }),
+    { numRuns: 3_000 },
+  );
 });
