@@ -2,7 +2,7 @@
 /* oxlint-disable typescript/consistent-type-assertions -- the mint */
 /* oxlint-disable typescript/no-unsafe-type-assertion -- the mint */
 import { createHash } from 'node:crypto';
-import type { ApprovedPlan, Box, Plan, SealedBox, Verdict } from '../command.ts';
+import type { ApprovedPlan, Box, DecidingRule, Plan, SealedBox, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { isGrant, type Approval } from './approval.ts';
 import { canonicalJson } from './canonical.ts';
@@ -32,7 +32,7 @@ export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
     case 'block':
       throw new TrlError('POLICY_DENIED', refusal(verdict), { data: { verdict } });
     case 'ask':
-      throw new TrlError('APPROVAL_REQUIRED', `Cannot run the command yet: ${names(verdict)}`);
+      throw new TrlError('APPROVAL_REQUIRED', waitingReason(verdict));
     case 'allow':
       return mint(plan);
   }
@@ -66,18 +66,25 @@ function mint(plan: Plan): ApprovedPlan {
   return { plan, digest: sha256(canonical), canonical, box } as ApprovedPlan;
 }
 
-const names = ({ rules }: Verdict): string =>
-  rules.map(({ id, reason }) => `${id} (${reason})`).join(', ');
-
 /** Short, and with the allowed way where there is one. */
 export function refusal(verdict: Verdict): string {
   const [first] = verdict.rules;
   if (first === undefined) return 'Cannot run the command: policy blocks it';
-  const { id, reason, evidence, instead } = first;
-  const what = evidence === null ? 'the command' : JSON.stringify(shorten(evidence));
-  const others = verdict.rules.length > 1 ? ` and ${verdict.rules.length - 1} more` : '';
-  const way = instead === null ? '' : `; instead: ${instead}`;
-  return `Cannot run the command: ${what} ${reason} (${id}${others})${way}`;
+  const way = first.instead === null ? '' : `; instead: ${first.instead}`;
+  return `Cannot run the command: ${clause(first, verdict)}${way}`;
+}
+
+/** Why a person has to decide. */
+export function waitingReason(verdict: Verdict): string {
+  const [first] = verdict.rules;
+  const why = first === undefined ? '' : `: ${clause(first, verdict)}`;
+  return `Cannot run the command yet${why}`;
+}
+
+function clause({ id, reason, evidence }: DecidingRule, { rules }: Verdict): string {
+  const what = evidence === null ? 'it' : JSON.stringify(shorten(evidence));
+  const others = rules.length > 1 ? ` and ${rules.length - 1} more` : '';
+  return `${what} ${reason} (${id}${others})`;
 }
 
 const shownMax = 120;

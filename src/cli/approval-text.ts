@@ -4,6 +4,9 @@ import { quoteWord } from './quote.ts';
 import { showDuration } from './units.ts';
 import { barred, visible } from './visible.ts';
 
+/** The answer is to what was shown: another digest is refused by the runtime. */
+export const seen = ({ approval_id: id, digest }: ApprovalView) => ({ approval_id: id, digest });
+
 /** What a person must see before an answer: the whole command, why it is asked, what changed. */
 export function summaryOf(view: ApprovalView, columns: number): string[] {
   const { asked, verdict } = view;
@@ -77,6 +80,8 @@ function reachOf({ asked }: ApprovalView, columns: number): string[] {
   return lines;
 }
 
+const scopeNames = { once: 'once', session: 'for the session' } as const;
+
 function stateOf(view: ApprovalView): string {
   const by = view.decided_by === undefined ? '' : ` by ${visible(view.decided_by)}`;
   const uid = view.same_uid === true ? ', proved by the uid only' : '';
@@ -86,7 +91,7 @@ function stateOf(view: ApprovalView): string {
       return `pending until ${view.expires_at}`;
     case 'approved':
     case 'used':
-      return `${view.state}, for ${view.scope ?? 'once'}${by}${uid}${words}`;
+      return `${view.state} ${scopeNames[view.scope ?? 'once']}${by}${uid}${words}`;
     case 'denied':
       return `denied${by}${uid}${words}`;
     case 'superseded':

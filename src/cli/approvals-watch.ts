@@ -4,8 +4,7 @@
  */
 import type { ApprovalView, Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
-import { detailsOf, outcomeOf, summaryOf } from './approval-text.ts';
-import { seen } from './approvals.ts';
+import { detailsOf, outcomeOf, seen, summaryOf } from './approval-text.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { Interrupts } from './interrupts.ts';

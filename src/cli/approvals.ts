@@ -1,7 +1,7 @@
 /** `trl approvals …`: what waits for a person, and the person's answers. */
 import type { ApprovalDecideParams, ApprovalState, ApprovalView, Client } from '../client/index.ts';
 import { isTrlError, TrlError } from '../errors.ts';
-import { detailsOf, outcomeOf } from './approval-text.ts';
+import { detailsOf, outcomeOf, seen } from './approval-text.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { Interrupts } from './interrupts.ts';
@@ -106,9 +106,6 @@ function answerOf(args: Args, decision: 'approve' | 'deny') {
     ...(words === undefined ? {} : { words }),
   };
 }
-
-/** The answer is to what was shown: another digest is refused by the runtime. */
-export const seen = ({ approval_id: id, digest }: ApprovalView) => ({ approval_id: id, digest });
 
 async function decideFromStdin(
   client: Client,

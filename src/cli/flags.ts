@@ -63,7 +63,7 @@ export const flags = {
   tail: { value: 'N', about: 'only the last lines' },
   timeout: { value: 'TIME', about: 'end it after so long, such as 30s, 5m; default 60s' },
   version: { value: null, about: 'show the version' },
-  wait: { value: 'TIME', about: 'wait so long for output' },
+  wait: { value: 'TIME', about: 'wait so long: for output, or for the person who must decide' },
   'workspace-root': {
     value: 'DIR',
     about: 'sessions work under it; default: this directory',

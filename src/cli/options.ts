@@ -17,8 +17,20 @@ const sessionFlags: readonly FlagName[] = [
   'deny-write',
 ];
 
-/** What a new session gets. `workingDir` is absolute. */
-export function sessionParams(args: Args, workingDir: string): SessionCreateParams {
+/** Profiles that a session can add to the runtime's policy. */
+const profiles = ['trusted', 'auto', 'guarded', 'locked'] as const;
+
+/**
+ * What a new session gets.
+ *
+ * @param workingDir absolute
+ * @param ownsDaemon whether the runtime was started for it and has its policy already
+ */
+export function sessionParams(
+  args: Args,
+  workingDir: string,
+  ownsDaemon = false,
+): SessionCreateParams {
   return given<SessionCreateParams>({
     working_dir: workingDir,
     name: args.text('name'),
@@ -28,6 +40,7 @@ export function sessionParams(args: Args, workingDir: string): SessionCreatePara
     sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
     files: filesOf(args),
+    policy: ownsDaemon ? undefined : args.oneOf('policy', profiles),
   });
 }
 
@@ -37,6 +50,7 @@ export function execParams(args: Args): StartOptions {
     timeout_ms: args.read('timeout', parseDuration, durationWanted),
     idle_timeout_ms: args.read('idle-timeout', parseDuration, durationWanted),
     env: environment(args),
+    wait_ms: args.read('wait', parseDuration, durationWanted),
     limits: limitParams(args),
   });
 }

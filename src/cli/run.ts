@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import type { Client, Session, SessionCreateParams, StartOptions } from '../client/index.ts';
-import { TrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { isPiped } from './input.ts';
@@ -42,14 +42,17 @@ async function runIn(
   const cwd = workingDirectory(args);
   const pty = args.has('pty');
   const stdin = pty || args.has('stdin') || isPiped();
-  const ofSession = sessionParams(args, cwd);
   const ofCommand = commandParams(args, stdin);
   using progress = new Progress(!args.has('quiet'));
   progress.begin('starting the runtime');
   // Nothing is looked up in a runtime that has no sessions yet.
-  const ephemeral = named === undefined ? { ephemeral: { workspaceRoots: [cwd] } } : {};
+  const policy = args.text('policy');
+  const own = { workspaceRoots: [cwd], ...(policy === undefined ? {} : { policy }) };
+  const ephemeral = named === undefined ? { ephemeral: own } : {};
   await using client = await reach(args, { ...ephemeral, signal });
   signal.throwIfAborted();
+  // A file decides in a runtime of this command's own only; elsewhere the runtime has its policy.
+  const ofSession = sessionParams(args, cwd, client.ownsDaemon);
   progress.begin('preparing the session');
   await using place = await openSession(client, named, ofSession);
   signal.throwIfAborted();
@@ -58,14 +61,26 @@ async function runIn(
     ...ofCommand,
     ...(named !== undefined && args.has('cwd') ? { cwd } : {}),
   });
-  return await relay(client, stream, interrupts, {
+  const how = {
     json: args.has('json'),
     raw: args.has('raw'),
     quiet: args.has('quiet'),
     stdin,
     pty,
     cancels: true,
-  });
+  };
+  try {
+    return await relay(client, stream, interrupts, how);
+  } catch (error) {
+    // What nobody answers here waits on in its session.
+    place.keep(isTrlError(error, 'APPROVAL_REQUIRED'));
+    // Loaded only here: most commands are asked about by nobody.
+    const { askHere } = await import('./asking.ts');
+    const execId = await askHere(client, error, signal);
+    place.keep(false);
+    await using asked = client.attach(execId, { cancelOnAbort: true });
+    return await relay(client, asked, interrupts, how);
+  }
 }
 
 /** What `run` and `exec start` have in common. */
@@ -81,21 +96,29 @@ export function commandParams(args: Args, stdin: boolean): StartOptions {
   };
 }
 
+interface Place extends AsyncDisposable {
+  readonly session: Session;
+  /** Leaves the session to what waits in it for a person; or no longer. */
+  keep(keeps?: boolean): void;
+}
+
 /** The named session; else a new one that is destroyed with what is returned. */
 async function openSession(
   client: Client,
   named: string | undefined,
   params: SessionCreateParams,
-): Promise<AsyncDisposable & { readonly session: Session }> {
-  if (named !== undefined) {
-    return { session: await findSession(client, named), [Symbol.asyncDispose]: async () => {} };
-  }
-  const session = await client.createSession(params);
+): Promise<Place> {
+  let kept = named !== undefined;
+  const session =
+    named === undefined ? await client.createSession(params) : await findSession(client, named);
   return {
     session,
+    keep: (keeps = true) => {
+      kept = keeps || named !== undefined;
+    },
     [Symbol.asyncDispose]: async () => {
       // An own runtime takes its sessions with it; from another one the session may be gone.
-      if (!client.ownsDaemon) {
+      if (!client.ownsDaemon && !kept) {
         await session.destroy({ force: true }).catch(() => {});
       }
     },

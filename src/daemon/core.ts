@@ -3,30 +3,30 @@ import type { Caller, ExecId, SessionId } from '../command.ts';
 import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { Policy } from '../policy/policy.ts';
 import type { ExecParams, Receipt, SessionCreateParams, SessionView } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import { boundsOf } from '../session/bounds.ts';
-import { newSessionId, type SessionRecord } from '../session/record.ts';
-import { resolveShell } from '../session/shells.ts';
+import { newSessionId } from '../session/record.ts';
 import type { Store } from '../session/store.ts';
 import { resolveWorkspace } from '../workspace/roots.ts';
 import type { Approving } from './approving.ts';
 import { Executions, execView, waitingError, type Tracked } from './executions.ts';
+import { newRecord } from './new-session.ts';
+import type { Policies } from './policies.ts';
 import { chunksOf } from './reading-lines.ts';
 import { collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
+import { timeoutOf } from './requests.ts';
 import type { ApprovalDesk, Runtime } from './runtime.ts';
 import type { Runners } from './runners.ts';
 import { Sessions, sessionView, type Session } from './sessions.ts';
-import { Starter, timeoutOf } from './starter.ts';
+import { Starter } from './starter.ts';
 
 export interface CoreOptions {
   readonly host: HostFacts;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly roots: readonly string[];
-  /** The policy as it is now: it may be read anew while the runtime runs. */
-  readonly policy: () => Policy;
+  readonly policies: Policies;
   /** Questions to people, and their answers. */
   readonly approving: Approving;
   /** Key of the hashes that stand for values in a question to a person. */
@@ -76,41 +76,11 @@ export class Core implements Runtime {
     return this.#starter.adopt();
   }
 
-  async createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView> {
-    const { host, roots } = this.#options;
-    for (const [name, value] of Object.entries(params.env ?? {})) checkVariable(name, value);
-    const { shell, substituted } = resolveShell(params.shell ?? '/bin/sh');
+  async createSession(_: Caller, params: SessionCreateParams): Promise<SessionView> {
+    const { host, roots, policies } = this.#options;
     const workingDir = params.working_dir ?? null;
-    const { workspace, cwd } = await resolveWorkspace({ roots, workingDir, home: host.home });
-    const now = Date.now();
-    const timeoutMs = timeoutOf(params);
-    const record: SessionRecord = {
-      id: newSessionId(),
-      name: params.name ?? null,
-      shellAsked: params.shell ?? shell.path,
-      shell,
-      substituted,
-      workspace,
-      cwd,
-      grants: {
-        files: {
-          read: { allow: params.files?.read?.allow ?? [], deny: params.files?.read?.deny ?? [] },
-          write: { allow: params.files?.write?.allow ?? [], deny: params.files?.write?.deny ?? [] },
-        },
-        network: params.network ?? 'off',
-        sandbox: params.sandbox ?? 'bubblewrap',
-      },
-      bounds: { ...params.limits, ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }) },
-      carry: params.carry ?? 'cwd+env',
-      envKeys: Object.keys(params.env ?? {}).toSorted(),
-      createdAt: now,
-      lastActivity: now,
-      commandCount: 0,
-      assurance: null,
-      policy: params.policy ?? null,
-      owner: caller.actor,
-    };
-    boundsOf(record.bounds, 'foreground');
+    const place = await resolveWorkspace({ roots, workingDir, home: host.home });
+    const record = newRecord(params, place, policies.of(place.workspace));
     const session = this.#sessions.add(record);
     await this.#set(session, params.env ?? {});
     return sessionView(session);
@@ -137,7 +107,7 @@ export class Core implements Runtime {
       ...session.record.bounds,
       ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
     };
-    boundsOf(bounds, 'foreground');
+    boundsOf(bounds, 'foreground', this.#options.policies.of(session.record.workspace).limits);
     const kept = session.record.envKeys.filter((name) => !unset.includes(name));
     this.#sessions.update(session, {
       name: params.name ?? session.record.name,

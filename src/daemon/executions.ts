@@ -1,5 +1,6 @@
 /** Every execution the daemon knows: running here, adopted from before, ended, or lost. */
 import type { ApprovalId } from '../approval/approval.ts';
+import { waitingReason } from '../approval/approve.ts';
 import type { Caller, ExecId, SessionId } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -153,11 +154,9 @@ export class Executions {
 /** What a caller is told whose command waits for a person. */
 export function waitingError({ id, parked, facts }: ExecRecord): TrlError {
   const approval = parked?.approval ?? '';
-  const [rule] = facts.verdict.rules;
-  const why = rule === undefined ? '' : `: ${rule.reason} (${rule.id})`;
   const message =
-    `Cannot run the command yet${why}; a person must decide ${approval}. ` +
-    `It runs as ${id} when approved: wait for it, do not repeat it`;
+    `${waitingReason(facts.verdict)}. A person must decide ${approval}; ` +
+    `it runs as ${id} when approved, so wait for it rather than repeat it`;
   const data = { approval_id: approval, exec_id: id, verdict: facts.verdict };
   return new TrlError('APPROVAL_REQUIRED', message, { data });
 }

@@ -3,12 +3,14 @@
  * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
  */
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync } from 'node:fs';
-import type { Assurance, Box, FileGrants } from '../command.ts';
+import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Assurance, Box, FileGrants, PathRules } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { baseEnvironment } from '../environment/base.ts';
 import { limits } from '../limits.ts';
 import type { Reach } from '../policy/decide.ts';
+import { isWithheld, type Policy } from '../policy/policy.ts';
 import type { Ground } from '../run.ts';
 import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
 import { planBox } from '../sandbox/plan.ts';
@@ -22,6 +24,7 @@ export interface GroundInput {
   readonly record: SessionRecord;
   readonly host: HostFacts;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly policy: Pick<Policy, 'name' | 'files' | 'withhold'>;
   /** Where files that were put back are moved to (0700). */
   readonly quarantine: string;
 }
@@ -53,10 +56,13 @@ function boundTo(place: string | null, box: Box): Box {
 }
 
 /**
- * @throws TrlError `SANDBOX_UNAVAILABLE` with what is missing and what helps
+ * @throws TrlError `SANDBOX_UNAVAILABLE` with what is missing and what helps; `POLICY_DENIED` for
+ *   grants that policy does not permit
  */
-export async function openGround({ record, host, env, quarantine }: GroundInput): Promise<Found> {
-  const { grants, workspace } = record;
+export async function openGround(input: GroundInput): Promise<Found> {
+  const { record, host, env, quarantine, policy } = input;
+  const { workspace } = record;
+  const grants = { ...record.grants, files: denying(record.grants.files, policy.files.deny) };
   const none = grants.sandbox === 'none';
   if (!none && host.unavailable !== null) {
     throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${host.unavailable}`);
@@ -71,6 +77,7 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
         visible,
         entriesMax: limits.workspaceEntries.default,
       });
+  refuseGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
   if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   const guard = facts === null ? null : await openGuard(facts, quarantine);
   const planned: Box = none
@@ -94,17 +101,19 @@ export async function openGround({ record, host, env, quarantine }: GroundInput)
     box,
     scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
     place: directoryOf(workspace),
-    files: grants.files,
+    files: record.grants.files,
     beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
-    env: baseEnvironment({
-      env,
-      path: none ? (env['PATH'] ?? host.path) : host.path,
-      home: host.home,
-      user,
-      shell: record.shell.path,
-      tmp: '/tmp',
-      runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
-      visible,
+    env: withoutWithheld(policy, {
+      ...baseEnvironment({
+        env,
+        path: none ? (env['PATH'] ?? host.path) : host.path,
+        home: host.home,
+        user,
+        shell: record.shell.path,
+        tmp: '/tmp',
+        runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
+        visible,
+      }),
     }),
     privateDirs: ['/tmp', '/var/tmp', host.home],
     revert: async () => (guard === null ? [] : guard.revert()),
@@ -143,6 +152,53 @@ export function reachOf({ grants, assurance }: SessionRecord, ground: Ground): R
     beyond: ground.beyond,
   };
 }
+
+/** What policy denies is denied for reading and for writing, whatever is granted. */
+function denying({ read, write }: FileGrants, deny: readonly string[]): FileGrants {
+  const added = (rules: PathRules): PathRules => ({ ...rules, deny: [...rules.deny, ...deny] });
+  return deny.length === 0 ? { read, write } : { read: added(read), write: added(write) };
+}
+
+/** @throws TrlError `POLICY_DENIED` for a tree that a list of the policy does not hold */
+function refuseGrants(
+  granted: readonly { readonly path: string; readonly writable: boolean }[],
+  by: {
+    readonly workspace: string | null;
+    readonly policy: Pick<Policy, 'name' | 'files'>;
+    readonly home: string;
+  },
+): void {
+  const { workspace, home } = by;
+  const { name, files } = by.policy;
+  const absolute = (entry: string): string =>
+    resolve(entry === '~' || entry.startsWith('~/') ? home + entry.slice(1) : entry);
+  for (const tree of granted) {
+    if (tree.path === workspace) continue;
+    const [verb, lists] = tree.writable ? ['write', files.write] : ['read', files.read];
+    const holds = (list: readonly string[]): boolean =>
+      list.some((one) =>
+        `${tree.path}/`.startsWith(`${realOf(absolute(one))}/`.replace('//', '/')),
+      );
+    if (lists.every(holds)) continue;
+    const message = `Cannot ${verb} ${JSON.stringify(tree.path)}: policy "${name}" does not permit it`;
+    throw new TrlError('POLICY_DENIED', message);
+  }
+}
+
+/** Grants are compared by real path. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+const withoutWithheld = (
+  policy: Pick<Policy, 'withhold'>,
+  env: Readonly<Record<string, string>>,
+): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(policy, name)));
 
 /** What was granted besides the workspace, one clause each. */
 function beyondOf(

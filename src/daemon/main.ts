@@ -20,8 +20,8 @@ import { gatherHostFacts } from '../sandbox/facts.ts';
 import { Store } from '../session/store.ts';
 import { Approving } from './approving.ts';
 import { Core } from './core.ts';
-import { CurrentPolicy } from './current-policy.ts';
 import { listen, serveStream } from './door/listen.ts';
+import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
 import { version } from './version.ts';
 
@@ -138,7 +138,7 @@ async function main(argv: readonly string[]): Promise<void> {
   try {
     const roots = args.roots.map(realRoot);
     // A policy that cannot be used stops the start: running with less is no answer.
-    const policy = new CurrentPolicy(args.policy, log);
+    const policies = new Policies(args.policy, log);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
     const runners = new Runners({
       stateDir: args.ephemeral ? null : stateDir,
@@ -155,7 +155,7 @@ async function main(argv: readonly string[]): Promise<void> {
       host,
       env: process.env,
       roots,
-      policy: () => policy.value,
+      policies,
       approving: new Approving({
         store: {
           put: (id, json) => store.putDurable('approvals', id, json),
@@ -163,7 +163,7 @@ async function main(argv: readonly string[]): Promise<void> {
           all: () => store.all('approvals'),
         },
         enrolment: new Enrolment(enrolmentPlaces(process.env, homedir())),
-        allowSameUid: policy.value.approvals.sameUid,
+        allowSameUid: policies.of(null).approvals.sameUid,
       }),
       macKey: openKey(args.ephemeral ? null : stateDir),
       store,

@@ -15,6 +15,8 @@ export interface Session {
   /** Settles when the execution that is starting has started, or failed to. */
   starting: Promise<unknown>;
   ground: Promise<Ground> | null;
+  /** The policy that the ground was made under. */
+  policyVersion?: string;
   /** The directory that the ground was made on. */
   place?: string;
 }

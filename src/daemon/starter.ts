@@ -9,8 +9,7 @@ import { judgeFor } from '../policy/judge.ts';
 import type { ExecParams } from '../protocol/types.ts';
 import { finish, permitted, prepare, run } from '../run.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from '../run.ts';
-import { boundsOf } from '../session/bounds.ts';
-import { newExecId, type SessionRecord } from '../session/record.ts';
+import { newExecId } from '../session/record.ts';
 import type { WorkspaceFacts } from '../workspace/protect.ts';
 import type { CoreOptions } from './core.ts';
 import type { ExecRecord, Executions, Tracked } from './executions.ts';
@@ -19,6 +18,7 @@ import { hintsOf } from './hints.ts';
 import { Parking, type Unparking } from './parking.ts';
 import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
+import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 export class Starter {
@@ -97,7 +97,7 @@ export class Starter {
     const key = params.exec_key ?? null;
     const known = this.#execs.byKey(session.record.id, key);
     if (known !== null) {
-      return this.#parking.supply(known, requestOf(session.record, params, mode));
+      return this.#parking.supply(known, this.#request(session, params, mode));
     }
     if (key === null) return this.#startIn(session, params, { mode, caller });
     // A second call with the key of one that is still starting waits for that one.
@@ -122,7 +122,7 @@ export class Starter {
       session.busy = 'starting';
     }
     try {
-      const launching = this.#launch(session, requestOf(session.record, params, mode), caller);
+      const launching = this.#launch(session, this.#request(session, params, mode), caller);
       if (mode === 'foreground') session.starting = launching.catch(() => {});
       return await launching;
     } catch (error) {
@@ -213,7 +213,7 @@ export class Starter {
   #standing(session: Session, ground: Ground, caller: Caller): Standing {
     const { record } = session;
     return {
-      judge: judgeFor(this.#options.policy(), caller, record.policy),
+      judge: judgeFor(this.#options.policies.of(record.workspace), caller, record.policy),
       reach: reachOf(record, ground),
       requester: caller.actor,
     };
@@ -272,7 +272,16 @@ export class Starter {
     void tracked.settled.then(free, free);
   }
 
+  #request(session: Session, params: ExecParams, mode: Request['mode']): Asking {
+    const maxima = this.#options.policies.of(session.record.workspace).limits;
+    return requestOf(session.record, params, { mode, maxima });
+  }
+
   #groundOf(session: Session): Promise<Ground> {
+    const { version } = this.#options.policies.of(session.record.workspace);
+    // A policy that was read anew may show less, and withhold more.
+    if (session.policyVersion !== version) session.ground = null;
+    session.policyVersion = version;
     const place = placeOf(session.record.workspace);
     if (place !== null && place !== session.place) session.ground = null;
     if (place !== null) session.place = place;
@@ -284,9 +293,12 @@ export class Starter {
   }
 
   async #openGround(session: Session): Promise<Ground> {
-    const { host, env, quarantine } = this.#options;
+    const { host, env, quarantine, policies } = this.#options;
     const open = async (lookup: typeof host): Promise<Ground> => {
-      const found = await openGround({ record: session.record, host: lookup, env, quarantine });
+      const policy = policies.of(session.record.workspace);
+      const found = await openGround({
+        ...{ record: session.record, host: lookup, env, quarantine, policy },
+      });
       const { ground, facts } = found;
       const granted = facts?.granted.map(({ path }) => path) ?? [];
       const probed = await probeGround(this.#options.runners, ground, granted);
@@ -316,44 +328,6 @@ function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assura
 
 const fromWire = (lost: ExecRecord['lost']): TrlError =>
   new TrlError(lost?.code ?? 'BACKEND_UNAVAILABLE', lost?.message ?? 'The execution was lost');
-
-/** `timeout_ms` over `timeout_s`; 0 means the runtime's default. */
-export function timeoutOf(params: { timeout_s?: number; timeout_ms?: number }): number | null {
-  const ms = params.timeout_ms ?? (params.timeout_s === undefined ? 0 : params.timeout_s * 1_000);
-  return ms === 0 ? null : ms;
-}
-
-function requestOf(record: SessionRecord, params: ExecParams, mode: Request['mode']): Asking {
-  const timeoutMs = timeoutOf(params);
-  const { timeout_ms: _, ...sessionBounds } = record.bounds;
-  // A session's time-out is for its foreground commands; servers run until they are ended.
-  const inherited = mode === 'foreground' ? record.bounds : sessionBounds;
-  const asked = {
-    ...inherited,
-    ...params.limits,
-    ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
-    ...(params.idle_timeout_ms ? { idle_timeout_ms: params.idle_timeout_ms } : {}),
-  };
-  return {
-    command: params.command,
-    cwd: params.cwd ?? null,
-    env: params.env ?? {},
-    stdin: stdinOf(params),
-    pty: params.pty ?? null,
-    bounds: boundsOf(asked, mode),
-    mode,
-    execKey: params.exec_key ?? null,
-  };
-}
-
-function stdinOf(params: ExecParams): Request['stdin'] {
-  if (params.stdin_open === true) return { kind: 'open' };
-  if (params.stdin === undefined) return { kind: 'closed' };
-  return {
-    kind: 'bytes',
-    base64: Buffer.from(params.stdin, params.stdin_encoding ?? 'utf8').toString('base64'),
-  };
-}
 
 function stateOf(answer: object): Awaited<ReturnType<World['state']>> {
   const cwd: unknown = Reflect.get(answer, 'cwd');

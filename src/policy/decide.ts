@@ -41,7 +41,7 @@ export function decide(policy: Deciding, known: Known): Verdict {
   }
   const found = [...known.analysis.findings, ...(known.facts?.findings ?? [])];
   const blocks = found.filter(({ bound }) => bound === 'block');
-  if (blocks.length > 0) return verdictOf(policy, 'block', [...blocks.map(ruleOf)]);
+  if (blocks.length > 0) return verdictOf(policy, 'block', blocks.map(ruleOf));
   switch (policy.base) {
     case 'auto':
       return contained(policy, known);

@@ -2,7 +2,7 @@
 import type { Caller, DecidingRule, ShellDialect, Verdict } from '../command.ts';
 import type { Analysis } from './analysis.ts';
 import { analyseShell } from './analyse.ts';
-import { decide, type Known } from './decide.ts';
+import { decide, type Known, type Reach } from './decide.ts';
 import { baseOf, isBaseName, strictestBase, type BaseName, type Policy } from './policy.ts';
 import { strictestVerdict, underRules, type Seen } from './rules.ts';
 import { seenIn } from './units.ts';
@@ -68,10 +68,27 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
             : decide({ name, version, base: layer.base }, known);
         return underRules(verdict, layer.rules, seen);
       });
-      const joined = verdicts.reduce(strictestVerdict);
+      const joined = [...verdicts, ...network(policy, given.reach)].reduce(strictestVerdict);
       return started({ ...joined, policy: { name, version } }, known);
     },
   };
+}
+
+/** A session that has network, under a policy that has since taken it away or asks about it. */
+function network(policy: Policy, reach: Reach | null): Verdict[] {
+  if (reach?.network !== 'on' || policy.network === 'on') return [];
+  const isOff = policy.network === 'off';
+  const reason = isOff ? 'may use the network, which policy has off' : 'may use the network';
+  const decision = isOff ? 'block' : 'ask';
+  const rule = {
+    id: 'reach.network',
+    decision,
+    reason,
+    span: null,
+    via: [],
+    evidence: null,
+  } as const;
+  return [{ ...permit('network', ''), decision, rules: [{ ...rule, instead: null }] }];
 }
 
 /** What a rule of a person lets start must be a program that was found, as all the others are. */

@@ -16,9 +16,19 @@ export interface AskedBounds {
   readonly journal_bytes?: number;
 }
 
-function within(name: LimitName, asked: number | undefined): number | null {
+/** The most that policy lets a caller ask for, in the units of `limits.ts`. */
+export type Maxima = Readonly<Partial<Record<LimitName, number>>>;
+
+function within(name: LimitName, asked: number | undefined, maxima: Maxima): number | null {
   const { default: usual, max, unit } = limits[name];
-  if (asked === undefined) return usual;
+  const permitted = maxima[name];
+  if (asked === undefined) {
+    return permitted === undefined ? usual : Math.min(usual ?? permitted, permitted);
+  }
+  if (permitted !== undefined && asked > permitted) {
+    const message = `Cannot bound ${name} by ${asked}: policy permits ${permitted} ${unit} at most`;
+    throw new TrlError('POLICY_DENIED', message);
+  }
   if (max !== null && asked > max) {
     throw new TrlError(
       'INVALID_PARAMS',
@@ -29,21 +39,27 @@ function within(name: LimitName, asked: number | undefined): number | null {
 }
 
 /**
- * @throws TrlError `INVALID_PARAMS` when a value lies above the hard maximum
+ * @throws TrlError `INVALID_PARAMS` when a value lies above the hard maximum, `POLICY_DENIED` when
+ *   above what policy permits
  */
-export function boundsOf(asked: AskedBounds, mode: 'foreground' | 'detached'): Bounds {
+export function boundsOf(
+  asked: AskedBounds,
+  mode: 'foreground' | 'detached',
+  maxima: Maxima = {},
+): Bounds {
   const timeout = mode === 'foreground' ? 'timeoutMs' : 'detachedTimeoutMs';
   return {
-    timeoutMs: within(timeout, asked.timeout_ms),
-    idleTimeoutMs: within('idleTimeoutMs', asked.idle_timeout_ms),
+    timeoutMs: within(timeout, asked.timeout_ms, maxima),
+    idleTimeoutMs: within('idleTimeoutMs', asked.idle_timeout_ms, maxima),
     graceMs: limits.graceMs.default,
-    cpuSeconds: within('cpuSeconds', asked.cpu_s),
-    processesMax: within('processes', asked.processes),
-    openFilesMax: within('openFiles', asked.open_files),
-    fileBytesMax: within('fileBytes', asked.file_bytes),
-    memoryBytesMax: within('memoryBytes', asked.memory_bytes),
-    memoryRequired: asked.memory_bytes !== undefined,
-    addressSpaceBytesMax: within('addressSpaceBytes', asked.address_space_bytes),
-    journalBytesMax: within('journalBytes', asked.journal_bytes) ?? limits.journalBytes.default,
+    cpuSeconds: within('cpuSeconds', asked.cpu_s, maxima),
+    processesMax: within('processes', asked.processes, maxima),
+    openFilesMax: within('openFiles', asked.open_files, maxima),
+    fileBytesMax: within('fileBytes', asked.file_bytes, maxima),
+    memoryBytesMax: within('memoryBytes', asked.memory_bytes, maxima),
+    memoryRequired: asked.memory_bytes !== undefined || maxima.memoryBytes !== undefined,
+    addressSpaceBytesMax: within('addressSpaceBytes', asked.address_space_bytes, maxima),
+    journalBytesMax:
+      within('journalBytes', asked.journal_bytes, maxima) ?? limits.journalBytes.default,
   };
 }

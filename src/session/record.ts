@@ -26,8 +26,6 @@ export interface SessionRecord {
   readonly assurance: Assurance | null;
   /** The profile that its caller asked for: it can only add to the runtime's policy. */
   readonly policy: PolicyProfile | null;
-  /** Who made it: its commands are theirs. */
-  readonly owner: string;
 }
 
 const newId = (): string => randomBytes(16).toString('hex');

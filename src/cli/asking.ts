@@ -1,0 +1,114 @@
+/**
+ * When `trl run` has to wait for a person: the person at this terminal is asked. It is the one
+ * place where who asks and who answers may be the same person, so the question is read from
+ * `/dev/tty`, which no pipe can answer.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ApprovalView, Client, ExecId } from '../client/index.ts';
+import { isTrlError, TrlError } from '../errors.ts';
+import { seen, summaryOf } from './approval-text.ts';
+import { toExecId } from './reach.ts';
+import { Left, Terminal } from './terminal.ts';
+import { visible } from './visible.ts';
+
+const passphraseTries = 3;
+const pollMs = 10;
+
+/** The question that `error` is about, or `null` when it is about something else. */
+function questionOf(error: unknown): { approvalId: string; execId: ExecId } | null {
+  if (!isTrlError(error, 'APPROVAL_REQUIRED') || error.data === null) return null;
+  const { approval_id: approvalId, exec_id: execId } = error.data;
+  if (typeof approvalId !== 'string' || typeof execId !== 'string') return null;
+  return { approvalId, execId: toExecId(execId) };
+}
+
+/**
+ * Asks at this terminal; answers the execution that runs now.
+ *
+ * @throws TrlError `APPROVAL_DENIED` when the person says no; `error` itself when it is about
+ *   something else, or nobody can be asked here
+ */
+export async function askHere(
+  client: Client,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<ExecId> {
+  const question = questionOf(error);
+  if (question === null) throw error;
+  const found = await client.approvals({ state: 'pending' });
+  const view = found.find(({ approval_id: id }) => id === question.approvalId);
+  if (view === undefined) throw error;
+  let terminal: Terminal;
+  try {
+    terminal = Terminal.open('ask');
+  } catch {
+    throw nobodyHere(client, error, question.approvalId);
+  }
+  try {
+    using open = terminal;
+    await answer(client, view, { terminal: open, signal });
+  } catch (refused) {
+    if (!(refused instanceof Left)) throw refused;
+    await client.cancel({ exec_id: question.execId });
+    const message = `Cannot run the command: you did not approve it (${question.approvalId})`;
+    throw new TrlError('APPROVAL_DENIED', message, { cause: refused });
+  }
+  await begun(client, question.execId);
+  return question.execId;
+}
+
+/** A runtime of this command's own ends with it: then nobody could ever answer. */
+function nobodyHere(client: Client, error: unknown, id: string): TrlError {
+  const message = error instanceof Error ? error.message : String(error);
+  const [why = message] = message.split('. A person');
+  const said = client.ownsDaemon
+    ? `${why}. A person must decide, and there is no terminal to ask at; this runtime ends with ` +
+      'its command, so start one with "trl serve", where the question can wait'
+    : `${message}; answer with: trl approvals approve ${id}`;
+  const data = isTrlError(error) ? error.data : null;
+  return new TrlError('APPROVAL_REQUIRED', said, {
+    cause: error,
+    ...(data === null ? {} : { data }),
+  });
+}
+
+async function answer(
+  client: Client,
+  view: ApprovalView,
+  { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
+): Promise<void> {
+  const { enrolled } = await client.approvalStatus();
+  terminal.write(`${summaryOf(view, terminal.columns).join('\n')}\n\n`);
+  const approve = { ...seen(view), decision: 'approve' } as const;
+  if (!enrolled) {
+    const said = await terminal.line('Run it? Type yes: ', signal);
+    if (said.trim() !== 'yes') throw new Left();
+    await client.decide(approve);
+    return;
+  }
+  for (let left = passphraseTries; ; left -= 1) {
+    const passphrase = await terminal.secret('Run it? Passphrase (empty: no): ', signal);
+    if (passphrase === '') throw new Left();
+    try {
+      await client.decide({ ...approve, passphrase });
+      return;
+    } catch (error) {
+      if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
+      terminal.write(`${visible(error.message)}\n`);
+    }
+  }
+}
+
+/** From the yes to the start: the runtime looks once more whether it is what was approved. */
+async function begun(client: Client, id: ExecId): Promise<void> {
+  for (;;) {
+    const { state, approval_id: asked } = await client.exec(id);
+    if (state !== 'waiting') return;
+    const pending = await client.approvals({ state: 'pending' });
+    if (pending.some((view) => view.approval_id === asked)) {
+      const message = `Cannot run the command: it changed since your yes (${asked ?? ''})`;
+      throw new TrlError('APPROVAL_REQUIRED', message);
+    }
+    await sleep(pollMs);
+  }
+}

@@ -1,0 +1,49 @@
+/** What a call on the wire asks for, in the words of `command.ts`. Pure. */
+import type { Request } from '../command.ts';
+import type { ExecParams } from '../protocol/types.ts';
+import type { Asking } from '../run.ts';
+import { boundsOf, type Maxima } from '../session/bounds.ts';
+import type { SessionRecord } from '../session/record.ts';
+
+/** `timeout_ms` over `timeout_s`; 0 means the runtime's default. */
+export function timeoutOf(params: { timeout_s?: number; timeout_ms?: number }): number | null {
+  const ms = params.timeout_ms ?? (params.timeout_s === undefined ? 0 : params.timeout_s * 1_000);
+  return ms === 0 ? null : ms;
+}
+
+/** A call to run a command, with the session's bounds and the policy's below it. */
+export function requestOf(
+  record: SessionRecord,
+  params: ExecParams,
+  { mode, maxima }: { readonly mode: Request['mode']; readonly maxima: Maxima },
+): Asking {
+  const timeoutMs = timeoutOf(params);
+  const { timeout_ms: _, ...sessionBounds } = record.bounds;
+  // A session's time-out is for its foreground commands; servers run until they are ended.
+  const inherited = mode === 'foreground' ? record.bounds : sessionBounds;
+  const asked = {
+    ...inherited,
+    ...params.limits,
+    ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+    ...(params.idle_timeout_ms ? { idle_timeout_ms: params.idle_timeout_ms } : {}),
+  };
+  return {
+    command: params.command,
+    cwd: params.cwd ?? null,
+    env: params.env ?? {},
+    stdin: stdinOf(params),
+    pty: params.pty ?? null,
+    bounds: boundsOf(asked, mode, maxima),
+    mode,
+    execKey: params.exec_key ?? null,
+  };
+}
+
+function stdinOf(params: ExecParams): Request['stdin'] {
+  if (params.stdin_open === true) return { kind: 'open' };
+  if (params.stdin === undefined) return { kind: 'closed' };
+  return {
+    kind: 'bytes',
+    base64: Buffer.from(params.stdin, params.stdin_encoding ?? 'utf8').toString('base64'),
+  };
+}
