@@ -121,8 +121,9 @@ test('a budget is shared: what one script used the next one lacks', () => {
   assert.ok(problems.some(({ code }) => code === 'limit.commands'));
 });
 
-test('a deadline that has passed leaves nothing plain', () => {
+test('a deadline that has passed leaves nothing plain, and the start is read', () => {
   const script = readScript(`git status ${'x '.repeat(2_000)}`, { ...openBudget(), deadline: -1 });
   assert.equal(script.plain, null);
   assert.ok(script.problems.some(({ code }) => code === 'limit.time'));
+  assert.equal(script.commands[0]?.words[1]?.value, 'status');
 });

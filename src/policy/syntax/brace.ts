@@ -6,6 +6,7 @@ import { text, type Atom } from './atom.ts';
 
 const wordsMax = 512;
 const stepsMax = 50_000;
+const signsMax = 8_192;
 
 interface Work {
   steps: number;
@@ -14,6 +15,7 @@ interface Work {
 /** The words that a word stands for; `null` where they are more than 512 or too much work. */
 export function expandBraces(atoms: readonly Atom[]): readonly (readonly Atom[])[] | null {
   if (!atoms.some((atom) => signOf(atom).includes('{'))) return [atoms];
+  if (atoms.reduce((sum, atom) => sum + signOf(atom).length, 0) > signsMax) return null;
   const symbols = atoms.flatMap((atom) =>
     atom.kind === 'text' && !atom.quoted
       ? Array.from(atom.text, (sign) => text(sign, false))

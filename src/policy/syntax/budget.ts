@@ -3,7 +3,6 @@ import { limits } from '../../limits.ts';
 import type { Budget } from './script.ts';
 
 const unfinishedMs = 20;
-const shortText = 2_048;
 const fewCommands = 64;
 
 /**
@@ -21,12 +20,22 @@ export function openBudget(): Budget {
   };
 }
 
-/**
- * Which bound is reached, if any. A short text with few commands takes no time of its own: there
- * the clock is not asked, so that a busy machine does not change what is decided.
- */
-export function exhausted(budget: Budget, textLength = 0): 'limit.commands' | 'limit.time' | null {
+/** Which bound is reached, if any. */
+export function exhausted(budget: Budget): 'limit.commands' | 'limit.time' | null {
   if (budget.commands >= budget.commandsMax) return 'limit.commands';
-  if (textLength <= shortText && budget.commands <= fewCommands) return null;
-  return performance.now() > budget.deadline ? 'limit.time' : null;
+  return isPast(budget) ? 'limit.time' : null;
+}
+
+/**
+ * As `exhausted`, but the clock is not asked for the first 64 commands: a busy machine does not
+ * change what is decided on an ordinary text, and the start of a huge one is still read.
+ */
+export function reached(budget: Budget): 'limit.commands' | 'limit.time' | null {
+  const bound = exhausted(budget);
+  return bound === 'limit.time' && budget.commands <= fewCommands ? null : bound;
+}
+
+/** Whether the deadline has passed. */
+export function isPast(budget: Budget): boolean {
+  return performance.now() > budget.deadline;
 }

@@ -12,7 +12,7 @@ import {
 } from 'unbash';
 import type { Span } from '../analysis.ts';
 import { bare, hole, staticText, text, type Atom } from './atom.ts';
-import { exhausted } from './budget.ts';
+import { reached } from './budget.ts';
 import { staticOutput } from './output.ts';
 import { staysApart, valuesOf, type Operation, type Parameter } from './parameter.ts';
 import { report, spanOf, type Place, type Reading } from './reading.ts';
@@ -257,7 +257,7 @@ function substitutionHole(
 ): Atom {
   const span = spanOf(taking.place, part);
   report(taking.reading, 'substitution', span);
-  const bound = exhausted(taking.reading.budget, taking.reading.text.length);
+  const bound = reached(taking.reading.budget);
   if (bound !== null) {
     // Not even parsed: the parser reads a substitution when it is asked for it.
     report(taking.reading, bound, span);

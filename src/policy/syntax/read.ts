@@ -12,6 +12,7 @@ import { walkScript, type Calls } from './walk.ts';
 
 const hereDocumentsMax = 256;
 const openMax = 128;
+const separatorsMax = 8_000;
 const prefixes = [4_096, 512, 64];
 
 /**
@@ -105,16 +106,18 @@ function bounded(reading: Reading, text: string): string {
 }
 
 /**
- * The text up to where it would cost the parser more than linear time: it looks for the end of
- * every here-document, and of every open expansion, on its own. Quotes are not looked at: what is
- * quoted two hundred times over is cut as well.
+ * The text up to where it would cost the parser too much: it looks for the end of every
+ * here-document, and of every open expansion, on its own, and builds every statement although
+ * only the first 2,000 commands count. Quotes are not looked at: what is in them counts as well.
  */
 function withoutDepths(reading: Reading, source: string): string {
-  let [documents, open] = [0, 0];
-  for (const { 0: sign, index } of source.matchAll(/<<|[$<>][({]|[)}]/g)) {
-    if (sign === '<<') documents += 1;
+  let [documents, open, separators] = [0, 0, 0];
+  for (const { 0: sign, index } of source.matchAll(/<<|[$<>][({]|[)};&|\n]/g)) {
+    if (/[;&|\n]/.test(sign)) separators += 1;
+    else if (sign === '<<') documents += 1;
     else open = sign.length === 2 ? open + 1 : Math.max(0, open - 1);
-    if (documents <= hereDocumentsMax && open <= openMax) continue;
+    const few = documents <= hereDocumentsMax && separators <= separatorsMax;
+    if (few && open <= openMax) continue;
     const code = open > openMax ? 'limit.nesting' : 'limit.commands';
     report(reading, code, [index, source.length]);
     return source.slice(0, index);

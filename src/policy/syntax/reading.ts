@@ -1,7 +1,7 @@
 /** What the reading of one script shares: its bounds, what was found, what variables may hold. */
 import type { ParsedScript } from 'unbash';
 import type { Span } from '../analysis.ts';
-import { exhausted } from './budget.ts';
+import { reached, isPast } from './budget.ts';
 import { visible } from './characters.ts';
 import type { Scope } from './scope.ts';
 import type { Budget, Command, Input, Problem } from './script.ts';
@@ -34,6 +34,7 @@ export interface Place {
 }
 
 const sameProblemMax = 4;
+const fewWords = 256;
 
 /** Records a problem; of each code the first four are kept. */
 export function report(reading: Reading, code: string, span: Span): void {
@@ -48,17 +49,17 @@ export function spanOf(place: Place, node: { readonly pos: number; readonly end:
   return place.within ?? [node.pos, node.end];
 }
 
-/** Whether the time is used up; then that is reported. */
-export function isLate(reading: Reading, span: Span): boolean {
-  const late = exhausted(reading.budget, reading.text.length) === 'limit.time';
+/** Whether the time is used up after `done` words of one list; then that is reported. */
+export function isLate(reading: Reading, span: Span, done: number): boolean {
+  const late = done >= fewWords && isPast(reading.budget);
   if (late) report(reading, 'limit.time', span);
   return late;
 }
 
 /** One level further in, or `null` where a bound is reached; then the bound is reported. */
 export function deeper(reading: Reading, place: Place, span: Span): Place | null {
-  const { budget, text } = reading;
-  const bound = place.depth >= budget.depthMax ? 'limit.nesting' : exhausted(budget, text.length);
+  const { budget } = reading;
+  const bound = place.depth >= budget.depthMax ? 'limit.nesting' : reached(budget);
   if (bound === null) return { ...place, depth: place.depth + 1 };
   report(reading, bound, span);
   return null;

@@ -1,7 +1,7 @@
 /** Simple commands: their words, assignments, redirects and input. */
 import type { Assignment as AssignmentNode, Command as CommandNode, Redirection } from 'unbash';
 import type { Span } from '../analysis.ts';
-import { exhausted } from './budget.ts';
+import { reached } from './budget.ts';
 import { confusableName, confusableOption, spelled } from './characters.ts';
 import { isLate, report, spanOf, type Place, type Reading } from './reading.ts';
 import { readRedirects } from './redirect.ts';
@@ -26,10 +26,10 @@ export function readSimple(reading: Reading, place: Place, node: CommandNode): r
   scope.most = 0;
   const args = readArguments(reading, place, node);
   const mostInWords = scope.most;
-  const named = node.name !== undefined;
+  const certain = place.certain && node.name === undefined;
   const assignments = node.prefix
     .filter((entry) => entry.type === 'Assignment')
-    .map((entry) => readPrefix(reading, place, entry, named));
+    .map((entry, done) => readPrefix({ ...place, certain }, entry, { reading, done }));
   const { redirects, input } = readRedirects(reading, place, node.redirects);
   const command: Command = { span, ...args, assignments, redirects, input };
   reading.commands.push(command);
@@ -57,7 +57,7 @@ export function readRedirectsAlone(
 
 /** Counts one more command; `false` where a bound is reached, which is then reported. */
 export function spend(reading: Reading, span: Span): boolean {
-  const bound = exhausted(reading.budget, reading.text.length);
+  const bound = reached(reading.budget);
   if (bound !== null) report(reading, bound, span);
   else reading.budget.commands += 1;
   return bound === null;
@@ -67,7 +67,7 @@ function readArguments(reading: Reading, place: Place, node: CommandNode): Argum
   const words: Word[] = [];
   const inner: (readonly Command[])[] = [];
   for (const entry of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
-    if (isLate(reading, spanOf(place, entry))) break;
+    if (isLate(reading, spanOf(place, entry), words.length)) break;
     const read = readEntry(reading, place, entry);
     words.push(...read.words);
     for (const _ of read.words) inner.push(read.inner);
@@ -94,17 +94,15 @@ function readEntry(
 }
 
 function readPrefix(
-  reading: Reading,
   place: Place,
   node: AssignmentNode,
-  named: boolean,
+  { reading, done }: { readonly reading: Reading; readonly done: number },
 ): Assignment {
   const span = spanOf(place, node);
   report(reading, 'assignment', span);
-  if (isLate(reading, span)) return { span, name: node.name, value: null };
+  if (isLate(reading, span, done)) return { span, name: node.name, value: null };
   try {
-    const certain = place.certain && !named;
-    return readAssignment(reading, { ...place, certain }, node).assignment;
+    return readAssignment(reading, place, node).assignment;
   } catch {
     report(reading, 'unparseable', span);
     return { span, name: node.name, value: null };

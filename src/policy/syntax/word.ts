@@ -67,8 +67,8 @@ export function readAssignment(
   const name = key === undefined ? node.name : `${node.name}[${key}]`;
   const append = node.append === true;
   if (node.value.type === 'ArrayValue') {
-    const items = node.value.elements.map((element) =>
-      isLate(reading, span) ? nothing : readWord(reading, place, element),
+    const items = node.value.elements.map((element, done) =>
+      isLate(reading, span, done) ? nothing : readWord(reading, place, element),
     );
     inner.push(...items.flatMap((item) => item.inner));
     remember(reading, place, { name, value: valuesIn(items), append });
