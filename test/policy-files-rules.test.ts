@@ -161,3 +161,18 @@ test('another layer never makes a verdict milder', () => {
     }),
   );
 });
+
+test('a text too large to be held against the rules is asked at least', () => {
+  const trusted = readPolicy(`base: trusted${rules}`, origin);
+  for (const text of [
+    'a;'.repeat(5_000),
+    `${'$('.repeat(5_000)}terraform apply`,
+    `echo ${'x'.repeat(70_000)}\nterraform apply`,
+    `${'timeout 5 '.repeat(200)}terraform apply`,
+  ]) {
+    const { decision, rules: deciding } = verdictOn(trusted, text);
+    assert.notEqual(decision, 'allow', text.slice(0, 20));
+    assert.ok(deciding.some(({ id }) => id === 'limit.rules' || id === 'rule.tf'));
+  }
+  assert.equal(verdictOn(trusted, 'a;'.repeat(50)).decision, 'allow');
+});

@@ -18,6 +18,8 @@ export interface Seen {
   readonly units: readonly Unit[];
   /** The words, when the text is one plain command and nothing was found against it. */
   readonly plain: readonly string[] | null;
+  /** Whether a bound was reached before every command was found: then it is at least asked. */
+  readonly cut?: boolean;
 }
 
 /** Ids of rules that say only that nothing lists the command: an allow rule lifts these. */
@@ -31,13 +33,14 @@ export const unlistedId = 'ask.unlisted';
 export function underRules(
   verdict: Verdict,
   rules: readonly CommandRule[],
-  { units, plain }: Seen,
+  { units, plain, cut = false }: Seen,
 ): Verdict {
   const tight = rules.filter(({ decision }) => decision !== 'allow');
   const held = units.flatMap((unit) => {
     const rule = strictestRule(tight, unit.argv);
     return rule === null ? [] : [decidingRule(rule, unit)];
   });
+  if (cut && tight.length > 0) held.push(unread);
   if (held.length > 0) {
     return strictestVerdict(verdict, { ...verdict, ...joined(held), runs: null });
   }
@@ -47,6 +50,17 @@ export function underRules(
   const unit = { argv: plain, span: units[0]?.span ?? [0, 0], via: [] } as const;
   return { ...verdict, decision: 'allow', rules: [decidingRule(allow, unit)], runs: plain };
 }
+
+/** What was not read may be what a rule is about. */
+const unread: DecidingRule = {
+  id: 'limit.rules',
+  decision: 'ask',
+  reason: 'is too much to hold all of it against the rules',
+  span: null,
+  via: [],
+  evidence: null,
+  instead: null,
+};
 
 const isUnlisted = ({ decision, rules }: Verdict): boolean =>
   decision !== 'allow' && rules.length > 0 && rules.every(({ id }) => id === unlistedId);

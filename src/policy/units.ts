@@ -14,21 +14,23 @@ import { unwrap } from './shell/unwrap.ts';
 import { tail } from './shell/word.ts';
 import { exhausted, openBudget } from './syntax/budget.ts';
 import { readScript } from './syntax/read.ts';
-import type { Budget, Command } from './syntax/script.ts';
+import type { Budget, Command, Script } from './syntax/script.ts';
 
 const viaMax = 64;
+/** The analysis has read the same text before, within its own time. */
+const unitsMs = 20;
 
 /** @param analysis of the same text: what was found against it keeps every allow rule away */
 export function seenIn(text: string, dialect: ShellDialect, analysis: Analysis): Seen {
-  const budget = openBudget();
-  const script = readScript(text, budget);
-  const found: Found = { units: [], budget, read: new Set() };
+  const budget = { ...openBudget(), deadline: performance.now() + unitsMs };
+  const found: Found = { units: [], budget, read: new Set(), cut: false };
+  const script = readWhole(text, [], found);
   for (const command of script.commands) visit(command, found, { carrier: null, via: [] });
   const words = script.plain?.words.map(({ value }) => value ?? '') ?? null;
   // zsh replaces a word `=name` by a path.
   const other = dialect === 'zsh' && words?.some((word) => word.startsWith('=')) === true;
   const plain = analysis.findings.length === 0 && !other ? words : null;
-  return { units: found.units, plain };
+  return { units: found.units, plain, cut: found.cut };
 }
 
 interface Found {
@@ -36,6 +38,13 @@ interface Found {
   readonly budget: Budget;
   /** Programs already read: one is read once, however often it is reached. */
   readonly read: Set<string>;
+  cut: boolean;
+}
+
+function readWhole(text: string, positional: readonly string[], found: Found): Script {
+  const script = readScript(text, found.budget, positional);
+  found.cut ||= script.problems.some(({ code }) => code.startsWith('limit.'));
+  return script;
 }
 
 interface Place {
@@ -45,9 +54,13 @@ interface Place {
 }
 
 function visit(command: Command, found: Found, place: Place): void {
-  if (command.words.length === 0 || place.via.length > viaMax) return;
-  if (exhausted({ ...found.budget, commands: 0 }) !== null) return;
-  if (found.units.length >= found.budget.commandsMax) return;
+  if (command.words.length === 0) return;
+  const { budget, units } = found;
+  const isFull = units.length >= budget.commandsMax || place.via.length > viaMax;
+  if (isFull || exhausted({ ...budget, commands: 0 }) !== null) {
+    found.cut = true;
+    return;
+  }
   const argv = command.words.map(({ value }) => value);
   found.units.push({ argv, span: place.carrier ?? command.span, via: place.via });
   const [called = null] = argv;
@@ -85,7 +98,7 @@ function visitProgram(program: Program, name: string, found: Found, place: Place
     const key = `${text}\0${program.positional.join('\0')}`;
     if (found.read.has(key)) continue;
     found.read.add(key);
-    const script = readScript(text, found.budget, program.positional);
+    const script = readWhole(text, program.positional, found);
     for (const command of script.commands) visit(command, found, inside);
   }
 }
