@@ -153,7 +153,8 @@ test('another layer never makes a verdict milder', () => {
   const base = fc.option(fc.constantFrom<BaseName>(...baseNames));
   fc.assert(
     fc.property(text, fc.array(rule, { maxLength: 2 }), base, (one, written, added) => {
-      const managed = `name: m\n${added === null ? '' : `base: ${added}\n`}commands: [${written.join()}]`;
+      const says = added === null ? '' : `base: ${added}\n`;
+      const managed = `name: m\n${says}commands: [${written.join()}]`;
       const [before, after] = [guarded, layered(`base: guarded${rules}`, managed)].map((policy) =>
         decisions.indexOf(verdictOn(policy, one).decision),
       );
