@@ -22,10 +22,19 @@ export interface ApprovalsOptions {
   readonly store: ApprovalStore;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
-  /** Whether a decision counts that nothing but the user's uid proves. */
-  readonly allowSameUid: boolean;
+  /** What policy permits for a question; asked anew at every step. */
+  readonly permits: (asked: Asked) => Permits;
   /** Whether the actor that asked may decide, given a proof that is its own. */
   readonly allowSamePerson: boolean;
+}
+
+export interface Permits {
+  /** After so long without an answer it is a no. */
+  readonly expiresMs: number;
+  /** Whether a decision counts that nothing but the user's uid proves. */
+  readonly sameUid: boolean;
+  /** Whether an answer may hold for equal plans of the same session. */
+  readonly sessionScope: boolean;
 }
 
 export interface Decision {
@@ -121,6 +130,10 @@ export class Approvals {
     }
     if (approval.state === 'expired') throw expired(approval);
     const scope = decision.scope ?? 'once';
+    if (scope === 'session' && !this.#options.permits(approval.asked).sessionScope) {
+      const message = `Cannot decide ${id} for the session: policy takes answers for once only`;
+      throw new TrlError('POLICY_DENIED', message);
+    }
     const at = this.#clock();
     const answer = { decision: decision.decision, scope, at, by, words };
     if (decision.decision === 'deny') {
@@ -234,7 +247,7 @@ export class Approvals {
     const refuse = (reason: string): TrlError =>
       new TrlError('AUTH_FAILED', `Cannot decide ${id}: ${reason}`);
     if (proof === 'same_uid') {
-      if (this.#options.allowSameUid) return;
+      if (this.#options.permits(asked).sameUid) return;
       throw refuse('nothing proves that a person decides; set a passphrase: trl approvals enroll');
     }
     if (actor === asked.requester && !this.#options.allowSamePerson) {
@@ -256,7 +269,7 @@ export class Approvals {
       digest: askedDigest(asked),
       verdict,
       createdAt,
-      expiresAt: createdAt + limits.approvalMs.default,
+      expiresAt: createdAt + this.#options.permits(asked).expiresMs,
       answer: null,
       grants: false,
       closedAt: null,

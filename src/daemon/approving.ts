@@ -2,7 +2,7 @@
 import type { Caller } from '../command.ts';
 import type { Approval, ApprovalId } from '../approval/approval.ts';
 import { Approvals } from '../approval/approvals.ts';
-import type { ApprovalStore } from '../approval/approvals.ts';
+import type { ApprovalStore, Permits } from '../approval/approvals.ts';
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { Asked } from '../approval/request.ts';
 import { TrlError } from '../errors.ts';
@@ -19,8 +19,8 @@ import type { ApprovalDesk } from './runtime.ts';
 export interface ApprovingOptions {
   readonly store: ApprovalStore;
   readonly enrolment: Enrolment;
-  /** Policy: whether a decision without a passphrase counts while nobody is enrolled. */
-  readonly allowSameUid: boolean;
+  /** What policy permits for a question; `null`: for any. */
+  readonly permits: (asked: Asked | null) => Permits;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -37,11 +37,11 @@ export class Approving implements ApprovalDesk, Disposable {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ApprovingOptions) {
-    const { store, allowSameUid, clock = Date.now } = options;
+    const { store, permits, clock = Date.now } = options;
     this.#options = options;
     this.#clock = clock;
     // Who gives the passphrase is the enrolled person, never the actor of the connection.
-    this.approvals = new Approvals({ store, allowSameUid, allowSamePerson: false, clock });
+    this.approvals = new Approvals({ store, permits, allowSamePerson: false, clock });
     this.approvals.load();
     this.#stop = this.approvals.watch(() => this.#schedule());
     this.#schedule();
@@ -85,7 +85,8 @@ export class Approving implements ApprovalDesk, Disposable {
   }
 
   approvalStatus(): ApprovalStatus {
-    return { enrolled: this.#isEnrolled(), same_uid_allowed: this.#options.allowSameUid };
+    const { sameUid } = this.#options.permits(null);
+    return { enrolled: this.#isEnrolled(), same_uid_allowed: sameUid };
   }
 
   [Symbol.dispose](): void {

@@ -163,7 +163,7 @@ async function main(argv: readonly string[]): Promise<void> {
           all: () => store.all('approvals'),
         },
         enrolment: new Enrolment(enrolmentPlaces(process.env, homedir())),
-        allowSameUid: policies.of(null).approvals.sameUid,
+        permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
       }),
       macKey: openKey(args.ephemeral ? null : stateDir),
       store,

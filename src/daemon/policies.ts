@@ -52,6 +52,16 @@ export class Policies {
     return policy;
   }
 
+  /** What it permits for a question; a project that cannot be read any more permits least. */
+  permits(workspace: string | null): Policy['approvals'] {
+    const { approvals } = this.#own;
+    try {
+      return this.of(workspace).approvals;
+    } catch {
+      return { ...approvals, sameUid: false, sessionScope: false };
+    }
+  }
+
   #load(workspace: string | null): Policy {
     const chosen = choiceOf(this.#chosen);
     const project = workspace === null ? null : findProject(workspace, { version });

@@ -96,7 +96,7 @@ export function desk(disk = new Disk(), time = 1_000_000, allowSameUid = false):
     approvals: new Approvals({
       store: disk,
       clock: () => made.time,
-      allowSameUid,
+      permits: () => ({ sameUid: allowSameUid, sessionScope: true, expiresMs: 900_000 }),
       allowSamePerson: false,
     }),
     restart: () => desk(disk, made.time, allowSameUid),
