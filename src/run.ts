@@ -4,7 +4,7 @@
  * Each stage takes what is to its left and answers the next word; none looks back.
  */
 import type { Approval } from './approval/approval.ts';
-import { approve, approveAsked, refusal } from './approval/approve.ts';
+import { approve, approveAsked, Refused } from './approval/approve.ts';
 import type { Asked } from './approval/request.ts';
 import type {
   ApprovedPlan,
@@ -126,7 +126,7 @@ export async function prepare(
   const plan = planCommand(ground, { ...request, cwd: given }, id);
   switch (verdict.decision) {
     case 'block':
-      throw new TrlError('POLICY_DENIED', refusal(verdict), { data: { verdict } });
+      throw new Refused(verdict);
     case 'allow': {
       const ready =
         verdict.runs === null ? plan : direct(plan, { verdict, analysis, cwd: found?.cwd ?? null });

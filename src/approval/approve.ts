@@ -30,7 +30,7 @@ function sealBox(box: Box): SealedBox {
 export function approve(plan: Plan, verdict: Verdict): ApprovedPlan {
   switch (verdict.decision) {
     case 'block':
-      throw new TrlError('POLICY_DENIED', refusal(verdict), { data: { verdict } });
+      throw new Refused(verdict);
     case 'ask':
       throw new TrlError('APPROVAL_REQUIRED', waitingReason(verdict));
     case 'allow':
@@ -66,8 +66,17 @@ function mint(plan: Plan): ApprovedPlan {
   return { plan, digest: sha256(canonical), canonical, box } as ApprovedPlan;
 }
 
+/** What policy blocks; nobody can approve it. */
+export class Refused extends TrlError {
+  readonly verdict: Verdict;
+  constructor(verdict: Verdict) {
+    super('POLICY_DENIED', refusal(verdict), { data: { verdict } });
+    this.verdict = verdict;
+  }
+}
+
 /** Short, and with the allowed way where there is one. */
-export function refusal(verdict: Verdict): string {
+function refusal(verdict: Verdict): string {
   const [first] = verdict.rules;
   if (first === undefined) return 'Cannot run the command: policy blocks it';
   const way = first.instead === null ? '' : `; instead: ${first.instead}`;

@@ -1,9 +1,11 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
-import type { Caller, ExecId, SessionId } from '../command.ts';
+import type { Caller, ExecId, SessionId, Verdict } from '../command.ts';
 import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { ExecParams, Receipt, SessionCreateParams, SessionView } from '../protocol/types.ts';
+import { explainText } from '../policy/explain.ts';
+import type { ExecParams, PolicyExplainParams, Receipt } from '../protocol/types.ts';
+import type { SessionCreateParams, SessionView } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import { boundsOf } from '../session/bounds.ts';
 import { newSessionId } from '../session/record.ts';
@@ -291,6 +293,12 @@ export class Core implements Runtime {
     const session = this.#sessions.get(target.session_id);
     await session.starting;
     return this.#execs.running(session.record.id);
+  }
+
+  explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict> {
+    const { command, session_id: id, shell = 'bash' } = params;
+    if (id !== undefined) return this.#starter.explain(this.#sessions.get(id), command, caller);
+    return explainText(this.#options.policies.of(null), shell, command, caller);
   }
 
   listExecs(_: Caller, session: SessionId | null): ReturnType<Runtime['listExecs']> {

@@ -2,7 +2,7 @@
  * What the daemon can do, as its doors see it. The doors parse and order requests; everything
  * else is behind this interface. Methods throw `TrlError`.
  */
-import type { Caller, ExecId, SessionId } from '../command.ts';
+import type { Caller, ExecId, SessionId, Verdict } from '../command.ts';
 import type {
   ApprovalDecideParams,
   ApprovalId,
@@ -13,6 +13,7 @@ import type {
   ExecReadAnswer,
   ExecReadParams,
   ExecView,
+  PolicyExplainParams,
   Receipt,
   SessionCreateParams,
   SessionView,
@@ -91,6 +92,8 @@ export interface Runtime {
     target: { exec_id: ExecId } | { session_id: SessionId },
     signal: string | null,
   ): Promise<{ stopped: readonly ExecId[] }>;
+  /** What policy would say of a command; nothing runs and nobody is asked. */
+  explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict>;
   listExecs(caller: Caller, session: SessionId | null): Promise<readonly ExecView[]>;
   execInfo(caller: Caller, id: ExecId): Promise<ExecView>;
 

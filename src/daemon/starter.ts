@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { macOf } from '../approval/key.ts';
 import { Patience } from '../approval/patience.ts';
 import { askedDigest } from '../approval/request.ts';
-import type { Assurance, Caller, Request } from '../command.ts';
+import { Refused } from '../approval/approve.ts';
+import type { Assurance, Caller, Request, Verdict } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { judgeFor } from '../policy/judge.ts';
 import type { ExecParams } from '../protocol/types.ts';
@@ -163,6 +164,19 @@ export class Starter {
     }
     if (decided === null) throw new TrlError('INTERNAL_ERROR', 'Cannot run what nobody decided');
     return this.#track(session, ground, decided, { ...record, parked: null });
+  }
+
+  /** What policy says of a command in a session; nothing is refused, asked or run. */
+  async explain(session: Session, command: string, caller: Caller): Promise<Verdict> {
+    const ground = await this.#groundOf(session);
+    const standing = this.#standing(session, ground, caller);
+    const request = this.#request(session, { session_id: session.record.id, command }, 'detached');
+    try {
+      return (await prepare(this.#world, { ground, standing }, request, newExecId())).verdict;
+    } catch (error) {
+      if (error instanceof Refused) return error.verdict;
+      throw error;
+    }
   }
 
   async #track(

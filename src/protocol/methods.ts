@@ -20,6 +20,8 @@ const terminalSideMax = 65_535;
 
 const profiles = ['trusted', 'auto', 'guarded', 'locked'] as const;
 
+const explainedShells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
+
 const nothing = z.object({});
 const session = z.object({ session_id: field.sessionId });
 const exec = z.object({ exec_id: field.execId });
@@ -161,6 +163,11 @@ export const methods = {
     ),
   'exec.list': z.object({ session_id: z.exactOptional(field.sessionId) }),
   'exec.info': exec,
+  'policy.explain': z.object({
+    command: field.command,
+    session_id: z.exactOptional(field.sessionId),
+    shell: z.exactOptional(z.enum(explainedShells, { error: explainedShells.join(', ') })),
+  }),
   'system.ping': nothing,
   'system.stats': nothing,
   'system.hello': z.object({

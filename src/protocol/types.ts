@@ -251,6 +251,7 @@ export interface MethodAnswers {
     readonly frames: 'lines' | 'bin';
   };
   readonly 'runtime.list': { readonly runtimes: readonly RuntimeView[] };
+  readonly 'policy.explain': Verdict;
   readonly 'approval.list': { readonly approvals: readonly ApprovalView[] };
   readonly 'approval.get': ApprovalView;
   readonly 'approval.decide': ApprovalView;
@@ -335,6 +336,14 @@ export interface AskedView {
   }[];
   /** What is started in place of a shell, or `null`: the shell takes `command`. */
   readonly argv: readonly string[] | null;
+}
+
+/** Without a session the text stands alone: nothing is looked up, and the notes say so. */
+export interface PolicyExplainParams {
+  readonly command: string;
+  readonly session_id?: SessionId;
+  /** Default `bash`; of a session it is the session's own. */
+  readonly shell?: 'bash' | 'posix' | 'zsh' | 'powershell' | 'cmd' | 'python';
 }
 
 export interface ApprovalListParams {

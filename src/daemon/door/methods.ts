@@ -55,6 +55,7 @@ export const lanes = {
   'exec.write': 'beside',
   'exec.resize': 'beside',
   'exec.cancel': 'at-once',
+  'policy.explain': 'beside',
   'exec.list': 'beside',
   'exec.info': 'beside',
   'system.ping': 'at-once',
@@ -124,6 +125,7 @@ const handlers: Handlers = {
   },
   'exec.cancel': ({ runtime, caller }, { signal, ...target }) =>
     runtime.cancel(caller, targetOf(target), signal ?? null),
+  'policy.explain': ({ runtime, caller }, params) => runtime.explain(caller, params),
   'exec.list': async ({ runtime, caller }, { session_id: id }) => ({
     execs: await runtime.listExecs(caller, id ?? null),
   }),
