@@ -1,0 +1,390 @@
+/** Reads the text of cmd.exe, a line or a batch file, into commands. One pass. */
+import { commandsMax, depthMax, Pieces, textWord, wordsMax } from '../words.ts';
+import type { Command, Problem, Script, Word } from '../words.ts';
+
+/** Variables that every Windows has, as far as they name programs. */
+const fixed: ReadonlyMap<string, string> = new Map([
+  ['comspec', 'C:\\Windows\\System32\\cmd.exe'],
+  ['systemroot', 'C:\\Windows'],
+  ['windir', 'C:\\Windows'],
+]);
+
+/** Commands of cmd itself: their name ends at `/`, `.`, `(` and the like, too. */
+const builtins = new Set(
+  (
+    'assoc break call cd chdir cls color copy date del dir echo endlocal erase exit ' +
+    'for ftype goto if md mkdir mklink move path pause popd prompt pushd rd rem ren ' +
+    'rename rmdir set setlocal shift start time title type ver verify vol'
+  ).split(' '),
+);
+
+const stepsBetween = 64;
+
+export function readCmd(text: string, deadline: number): Script {
+  return new Reader(text, deadline).script();
+}
+
+class Reader {
+  readonly #text: string;
+  readonly #commands: Command[] = [];
+  readonly #problems: Problem[] = [];
+  readonly #constants = new Map<string, string | null>(fixed);
+  #at = 0;
+  #depth = 0;
+  /** Loops so far: their variables are `%i`. */
+  #loops = 0;
+
+  readonly #deadline: number;
+  #steps = 0;
+
+  /** `deadline` is the `performance.now()` after which the rest is left unread. */
+  constructor(text: string, deadline: number) {
+    this.#text = text;
+    this.#deadline = deadline;
+  }
+
+  /** Whether time is up; then nothing is left to be read. */
+  #late(): boolean {
+    this.#steps += 1;
+    if (this.#steps % stepsBetween !== 0 || performance.now() < this.#deadline) return false;
+    if (this.#at < this.#text.length) this.#problem('limit.time');
+    this.#at = this.#text.length;
+    return true;
+  }
+
+  script(): Script {
+    while (this.#at < this.#text.length) {
+      this.#sequence();
+      if (this.#at < this.#text.length) {
+        this.#problem('unparseable');
+        this.#at += 1;
+      }
+    }
+    return { commands: this.#commands, problems: this.#problems };
+  }
+
+  /** Told once each: the first place is enough. */
+  #problem(code: string, from = this.#at): void {
+    if (this.#problems.every((known) => known.code !== code)) {
+      this.#problems.push({ code, span: [from, Math.max(from, this.#at)] });
+    }
+  }
+
+  get #here(): string {
+    return this.#text[this.#at] ?? '';
+  }
+
+  /** Commands up to the `)` that closes a group, which is left, or to the end. */
+  #sequence(): readonly Command[] {
+    const all: Command[] = [];
+    let input: readonly Command[] = [];
+    let count = 0;
+    for (;;) {
+      this.#late();
+      this.#skip(/[\s@,;=]/);
+      if (this.#here === '' || (this.#here === ')' && this.#depth > 0)) return all;
+      if (this.#here === ')') return all;
+      if (this.#operator(/[&|\n]/)) {
+        this.#problem('several');
+        continue;
+      }
+      count += 1;
+      if (count > 1) this.#problem('several');
+      const before = this.#at;
+      const found = this.#statement(input);
+      all.push(...found);
+      if (this.#at === before) this.#at += 1;
+      this.#skip(/[ \t]/);
+      const piped = this.#here === '|' && this.#text[this.#at + 1] !== '|';
+      input = piped ? found : [];
+    }
+  }
+
+  #operator(kind: RegExp): boolean {
+    if (!kind.test(this.#here) || this.#here === '') return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #skip(kind: RegExp): void {
+    while (this.#here !== '' && (kind.test(this.#here) || this.#continued())) {
+      this.#at += this.#continued() ? (this.#text[this.#at + 1] === '\r' ? 3 : 2) : 1;
+    }
+  }
+
+  /** `^` at the end of a line. */
+  #continued(): boolean {
+    return this.#here === '^' && /^\^\r?\n/.test(this.#text.slice(this.#at, this.#at + 3));
+  }
+
+  #statement(input: readonly Command[]): readonly Command[] {
+    this.#skip(/[ \t@,;=]/);
+    if (this.#here === '(') return this.#group();
+    const word = /^[A-Za-z]{2,3}(?![\w.:\\-])/.exec(this.#text.slice(this.#at, this.#at + 5));
+    const head = word?.[0].toLowerCase();
+    if (head === 'rem' || this.#text.startsWith(':', this.#at)) {
+      while (this.#here !== '' && this.#here !== '\n') this.#at += 1;
+      this.#problem('comment');
+      return [];
+    }
+    if (head === 'if') return this.#conditional();
+    if (head === 'for') return this.#loop();
+    return this.#command(input);
+  }
+
+  #group(): readonly Command[] {
+    const from = this.#at;
+    this.#at += 1;
+    this.#problem('compound', from);
+    if (this.#depth >= depthMax) {
+      if (this.#depth === depthMax) this.#problem('limit.nesting');
+      return [];
+    }
+    this.#depth += 1;
+    const inner = this.#sequence();
+    this.#depth -= 1;
+    if (this.#here === ')') this.#at += 1;
+    else this.#problem('unparseable', from);
+    while (this.#redirect()) this.#skip(/[ \t]/);
+    this.#skip(/[ \t]/);
+    if (/^else(?![\w.])/i.test(this.#text.slice(this.#at, this.#at + 5))) {
+      this.#at += 4;
+      return [...inner, ...this.#nested()];
+    }
+    return inner;
+  }
+
+  /** A statement inside another one, within the bound of nesting. */
+  #nested(): readonly Command[] {
+    if (this.#depth >= depthMax) {
+      this.#problem('limit.nesting');
+      return [];
+    }
+    this.#depth += 1;
+    const inner = this.#statement([]);
+    this.#depth -= 1;
+    return inner;
+  }
+
+  /** `if [/i] [not] exist X | defined X | errorlevel N | A == B | A op B`, then a command. */
+  #conditional(): readonly Command[] {
+    this.#at += 2;
+    this.#problem('compound');
+    let next = this.#plainWord();
+    while (/^(?:\/i|not)$/i.test(next)) next = this.#plainWord();
+    if (/^(?:exist|defined|errorlevel|cmdextversion)$/i.test(next)) {
+      this.#plainWord();
+    } else if (!/[^=]==[^=]/.test(next)) {
+      const sign = this.#plainWord();
+      if (!/^==./.test(sign)) this.#plainWord();
+    }
+    return this.#nested();
+  }
+
+  /** `for [/f "options"] %i in (SET) do COMMAND`; a quoted set of `/f` is a command. */
+  #loop(): readonly Command[] {
+    this.#at += 3;
+    this.#loops += 1;
+    this.#problem('compound');
+    let options = '';
+    for (let words = 0; words < 8; words += 1) {
+      const word = this.#plainWord();
+      if (word === '' || /^in$/i.test(word)) break;
+      options += ` ${word}`;
+    }
+    this.#skip(/[ \t]/);
+    if (this.#here === '(') {
+      if (/\s\/f/i.test(options)) this.#lines();
+      const close = this.#text.indexOf(')', this.#at);
+      this.#at = close === -1 ? this.#text.length : close + 1;
+    }
+    if (/^do$/i.test(this.#plainWord())) return this.#nested();
+    this.#problem('unparseable');
+    return [];
+  }
+
+  /** The set of `for /f`: a quoted one is a command, else files whose lines are read. */
+  #lines(): void {
+    this.#at += 1;
+    this.#skip(/[ \t]/);
+    const quote = this.#here;
+    const end = /['`]/.test(quote) ? this.#text.indexOf(quote, this.#at + 1) : -1;
+    if (end !== -1) {
+      this.#at += 1;
+      this.#within(end);
+      this.#at = end + 1;
+      return;
+    }
+    const from = this.#at;
+    const file = /^[^\s)"&|<>]{1,256}/.exec(this.#text.slice(from, from + 256))?.[0];
+    if (file === undefined) return;
+    const span = [from, from + file.length] as const;
+    const words = [textWord('type', span), textWord(file, span)];
+    this.#commands.push({ kind: 'command', span, words, input: [], shown: true, calls: [] });
+  }
+
+  /** The commands of a set: read by a reader of their own, at their place. */
+  #within(end: number): void {
+    const inner = new Reader(this.#text.slice(this.#at, end), this.#deadline);
+    const offset = this.#at;
+    const { commands, problems } = inner.script();
+    for (const command of commands) this.#commands.push(moved(command, offset));
+    this.#problems.push(
+      ...problems.slice(0, 8).map(({ code }) => ({ code, span: [offset, end] as const })),
+    );
+  }
+
+  #plainWord(): string {
+    this.#skip(/[ \t]/);
+    const found = /^(?:"[^"\n]*"|[^\s"()&|])+/.exec(this.#text.slice(this.#at, this.#at + 1_024));
+    this.#at += found?.[0].length ?? 0;
+    return found?.[0] ?? '';
+  }
+
+  #command(input: readonly Command[]): readonly Command[] {
+    const from = this.#at;
+    const words: Word[] = [];
+    for (;;) {
+      this.#skip(/[ \t]/);
+      if (this.#late() || this.#ends()) break;
+      if (this.#redirect()) continue;
+      const before = this.#at;
+      const first = words.length === 0;
+      const word = this.#word(first);
+      if (words.length < wordsMax) words.push(word);
+      else this.#problem('limit.words', before);
+      if (this.#at === before) this.#at += 1;
+    }
+    if (words.length === 0) return [];
+    if (this.#commands.length >= commandsMax) {
+      if (this.#commands.length === commandsMax) this.#problem('limit.commands');
+      return [];
+    }
+    const span = [from, words.at(-1)?.span[1] ?? this.#at] as const;
+    const command: Command = { kind: 'command', span, words, input, shown: true, calls: [] };
+    this.#commands.push(command);
+    this.#assign(command);
+    return [command];
+  }
+
+  /** `set x=rd`: what `%x%` stands for further on. */
+  #assign({ words }: Command): void {
+    if (words[0]?.value?.toLowerCase() !== 'set' || words.length < 2) return;
+    const text = words
+      .slice(1)
+      .map(({ value }) => value ?? '\uFFFF')
+      .join(' ');
+    const found = /^([^=/]+)=(.*)$/s.exec(text);
+    if (found === null) return;
+    const name = (found[1] ?? '').toLowerCase();
+    const value = found[2] ?? '';
+    const known = !value.includes('\uFFFF') && !this.#constants.has(name);
+    this.#constants.set(name, known ? value : null);
+  }
+
+  #ends(): boolean {
+    const here = this.#here;
+    return here === '' || '\n&|'.includes(here) || (here === ')' && this.#depth > 0);
+  }
+
+  #redirect(): boolean {
+    const found = /^\d?(?:>>|>|<)(?:&\d)?/.exec(this.#text.slice(this.#at, this.#at + 5));
+    if (found === null) return false;
+    const from = this.#at;
+    this.#at += found[0].length;
+    if (!found[0].includes('&')) {
+      this.#skip(/[ \t]/);
+      if (!this.#ends()) this.#word(false);
+    }
+    this.#problem('redirect', from);
+    return true;
+  }
+
+  #word(first: boolean): Word {
+    const from = this.#at;
+    const made = new Pieces();
+    const raw: string[] = [];
+    let quoted = false;
+    let name = '';
+    const add = (text: string, shown: string): void => {
+      made.add(text);
+      raw.push(shown);
+      name += text;
+    };
+    for (;;) {
+      const here = this.#here;
+      const start = this.#at;
+      if (this.#late() || here === '' || here === '\n' || here === '\r') break;
+      if (here === '"' || (here === '\\' && this.#text[this.#at + 1] === '"')) {
+        // A program reads \" as a quote of its own; cmd itself turns quoting on and off.
+        if (this.#at === from) made.quoted = here === '"';
+        quoted = !quoted;
+        this.#at += here === '"' ? 1 : 2;
+        if (here === '"') raw.push('"');
+        else add('"', '\\"');
+      } else if (!quoted && (/[ \t<>]/.test(here) || this.#ends())) {
+        break;
+      } else if (!quoted && here === '^') {
+        this.#problem('escape');
+        this.#at += this.#continued() ? (this.#text[this.#at + 1] === '\r' ? 3 : 2) : 1;
+        const escaped = this.#here;
+        if (escaped !== '' && !/[\r\n]/.test(escaped)) {
+          add(escaped, escaped);
+          this.#at += 1;
+        }
+      } else if ((here === '%' || here === '!') && this.#variable(made)) {
+        raw.push(this.#text.slice(start, this.#at));
+        name = '\uFFFF';
+      } else {
+        if (first && !quoted && endsName(name, here)) break;
+        add(here, here);
+        this.#at += 1;
+      }
+    }
+    if (quoted) this.#problem('unparseable', from);
+    if (this.#here === '\r') this.#at += 1;
+    made.raw = raw.join('');
+    return made.word([from, this.#at]);
+  }
+
+  /** `%X%`, `%X:~0,3%`, `!X!`, `%1`, `%%i`, `%~dp0`. */
+  #variable(made: Pieces): boolean {
+    const rest = this.#text.slice(this.#at, this.#at + 300);
+    const named = /^%([A-Za-z_][^%:\s"]*)(:[^%\n]*)?%|^!([A-Za-z_][^!:\s"]*)(:[^!\n]*)?!/.exec(
+      rest,
+    );
+    const letters =
+      this.#loops > 0 ? /^%%?(?:~[a-z]*)?[A-Za-z0-9*]/i : /^%(?:%[A-Za-z]|~[a-z]*\d|[\d*])/i;
+    const found = named ?? letters.exec(rest);
+    if (found === null) return false;
+    this.#at += found[0].length;
+    const name = named?.[1] ?? named?.[3];
+    if (name === undefined) {
+      made.gap();
+      return true;
+    }
+    made.variables.push(name);
+    const known = this.#constants.get(name.toLowerCase());
+    const part = named?.[2] ?? named?.[4];
+    if (known === undefined || known === null || part !== undefined) made.gap();
+    else made.add(known);
+    return true;
+  }
+}
+
+/** `rd/s`, `echo.x`, `cd\`: the name of a command of cmd ends here. */
+function endsName(name: string, here: string): boolean {
+  if (/[,;=]/.test(here) && name !== '') return true;
+  if (!/[/.(:\\+[\]]/.test(here)) return false;
+  const known = builtins.has(name.toLowerCase());
+  return known || (here === '/' && /^[a-z]+(?:\.exe|\.com)?$/i.test(name));
+}
+
+function moved(command: Command, offset: number): Command {
+  const span = [command.span[0] + offset, command.span[1] + offset] as const;
+  const words = command.words.map((word) => ({
+    ...word,
+    span: [word.span[0] + offset, word.span[1] + offset] as const,
+  }));
+  return { ...command, span, words };
+}

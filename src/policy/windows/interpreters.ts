@@ -1,0 +1,131 @@
+/** Shells started by a command: what they are given to run. */
+import { runsDownload, runsDecoded } from '../shell/reasons.ts';
+import { dynamicText, runsEncoded, runsInput } from './reasons.ts';
+import { inputText, report, wordOrigin, type Dialect, type Names, type Walk } from './walk.ts';
+import type { Command, Word } from './words.ts';
+
+/** Options of powershell.exe and pwsh that take a value, as far as needed to tell them apart. */
+const valued =
+  /^(?:ex\w*|ep|w|wi\w*|v\w*|psc\w*|inp\w*|if|o|ou\w*|of|config\w*|cus\w*|set\w*|wo\w*|wd)$/;
+/** Given after `-`, `/` or one of the dashes that PowerShell reads alike. */
+const option = /^(?:[-–—―]{1,2}|\/)([A-Za-z]+)(?::.*)?$/;
+
+/** `powershell -enc …`, `pwsh -c "…"`, `… | powershell -`; `words` start after the name. */
+export function judgePowerShell(walk: Walk, command: Command, names: Names): void {
+  const words = command.words.slice(1);
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at];
+    const value = word?.value ?? word?.pieces[0] ?? null;
+    const switched = value === null ? null : option.exec(value);
+    const key = switched?.[1]?.toLowerCase();
+    if (key === undefined) {
+      runGiven(walk, command, words.slice(at), names);
+      return;
+    }
+    if ('encodedcommand'.startsWith(key) || key === 'ec') {
+      report(walk, runsEncoded, command);
+      return;
+    }
+    if ('command'.startsWith(key) || key === 'commandwithargs' || key === 'cwa') {
+      runGiven(walk, command, words.slice(at + 1), names);
+      return;
+    }
+    if ('file'.startsWith(key)) {
+      if (words[at + 1]?.value === '-') runInput(walk, command, 'powershell', names);
+      else report(walk, runsInput, command);
+      return;
+    }
+    if (valued.test(key)) at += 1;
+  }
+  runInput(walk, command, 'powershell', names);
+}
+
+function runGiven(walk: Walk, command: Command, words: readonly Word[], names: Names): void {
+  if (words.length === 0 || (words.length === 1 && words[0]?.value === '-')) {
+    runInput(walk, command, 'powershell', names);
+    return;
+  }
+  runText(walk, command, { words, dialect: 'powershell', names, via: 'powershell -Command' });
+}
+
+interface Given {
+  readonly words: readonly Word[];
+  readonly dialect: Dialect;
+  readonly names: Names;
+  readonly via: string;
+}
+
+/** The words as one text: PowerShell joins them as they are, cmd sees their quotes. */
+function runText(walk: Walk, command: Command, { words, dialect, names, via }: Given): void {
+  if (words.some((word) => wordOrigin(word, names) === 'download')) {
+    report(walk, runsDownload, command);
+  }
+  const gap = dialect === 'powershell' ? '$gap' : '%gap%';
+  const texts = words.map((word) => {
+    if (dialect === 'cmd' && word.raw !== null) return word.raw;
+    const text = word.pieces.map((piece) => piece ?? gap).join('');
+    return words.length > 1 && dialect === 'cmd' && /\s/.test(text) ? `"${text}"` : text;
+  });
+  if (words.some(({ value }) => value === null)) report(walk, dynamicText, command);
+  const span = [words[0]?.span[0] ?? 0, words.at(-1)?.span[1] ?? 0] as const;
+  const text = texts.join(' ');
+  walk.nested(dialect === 'cmd' ? unquoted(text) : text, dialect, { walk, via, span });
+}
+
+/** `cmd /c "…"` drops the first and the last quote; a doubled pair stands for one. */
+function unquoted(text: string): string {
+  const last = text.lastIndexOf('"');
+  if (!text.startsWith('"') || last < 1) return text;
+  const inner = text.slice(1, last) + text.slice(last + 1);
+  return /^"[^"]*"$/.test(inner) ? inner.slice(1, -1) : inner;
+}
+
+/** A shell that reads its commands from the pipe. */
+function runInput(walk: Walk, command: Command, dialect: Dialect, names: Names): void {
+  if (command.input.length === 0) return;
+  const { origin, text } = inputText(command, names);
+  if (origin !== null) report(walk, origin === 'download' ? runsDownload : runsDecoded, command);
+  if (text === null) {
+    report(walk, runsInput, command);
+    return;
+  }
+  walk.nested(text, dialect, { walk, via: dialect, span: command.input[0]?.span ?? command.span });
+}
+
+/** `cmd /d /c "…"`, `cmd/c …`, `… | cmd`. */
+export function judgeCmd(walk: Walk, command: Command, names: Names): void {
+  const words = command.words.slice(1);
+  for (const [at, word] of words.entries()) {
+    const glued = afterSwitch(word);
+    if (glued === null) continue;
+    const all = [...glued, ...words.slice(at + 1)];
+    runText(walk, command, { words: all, dialect: 'cmd', names, via: 'cmd /c' });
+    return;
+  }
+  runInput(walk, command, 'cmd', names);
+}
+
+const runSwitch = /^(?:[/-][abdefqstuvx](?::\w+)?)*[/-][ckr]/i;
+
+/** What is glued to `/c`, as words: none for `/c` itself. `null`: it is another switch. */
+function afterSwitch(word: Word): readonly Word[] | null {
+  const [head, ...others] = word.pieces;
+  const found = runSwitch.exec(head ?? '');
+  if (head == null || found === null) return null;
+  const pieces = [head.slice(found[0].length), ...others];
+  const raw = word.raw === null ? null : word.raw.replace(runSwitch, '');
+  const value = word.value === null ? null : (pieces[0] ?? '');
+  return pieces.join('') === '' && value !== null ? [] : [{ ...word, value, pieces, raw }];
+}
+
+/** What follows `wsl` and its options. */
+export function insideWsl(words: readonly Word[]): readonly Word[] {
+  let at = 1;
+  while (at < words.length) {
+    const value = words[at]?.value ?? '';
+    if (value === '--' || value === '-e' || value === '--exec') return words.slice(at + 1);
+    if (!value.startsWith('-') && value !== '~') break;
+    at += /^(?:-d|--distribution|-u|--user|--cd|--shell-type)$/.test(value) ? 2 : 1;
+  }
+  return words.slice(at);
+}
