@@ -19,12 +19,14 @@ import type { Budget, Command, Script } from './syntax/script.ts';
 const viaMax = 64;
 /** The analysis has read the same text before, within its own time. */
 const unitsMs = 20;
+const rereadLengthMax = 16_384;
 
 /** @param analysis of the same text: what was found against it keeps every allow rule away */
 export function seenIn(text: string, dialect: ShellDialect, analysis: Analysis): Seen {
-  // Reading it once more would come no further, and take as long.
+  // Reading a large one once more would come no further, and take as long. A small one that ran
+  // out of time did so because the machine was busy.
   const isCut = analysis.findings.some(({ code }) => code.startsWith('limit.'));
-  if (isCut) return { units: [], plain: null, cut: true };
+  if (isCut && text.length > rereadLengthMax) return { units: [], plain: null, cut: true };
   const budget = { ...openBudget(), deadline: performance.now() + unitsMs };
   const found: Found = { units: [], budget, read: new Set(), cut: false };
   const script = readWhole(text, [], found);
