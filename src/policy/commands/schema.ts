@@ -58,6 +58,10 @@ export const wrapper = z.strictObject({
   until: z.optional(z.array(z.string())),
   /** Words (of `find`) that each begin one. */
   at: z.optional(z.array(z.string())),
+  /** An effect with which it starts nothing: `command -v`. */
+  unless: z.optional(z.string()),
+  /** `-c TEXT` in the place of a command is a line for a shell. */
+  shell: z.optional(z.boolean()),
   /** An option whose value is a word list put before the rest (`env -S`). */
   split: z.optional(z.string()),
   /** Items of its standard input become its last arguments, or stand where `replace` says. */

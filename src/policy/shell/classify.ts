@@ -129,7 +129,7 @@ function classifyNode(level: Level, command: Command, walk: Walk): void {
   const at = parsed.operands[0];
   const word = at === undefined ? null : (args.words[at]?.value ?? null);
   const sub = word === null ? undefined : lookUpSub(node, word);
-  if (sub !== undefined && at !== undefined) {
+  if (sub !== undefined && at !== undefined && !parsed.options.has('help')) {
     classifyNode({ ...level, node: sub.node, name: `${name} ${sub.name}` }, tail(args, at), walk);
   }
 }

@@ -2,6 +2,7 @@
 import type { Given } from '../commands/grammar.ts';
 import type { Payload } from '../commands/schema.ts';
 import type { Span } from '../analysis.ts';
+import { staticOutput } from '../syntax/output.ts';
 import type { Word } from '../syntax/script.ts';
 import type { Read } from './unwrap.ts';
 import { legible, literalInput } from './word.ts';
@@ -12,7 +13,7 @@ export interface Program {
   readonly text: string;
   /** The word that carries it. */
   readonly span: Span;
-  /** Arguments that it is started with, as `$0 $1 …`. */
+  /** Arguments that it is started with, as `$1 $2 …`. */
   readonly positional: readonly string[];
   /** How it was reached, after the command's name: `-c`. */
   readonly how: string;
@@ -21,8 +22,28 @@ export interface Program {
 /** Every program that is static, or static enough to be read. */
 export function programs(read: Read): readonly Program[] {
   const found = (read.node.payloads ?? []).flatMap((payload) => fromArguments(read, payload));
-  const typed = fromInput(read);
-  return typed === null ? found : [...found, typed];
+  return [...found, ...inItsPlace(read), ...fromOutput(read), ...fromInput(read)];
+}
+
+/** `flock FILE -c 'TEXT'`. */
+function inItsPlace({ node, parsed, command }: Read): readonly Program[] {
+  if (node.wrapper?.shell !== true) return [];
+  const at = parsed.operands[node.wrapper.skip ?? 0] ?? command.words.length;
+  const text = command.words[at + 1];
+  if (command.words[at]?.value !== '-c' || text === undefined) return [];
+  return fromWords({ language: 'shell', when: 'command' }, [text]);
+}
+
+/** `bash <(echo ls)`: the script is what the substitution writes. */
+function fromOutput({ node, parsed, command }: Read): readonly Program[] {
+  const at = parsed.operands[0];
+  const inner = at === undefined ? undefined : command.inner[at];
+  const word = at === undefined ? undefined : command.words[at];
+  if (node.script !== true || inner === undefined || inner.length === 0) return [];
+  const text = word === undefined ? null : staticOutput(inner);
+  if (word === undefined || text === null) return [];
+  const language = node.sink === 'code' ? 'code' : 'shell';
+  return [{ language, text, span: word.span, positional: [], how: '' }];
 }
 
 function fromArguments(read: Read, payload: Payload): readonly Program[] {
@@ -39,10 +60,18 @@ function fromArguments(read: Read, payload: Payload): readonly Program[] {
   if (payload.operand === 'each') return operands.flatMap((word) => fromWords(payload, [word]));
   if (payload.operand === 'all') return fromWords(payload, operands);
   const at = payload.operand ?? 0;
-  const rest = operands.slice(at + 1).map(({ value }) => value);
+  const [zeroth, ...rest] = operands.slice(at + 1).map(({ value }) => value);
   const known = rest.filter((value) => value !== null);
   const positional = known.length === rest.length ? known : [];
-  return fromWords(payload, operands.slice(at, at + 1), positional);
+  const found = fromWords(payload, operands.slice(at, at + 1), positional);
+  return typeof zeroth === 'string' && payload.language === 'shell'
+    ? found.map((program) => ({ ...program, text: named(program.text, zeroth) }))
+    : found;
+}
+
+/** `sh -c '$0 -rf x' rm`: the first argument is the script's name. */
+function named(text: string, name: string): string {
+  return text.replaceAll(/\$(?:0|\{0\})/g, () => name);
 }
 
 /** `awk -f FILE DATA`: the first operand is no program then. */
@@ -113,14 +142,14 @@ export function readsInput({ node, parsed, command }: Read): boolean {
   return !named || parsed.options.has('stdin') || node.script !== true;
 }
 
-function fromInput(read: Read): Program | null {
-  if (!readsInput(read)) return null;
+function fromInput(read: Read): readonly Program[] {
+  if (!readsInput(read)) return [];
   const { input } = read.command;
   const text = literalInput(input) ?? partlyKnown(read);
-  if (text === null) return null;
+  if (text === null) return [];
   const span = input.kind === 'text' ? input.span : read.command.span;
   const language = read.node.sink === 'code' ? 'code' : 'shell';
-  return { language, text, span, positional: [], how: '' };
+  return [{ language, text, span, positional: [], how: '' }];
 }
 
 function partlyKnown({ command: { input } }: Read): string | null {

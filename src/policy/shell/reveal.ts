@@ -77,7 +77,8 @@ function checkHistory(sub: string, args: Command, whole: Command, walk: Walk): v
     ({ value }) => value !== null && /^-(?:p|u|-patch|L|G|-cc|c)/.test(value),
   );
   for (const word of args.words) {
-    const secrecy = pathSecrecy(word);
+    const isOption = (word.pieces[0] ?? '').startsWith('-');
+    const secrecy = isOption ? null : pathSecrecy(word);
     if (secrecy !== null) tell(shows ? secrecy : 'ask', word, whole, walk);
   }
 }

@@ -1,4 +1,5 @@
 /** The commands that a command starts with words of its own arguments. */
+import type { Span } from '../analysis.ts';
 import type { Given, Parsed } from '../commands/grammar.ts';
 import type { Node, Wrapper } from '../commands/schema.ts';
 import type { Command, Word } from '../syntax/script.ts';
@@ -18,6 +19,7 @@ export interface Read {
 export function unwrap(read: Read): readonly Command[] {
   const { wrapper } = read.node;
   if (wrapper === undefined) return [];
+  if (wrapper.unless !== undefined && read.parsed.options.has(wrapper.unless)) return [];
   if (wrapper.at !== undefined) return inTheMiddle(read.command, wrapper);
   const found = [begin(read, wrapper)].map((inner) => ended(inner, wrapper));
   const split = wrapper.split === undefined ? [] : splits(read, wrapper.split);
@@ -54,9 +56,28 @@ function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
   const starts = command.words.flatMap(({ value }, at) =>
     value !== null && wrapper.at?.includes(value) ? [at + 1] : [],
   );
+  const names = command.words.flatMap(({ value }, at) => {
+    const name = /^-i?(?:name|path)$/.test(value ?? '') ? command.words[at + 1]?.value : null;
+    return typeof name === 'string' ? [name] : [];
+  });
   return starts
     .map((from) => ended(tail(command, from), wrapper))
-    .filter(({ words }) => words.length > 0);
+    .filter(({ words }) => words.length > 0)
+    .map((inner) => withFound(inner, names));
+}
+
+/** `{}` stands for what `-name` looks for. */
+function withFound(inner: Command, names: readonly string[]): Command {
+  if (names.length === 0) return inner;
+  const words = inner.words.flatMap((word) =>
+    word.value === '{}' ? names.map((name) => patternWord(name, word.span)) : [word],
+  );
+  return { ...inner, words, inner: words.map((_, at) => inner.inner[at] ?? []) };
+}
+
+function patternWord(name: string, span: Span): Word {
+  const glob = /[*?[]/.test(name);
+  return { ...textWord(name, span), value: glob ? null : name, glob: glob ? name : null };
 }
 
 /** `env -S 'rm -rf' x`: the value's words come before the rest. */

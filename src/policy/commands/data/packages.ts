@@ -34,7 +34,7 @@ const token: Rule = {
   noMatch: ['npm test', 'npm run token', 'npm install token'],
 };
 
-const help = { help: '--help -h -?' };
+const help = { help: '--help -h -? --version -v' };
 const runner: Node = {
   about: 'runs a package, and may fetch it first',
   style: 'posix',

@@ -6,7 +6,7 @@ function wraps(options: Record<string, string> = {}, skip = 0): Node {
     about: 'runs another command',
     style: 'posix',
     options,
-    wrapper: skip === 0 ? {} : { skip },
+    wrapper: { unless: 'query', ...(skip === 0 ? {} : { skip }) },
   };
 }
 
@@ -38,12 +38,11 @@ const windows =
 export const wrappers: Commands = {
   'timeout|gtimeout': wraps(value('-k= -s= --kill-after= --signal='), 1),
   'nice|gnice': wraps(value('-n= --adjustment=')),
-  'nohup|setsid|command|builtin|noglob|nocorrect|chronic|caffeinate|fakeroot|torify|torsocks':
-    wraps({
-      query: '-v -V',
-      value: '-t= -w= -l= -s= -b=',
-      flag: '-p -f -c -i -d -m -u',
-    }),
+  [runners]: wraps({
+    query: '-v -V',
+    value: '-t= --pid= --time=',
+    flag: '-p -f -c -i -d -m -u --fork --ctty --wait',
+  }),
   'stdbuf|gstdbuf': wraps(value('-i= -o= -e= --input= --output= --error=')),
   'time|gtime': wraps(value('-f= -o= --format= --output=')),
   taskset: wraps(value('-p= --pid='), 1),
@@ -55,6 +54,7 @@ export const wrappers: Commands = {
       value: '-w= -E= --timeout= --wait= --conflict-exit-code=',
       command: '-c= --command=',
     },
+    wrapper: { skip: 1, shell: true },
     payloads: [{ option: 'command', language: 'shell' }],
   },
   watch: joined('-n= --interval= -q= --equexit='),
