@@ -2,10 +2,10 @@
  * The command line. Each verb is loaded when it is asked for: `trl run` and `trl --version` pay
  * for nothing else.
  */
-import { readFileSync } from 'node:fs';
 import { parseArgs, usage } from './args.ts';
 import { sayFailure } from './show.ts';
 import { takesCommand, verbs } from './verbs.ts';
+import { version } from './version.ts';
 
 /** The exit code of the process. */
 async function main(argv: readonly string[]): Promise<number> {
@@ -76,14 +76,6 @@ async function explain(first: string, second: string): Promise<number> {
   const near = nearest(first, [...groups]);
   const hint = near === null ? 'see: trl --help' : `did you mean "${near}"?`;
   return sayFailure(usage(first, `there is no such verb; ${hint}`), false);
-}
-
-function version(): string {
-  const file = import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json';
-  const found: { readonly version: string } = JSON.parse(
-    readFileSync(new URL(file, import.meta.url), 'utf8'),
-  );
-  return found.version;
 }
 
 for (const stream of [process.stdout, process.stderr]) {

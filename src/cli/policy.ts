@@ -1,0 +1,203 @@
+/** `trl policy`: checks, tries, shows and explains policies. No daemon is needed. */
+import path from 'node:path';
+import { isTrlError, TrlError } from '../errors.ts';
+import { explainedShells, explainText, shellNamed } from '../policy/explain.ts';
+import { loadFile, loadPolicy, managedFile, type Loaded } from '../policy/files/load.ts';
+import { PolicyError, showProblem } from '../policy/files/problem.ts';
+import { policyJsonSchema } from '../policy/files/schema.ts';
+import { projectFileName, trustProject } from '../policy/files/trust.ts';
+import { baseNames, isBaseName, type Policy } from '../policy/policy.ts';
+import { profilePolicy, profiles } from '../policy/profiles.ts';
+import { usage } from './args.ts';
+import type { Args } from './args.ts';
+import { explainLines } from './policy-lines.ts';
+import { showVerdict } from './policy-view.ts';
+import { commandText } from './quote.ts';
+import { plain, say, sayJson } from './show.ts';
+import { version } from './version.ts';
+
+/** What decides where nothing is named: what agents' terminals get. */
+const fallback = 'guarded';
+
+/** `trl policy check FILE…`: exit code 1 when one cannot be used. */
+export async function check(args: Args): Promise<number> {
+  if (args.words.length === 0) throw usage('policy check', 'name a file');
+  let failed = false;
+  for (const file of args.words) {
+    try {
+      const { policy, cases } = load(file);
+      const rules = policy.layers.flatMap(({ commands }) => commands).length;
+      const { name, base } = policy;
+      if (args.has('json')) sayJson({ file, ok: true, name, base, version: policy.version });
+      else {
+        const counts = `${rules} rules, ${cases.length} cases, base ${base}`;
+        process.stdout.write(`${plain(file)}: ok: ${counts}, version ${policy.version}\n`);
+      }
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error;
+      failed = true;
+      if (args.has('json')) sayJson({ file, ok: false, problems: error.problems });
+      else sayProblems(error);
+    }
+  }
+  return failed ? 1 : 0;
+}
+
+function sayProblems({ file, problems }: PolicyError): void {
+  const lines = problems.map((problem) => `${plain(showProblem(file, problem))}\n`);
+  process.stderr.write(lines.join(''));
+}
+
+/** `trl policy test [FILE]`: the shipped examples, and those of a file with its cases. */
+export async function test(args: Args): Promise<number> {
+  const [file, unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('policy test', `one file at most, got "${unwanted}"`);
+  const { checkExamples } = await import('../policy/commands/check.ts');
+  const failures = [...checkExamples()];
+  let count = 0;
+  if (file !== undefined) {
+    try {
+      const { policy, cases } = load(file);
+      count = cases.length;
+      for (const { command, shell, expect, line, column } of cases) {
+        const { decision, rules } = await explainText(policy, shell, command);
+        if (decision === expect) continue;
+        const by = rules.map(({ id }) => id).join(', ');
+        const message = `expected ${expect}, got ${decision} (${by}): ${command}`;
+        failures.push(showProblem(file, { line, column, message }));
+      }
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error;
+      failures.push(...error.problems.map((problem) => showProblem(error.file, problem)));
+    }
+  }
+  if (args.has('json')) sayJson({ ok: failures.length === 0, cases: count, failures });
+  else {
+    for (const failure of failures) process.stderr.write(`${plain(failure)}\n`);
+    const said = failures.length === 0 ? 'all hold' : `${failures.length} do not hold`;
+    process.stdout.write(`the shipped examples and ${count} cases: ${said}\n`);
+  }
+  return failures.length === 0 ? 0 : 1;
+}
+
+/** `trl policy explain -- COMMAND` and `trl policy explain --stdin`. */
+export async function explain(args: Args): Promise<number> {
+  const policy = chosenPolicy(args);
+  const shell = args.read('shell', shellNamed, explainedShells.join(' or ')) ?? 'bash';
+  if (args.has('stdin')) {
+    if (args.words.length > 0) throw usage('policy explain', '--stdin takes no command');
+    await explainLines(policy, shell);
+    return 0;
+  }
+  if (args.words.length === 0) {
+    throw usage('policy explain', 'there is no command; example: trl policy explain -- git push');
+  }
+  const isPosix = shell === 'bash' || shell === 'posix' || shell === 'zsh';
+  const command = isPosix ? commandText(args.words) : args.words.join(' ');
+  const verdict = await explainText(policy, shell, command);
+  if (args.has('json')) sayJson({ command, shell, ...verdict });
+  else process.stdout.write(showVerdict(command, verdict));
+  return 0;
+}
+
+/** `trl policy schema`: the JSON Schema of a policy file. */
+export async function schema(): Promise<number> {
+  process.stdout.write(`${JSON.stringify(policyJsonSchema(), null, 2)}\n`);
+  return 0;
+}
+
+/** `trl policy trust DIR`: the project's file there holds from now on, as it is now. */
+export async function trust(args: Args): Promise<number> {
+  const [directory, unwanted] = args.words;
+  if (directory === undefined || unwanted !== undefined) {
+    throw usage('policy trust', 'name one directory');
+  }
+  const found = trustProject(directory, { version: version() });
+  if (args.has('json')) {
+    sayJson({ directory: found.directory, sha256: found.sha256 });
+  } else if (found.sha256 === null) {
+    say(`there is no ${projectFileName} in "${found.directory}"; what was trusted is forgotten`);
+  } else {
+    const rules = found.file?.commands.length ?? 0;
+    say(`trusted "${path.join(found.directory, projectFileName)}" (${rules} rules)`);
+    say(`sha256 ${found.sha256}; when it changes, nothing runs there until it is trusted again`);
+  }
+  return 0;
+}
+
+/** `trl policy show [NAME|FILE]`: what it consists of; without a name, what would decide here. */
+export async function show(args: Args): Promise<number> {
+  const [name, unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('policy show', `one name at most, got "${unwanted}"`);
+  const policy = name === undefined ? ownPolicy() : named(name);
+  if (args.has('json')) {
+    sayJson(policy);
+    return 0;
+  }
+  const { base, network, approvals, files, limits, withhold } = policy;
+  const seconds = approvals.expiresMs / 1_000;
+  const grantable = (lists: readonly (readonly string[])[]): string =>
+    lists.length === 0 ? 'as asked for' : lists.map((list) => list.join(', ')).join(' and ');
+  const isUnnamed = name === undefined && policy.layers[0]?.kind === 'profile';
+  const rows: (readonly [string, string])[] = [
+    ...(isUnnamed ? [['from', 'no file: trl run and trl serve begin with auto'] as const] : []),
+    ['name', policy.name],
+    ['version', policy.version],
+    ['base', `${base}: ${profiles[base].about}`],
+    ...policy.layers.map((layer) => ['layer', showLayer(layer)] as const),
+    ...policy.layers.flatMap(({ commands }) =>
+      commands.map(({ id, decision, match }) => {
+        return ['rule', `${decision} ${JSON.stringify(match)} (${id})`] as const;
+      }),
+    ),
+    ['network', `at most ${network}`],
+    ['read', grantable(files.read)],
+    ['write', grantable(files.write)],
+    ['deny', files.deny.join(', ') || 'nothing more'],
+    ['withheld', withhold.join(', ') || 'nothing more'],
+    ...Object.entries(limits).map(([limit, most]) => ['limit', `${limit} ${most}`] as const),
+    ['approvals', `expire after ${seconds} s${approvals.sameUid ? '' : ', need a passphrase'}`],
+  ];
+  const lines = rows.map(([key, value]) => `${key.padEnd(9)}  ${plain(value)}\n`);
+  process.stdout.write(lines.join(''));
+  return 0;
+}
+
+function showLayer({ kind, name, base, callers }: Policy['layers'][number]): string {
+  const others = callers.map(
+    (rule) => `${rule.actor ?? rule.kind ?? rule.role ?? 'anyone'} → ${rule.base}`,
+  );
+  return [kind, name, base ?? 'no base', ...others].join(', ');
+}
+
+function chosenPolicy(args: Args): Policy {
+  const name = args.text('policy');
+  return name === undefined ? ownPolicy() : named(name);
+}
+
+/** What decides here: the user's file and the managed one, else `guarded`. */
+function ownPolicy(): Policy {
+  return loadPolicy({ fallback, version: version() });
+}
+
+function named(name: string): Policy {
+  if (isBaseName(name)) return profilePolicy(name);
+  try {
+    return load(name).policy;
+  } catch (error) {
+    const isAbsent = isTrlError(error) && error.message.includes('there is no such file');
+    if (!isAbsent || name.includes('/')) throw error;
+    const known = baseNames.join(', ');
+    const message = `Cannot use the policy "${name}": it is neither a file nor one of ${known}`;
+    throw new TrlError('INVALID_PARAMS', message, { cause: error });
+  }
+}
+
+function load(file: string): Loaded {
+  const kinds = [
+    { kind: 'project', is: path.basename(file) === projectFileName },
+    { kind: 'managed', is: path.resolve(file) === managedFile },
+  ] as const;
+  const kind = kinds.find(({ is }) => is)?.kind ?? 'user';
+  return loadFile(file, { kind, version: version() }, fallback);
+}

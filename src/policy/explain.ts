@@ -1,0 +1,68 @@
+/**
+ * What a policy says of a text alone: nothing is looked up, so neither links nor executables nor
+ * package scripts are known, and the verdict says so.
+ */
+import type { Caller, Verdict } from '../command.ts';
+import { judgeFor, type Judge, type Reading } from './judge.ts';
+import type { Policy } from './policy.ts';
+
+export const explainedShells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
+export type ExplainedShell = (typeof explainedShells)[number];
+
+/** Also by the names that the programs have: `sh`, `pwsh`; `null`: none that is known. */
+export function shellNamed(name: string): ExplainedShell | null {
+  const meant = programNames.get(name) ?? name;
+  return explainedShells.find((known) => known === meant) ?? null;
+}
+
+const programNames: ReadonlyMap<string, ExplainedShell> = new Map([
+  ['sh', 'posix'],
+  ['dash', 'posix'],
+  ['pwsh', 'powershell'],
+  ['cmd.exe', 'cmd'],
+  ['python3', 'python'],
+]);
+
+const textAlone = 'Text alone: no workspace, link, executable or script was looked up';
+const notForThisShell = "The policy's own rules are for bash, posix and zsh: none was tried";
+
+// Loaded when asked for: most texts are for a POSIX shell.
+const windows = () => import('./windows/analyse.ts');
+const python = () => import('./python/check.ts');
+
+/**
+ * The verdict on a text. Python is read by a process of its own (about 20 ms).
+ *
+ * @param caller who would run it; `null`: one that no rule names
+ */
+export async function explainText(
+  policy: Policy,
+  shell: ExplainedShell,
+  text: string,
+  caller: Caller | null = null,
+): Promise<Verdict> {
+  const judge = judgeFor(policy, caller, null);
+  const reading = await readingOf(judge, shell, text);
+  const known = { facts: null, reach: null, variables: [] };
+  const verdict = judge.decide(reading, known);
+  const isPosix = shell === 'bash' || shell === 'posix' || shell === 'zsh';
+  const hasRules = policy.layers.some(({ commands }) => commands.length > 0);
+  const untried = hasRules && !isPosix ? [notForThisShell] : [];
+  const said = verdict.notes.length > 0 ? verdict.notes : [textAlone];
+  return { ...verdict, notes: [...said, ...untried] };
+}
+
+async function readingOf(judge: Judge, shell: ExplainedShell, text: string): Promise<Reading> {
+  const seen = { units: [], plain: null };
+  switch (shell) {
+    case 'bash':
+    case 'posix':
+    case 'zsh':
+      return judge.read(text, shell);
+    case 'powershell':
+    case 'cmd':
+      return { analysis: (await windows()).analyseWindows(text, shell), seen };
+    case 'python':
+      return { analysis: await (await python()).analysePython(text), seen };
+  }
+}
