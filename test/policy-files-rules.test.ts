@@ -26,8 +26,9 @@ commands:
 const guarded = readPolicy(`base: guarded${rules}`, origin);
 
 // What is read for the first time may run out of its milliseconds while the code is compiled.
-for (let warm = 0; warm < 50; warm += 1)
+for (let warm = 0; warm < 50; warm += 1) {
   verdictOn(guarded, 'timeout 5 sh -c "ls; $(pwd)" | xargs x');
+}
 
 const blocked = [
   'terraform apply',

@@ -1,8 +1,7 @@
 /** A verdict as people read it: the command with marks under what decided, then the rules. */
 import type { DecidingRule, Verdict } from '../command.ts';
+import { visible } from './visible.ts';
 
-/** What cannot be seen, or moves what can: controls, formats, odd blanks, lone surrogates. */
-const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 /** First and last of the ranges that a terminal shows two columns wide. */
 const wideRanges: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],
@@ -17,16 +16,6 @@ const wideRanges: readonly (readonly [number, number])[] = [
   [0x20000, 0x3fffd],
 ];
 const rulesShownMax = 50;
-
-/** `text` with `\u{202E}` for each character that cannot be seen; line ends stay. */
-export function visible(text: string): string {
-  return Array.from(text, (one) => (one === '\n' ? one : seen(one))).join('');
-}
-
-function seen(character: string): string {
-  if (!unseen.test(character)) return character;
-  return `\\u{${(character.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`;
-}
 
 /** All of it, ending with a line end. The command is never cut. */
 export function showVerdict(command: string, verdict: Verdict): string {
@@ -75,7 +64,8 @@ function marked(command: string, rules: readonly DecidingRule[]): string[] {
 /** Columns that the text takes in a terminal once it is {@link visible}. */
 function width(text: string): number {
   return Array.from(text).reduce((sum, character) => {
-    if (unseen.test(character)) return sum + seen(character).length;
+    const escaped = visible(character);
+    if (escaped !== character) return sum + escaped.length;
     if (/[\p{Mn}\p{Me}]/u.test(character)) return sum;
     const code = character.codePointAt(0) ?? 0;
     return sum + (wideRanges.some(([first, last]) => code >= first && code <= last) ? 2 : 1);

@@ -32,6 +32,7 @@ const grants: readonly FlagName[] = [
   'allow-write',
   'deny-write',
 ];
+const started: readonly FlagName[] = ['session', 'cwd', 'env', 'stdin', 'pty', 'policy', 'wait'];
 const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 const shown: readonly FlagName[] = ['raw', 'quiet'];
 const daemon: readonly FlagName[] = ['workspace-root', 'policy'];
@@ -45,10 +46,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '[--] COMMAND…',
       about: 'run a command in a sandbox and exit as it does',
-      flags: [
-        ...(['session', 'cwd', 'env', 'stdin', 'pty', 'policy', 'wait'] as const),
-        ...[...limits, ...grants, ...shown, ...shared],
-      ],
+      flags: [...started, ...limits, ...grants, ...shown, ...shared],
       examples: [
         "trl run 'npm test 2>&1 | tail'      one word is shell text",
         'trl run -- grep -r "a b" src        several are an argument list',
