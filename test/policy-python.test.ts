@@ -6,7 +6,6 @@ import path from 'node:path';
 import { test } from 'node:test';
 import type { Analysis } from '../src/policy/analysis.ts';
 import { analysePython } from '../src/policy/python/check.ts';
-import { isSecretFile, isSecretName } from '../src/policy/python/secret.ts';
 import * as z from 'zod/mini';
 
 const Row = z.object({
@@ -109,17 +108,19 @@ test('a script is asked about where no Python is found or it fails', async () =>
   assert.deepEqual(codes(wrong), ['python.always-asked', 'python.unread']);
 });
 
-test('secrets are known by name, and what is about them is not one', () => {
-  const secret = [
-    'API_KEY',
-    'github_token',
-    'DB_PASSWORD',
-    'OPENAI_APIKEY',
-    'AWS_SECRET_ACCESS_KEY',
+test('a program that is started by its words is held against the rules of all shells', async () => {
+  const start = 'import subprocess\n';
+  const blocked: readonly [string, string][] = [
+    ['subprocess.run(["git", "push"])', 'deploy.git-push'],
+    ['subprocess.check_call(["rm", "-rf", path])', 'fs.rm-rf'],
+    ['subprocess.run(["bash", "-c", "npm publish"])', 'publish.npm'],
   ];
-  const other = ['PATH', 'HOME', 'PUBLIC_KEY_PATH', 'KEYBOARD', 'MONKEY', 'TOKEN_COUNT', 'PWD', ''];
-  assert.deepEqual([...secret, ...other].filter(isSecretName), secret);
-  const files = ['.env', 'a/.env.local', 'C:\\x\\.ENV', '/proc/1/environ', '~/.ssh/id_rsa'];
-  const open = ['.env.example', 'env', '.environment', 'src/env.ts', 'id_rsa.pub', 'environ', ''];
-  assert.deepEqual([...files, ...open].filter(isSecretFile), files);
+  for (const [text, code] of blocked) {
+    const { findings } = await analysePython(`${start}${text}\n`);
+    const found = findings.find(({ bound }) => bound === 'block');
+    assert.deepEqual([found?.code, found?.via[0]], [code, 'subprocess']);
+  }
+  const { findings, named } = await analysePython(`${start}subprocess.run(["bash", "x.sh"])\n`);
+  assert.deepEqual(codes({ findings, allowed: null, named, commands: 0 }), ['python.always-asked']);
+  assert.ok(named.some(({ role, name }) => role === 'script' && name === 'x.sh'));
 });

@@ -72,6 +72,8 @@ class Calls(Expressions):
         elif name in ('os.kill', 'os.killpg') and len(args) > 1:
             if ('const', 9) in args[1] or ('ref', 'signal.SIGKILL') in args[1]:
                 self.report('python.kill', node, self.words(node))
+        if name == 'dict' and named:
+            return [('map', dict(named))]
         return self.result(name, first, args, node)
 
     def result(self, name, first, args, node):
@@ -90,6 +92,8 @@ class Calls(Expressions):
             if name == 'pathlib.Path':
                 return [('path', found if args else ('.', '.', True))]
             return [texted(found)]
+        if name in ('glob.glob', 'glob.iglob'):
+            return self.globbed(('', '', True), first, 'text')
         if name in ('os.path.expanduser', 'os.path.abspath', 'os.path.realpath', 'os.fspath'):
             return [texted(ends(v)) for v in first if ends(v)]
         if name in ('pathlib.Path.home', 'pathlib.Path.cwd'):
@@ -105,8 +109,10 @@ class Calls(Expressions):
                 return out
         if name in PASSING:
             passed = [v for a in args for v in a if v[0] in LEAKS]
-            whole = name in ('str', 'repr') or not passed or passed[0][0] != 'env'
-            return passed if whole else [('env', None)]
+            # What lists the environment lists its names.
+            if passed and passed[0][0] == 'env' and name not in ('str', 'repr'):
+                return [('seq', [[('key', None)]])]
+            return passed
         return [('ref', name + '()')] if name not in BUILTINS or name in SCOPES else []
 
     def imported(self, name, args, node):
@@ -171,6 +177,10 @@ class Calls(Expressions):
             self.report(T['calls']['pathlib.Path.' + name], node, self.words(node))
         elif name in SAME_PATH:
             return [('path', found)]
+        elif name == 'iterdir':
+            return [('seq', [[('path', (found[0], '', False))]])]
+        elif name in ('glob', 'rglob'):
+            return self.globbed(found, args[0] if args else [], 'path')
         elif name == 'joinpath':
             others = [next((ends(v) for v in a if ends(v)), None) for a in args]
             return [('path', joined_path([found] + others))]
@@ -178,6 +188,15 @@ class Calls(Expressions):
             other = next((ends(v) for v in args[0] if ends(v)), None)
             return [('path', glued(('', '', False), other, '/'))]
         return []
+
+    def globbed(self, folder, pattern, kind):
+        # One of the files that a pattern finds: known by what stands before its first star.
+        out = []
+        for text in texts(pattern):
+            start = text.split('*')[0].split('?')[0]
+            ends_ = (folder[0], '/' + start.split('/')[-1], False)
+            out.append((kind, ends_ if kind == 'path' else ends_[:2]))
+        return [('seq', [out])] if out else []
 
     def opened(self, values, node):
         for value in values:

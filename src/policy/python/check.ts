@@ -5,8 +5,9 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import * as z from 'zod/mini';
-import type { Analysis, Finding, Span } from '../analysis.ts';
-import { isSecretFile, isSecretName } from './secret.ts';
+import type { Analysis, Finding, Named, Span } from '../analysis.ts';
+import { classifyArgv } from '../shell/classify.ts';
+import { fileSecrecy, isSecretName } from '../shell/secret.ts';
 import { program } from './program.ts';
 import { reasons, type Reason } from './tables.ts';
 
@@ -34,7 +35,7 @@ const Found = z.union([
   z.object({ kind: z.string(), detail: z.string(), span: Place }),
 ]);
 const Answer = z.object({
-  state: z.enum(['read', 'syntax', 'nesting']),
+  state: z.enum(['read', 'syntax', 'nesting', 'time']),
   line: z.optional(z.number()),
   commands: z.optional(z.number()),
   found: z.array(Found),
@@ -68,8 +69,14 @@ export async function analysePython(text: string, options: PythonOptions = {}): 
   if (answer.state === 'nesting') {
     findings.push(ask('limit.nesting', whole, 'is nested too deep to be read'));
   }
+  if (answer.state === 'time') {
+    findings.push(ask('limit.time', whole, 'took too long to be read'));
+  }
   findings.push(...answer.found.flatMap(judged));
-  return { findings, allowed: null, named: [], commands: answer.commands ?? 0 };
+  const started = answer.found.flatMap(startedBy);
+  findings.push(...started.flatMap((one) => one.findings));
+  const named = started.flatMap((one) => one.named);
+  return { findings, allowed: null, named, commands: answer.commands ?? 0 };
 }
 
 function judged(found: Found): readonly Finding[] {
@@ -89,17 +96,27 @@ function judged(found: Found): readonly Finding[] {
   return [block(kind, span, detail)];
 }
 
+/** What the commands of all shells say of a program that the script starts by its words. */
+function startedBy({ kind, detail, span }: Found): Pick<Analysis, 'findings' | 'named'> {
+  const none: { findings: Finding[]; named: Named[] } = { findings: [], named: [] };
+  if (kind !== 'argv' || !Array.isArray(detail)) return none;
+  const argv = detail.map((word) => (typeof word === 'string' ? word : null));
+  if (argv[0] == null) return none;
+  const { findings, named } = classifyArgv(argv, { span: [span[0], span[1]], via: ['subprocess'] });
+  return { findings: findings.filter(({ bound }) => bound === 'block'), named };
+}
+
 /** A path is known as its start, its end, and whether both are the whole of it. */
 function opensSecret(path: readonly unknown[]): boolean {
   const [head, tail, exact] = path;
-  if (typeof head !== 'string' || typeof tail !== 'string') {
-    return false;
-  }
-  if (exact === true) {
-    return isSecretFile(head);
-  }
-  return tail.includes('/') && isSecretFile(head.startsWith('/proc/') ? `/proc${tail}` : tail);
+  if (typeof head !== 'string' || typeof tail !== 'string') return false;
+  if (exact === true) return fileSecrecy(slashed(head)) === 'block';
+  // `f"{x}.env"` may be any file of that ending; `f"{x}/.env"` is one.
+  const whole = head.startsWith('/proc/') ? `/proc/x${tail}` : tail;
+  return tail.includes('/') && fileSecrecy(slashed(whole)) === 'block';
 }
+
+const slashed = (path: string): string => path.replaceAll('\\', '/').replace(/^[a-z]:/i, '');
 
 const others = {
   'secrets.file': {

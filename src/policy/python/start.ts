@@ -43,6 +43,9 @@ def split_lines(source):
     out.append(source[start:])
     return out
 
+def out_of_time(number, frame):
+    raise TimeoutError
+
 def main():
     source = sys.stdin.buffer.read().decode('utf-8', 'replace')
     shift = 1 if source.startswith('\ufeff') else 0
@@ -57,13 +60,21 @@ def main():
         return {'state': 'syntax', 'line': getattr(error, 'lineno', None) or 1, 'found': []}
     offset = Offsets(source)
     walk = Calls(offset)
-    walk.run(tree)
+    state = 'read'
+    _signal.signal(_signal.SIGALRM, out_of_time)
+    _signal.setitimer(_signal.ITIMER_REAL, SECONDS)
+    try:
+        walk.run(tree)
+    except TimeoutError:
+        state = 'time'
+    _signal.setitimer(_signal.ITIMER_REAL, 0)
     found = []
     for kind, detail, node in walk.found.values():
         start, end = offset.span(node)
         found.append({'kind': kind, 'detail': detail, 'span': [start + shift, end + shift]})
-    return {'state': 'read', 'found': found, 'commands': walk.commands}
+    return {'state': state, 'found': found, 'commands': walk.commands}
 
+SECONDS = 1.2
 PARSE_ONLY = 0x400
 BLOCKS = ('body', 'orelse', 'finalbody', 'handlers', 'cases')
 SCOPES = ('globals', 'locals', 'vars')
