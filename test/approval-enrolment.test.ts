@@ -101,7 +101,7 @@ test('a short passphrase is refused', async () => {
   assert.equal(existsSync(at.file), false);
 });
 
-test('after five wrong ones each takes longer, up to five minutes, also in a new process', async () => {
+test('after five wrong ones each takes longer, up to 5 minutes, in every process', async () => {
   using at = place();
   await at.open().enrol('ada', phrase, null);
   const waits: number[] = [];

@@ -4,8 +4,14 @@
  * Controls, format characters (what reorders text, joiners, tags), what is not assigned or private,
  * what is drawn as nothing, and spaces other than the plain one.
  */
-const hidden =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
+const hidden = new RegExp(
+  [
+    String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]`,
+    String.raw`[\p{Default_Ignorable_Code_Point}\u2800]`,
+    String.raw`(?! )\p{Zs}`,
+  ].join('|'),
+  'gu',
+);
 
 /** Every hidden character as `\u{202E}`; line ends too. */
 export function visible(text: string, mark: (escape: string) => string = (each) => each): string {
