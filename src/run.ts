@@ -26,6 +26,8 @@ import type { Analysis } from './policy/analysis.ts';
 import type { Reach } from './policy/decide.ts';
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
 import type { Judge } from './policy/judge.ts';
+import { withoutFilters } from './policy/shell/harden.ts';
+import { parseGitConfig } from './workspace/git-config.ts';
 import { resolveInside } from './workspace/roots.ts';
 
 /** What stands when a command is asked for: the session, and what was found out about its place. */
@@ -115,7 +117,8 @@ export async function prepare(
   const lookUp = async (): Promise<{ facts: Facts; cwd: string; macs: Asked['env'] }> => {
     const { cwd, macs } = await world.state(ground.sessionId);
     const at = given ?? cwd ?? ground.home;
-    const place = { workspace: ground.workspace, cwd: at, path: ground.env['PATH'] ?? '' };
+    const path = ground.env['PATH'] ?? '';
+    const place = { workspace: ground.workspace, cwd: at, path, parseGitConfig };
     const facts = await gatherFacts(analysis, seen.plain, place);
     return { facts, cwd: at, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
   };
@@ -128,8 +131,7 @@ export async function prepare(
     case 'block':
       throw new Refused(verdict);
     case 'allow': {
-      const ready =
-        verdict.runs === null ? plan : direct(plan, { verdict, analysis, cwd: found?.cwd ?? null });
+      const ready = verdict.runs === null ? plan : direct(plan, { verdict, analysis, found });
       return { approved: approve(ready, verdict), verdict };
     }
     case 'ask': {
@@ -211,12 +213,19 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
 /** What was analysed is what starts: no shell, no variable that could change the program. */
 function direct(
   plan: Plan,
-  { verdict, analysis, cwd }: { verdict: Verdict; analysis: Analysis; cwd: string | null },
+  given: {
+    readonly verdict: Verdict;
+    readonly analysis: Analysis;
+    readonly found: { readonly facts: Facts; readonly cwd: string } | null;
+  },
 ): Plan {
+  const { verdict, analysis, found } = given;
   const [program, ...rest] = verdict.runs ?? [];
-  const { unset = [], set = {} } = analysis.allowed?.run ?? {};
+  const recipe = analysis.allowed?.run ?? { argv: [], unset: [], set: {} };
+  const { unset, set } = withoutFilters(recipe, found?.facts.gitFilters ?? []);
   if (program === undefined) throw new TrlError('INTERNAL_ERROR', 'Cannot plan: nothing to start');
   const kept = Object.entries(plan.env).filter(([name]) => !isNamed(name, unset));
+  const cwd = found?.cwd ?? null;
   return { ...plan, argv: [program, ...rest], cwd, env: { ...Object.fromEntries(kept), ...set } };
 }
 

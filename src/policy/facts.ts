@@ -7,11 +7,12 @@ import { constants } from 'node:fs';
 import { access, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Allowed, Analysis, Finding, Named } from './analysis.ts';
+import { gitFilters, type GitPlace } from './git-filters.ts';
 import { packageScript, type PackageScript } from './package-script.ts';
 import { fileSecrecy } from './shell/secret.ts';
 
 /** Where the command would run. */
-export interface Place {
+export interface Place extends GitPlace {
   /** Real path of the workspace, or `null`: the session has no directory of the host. */
   readonly workspace: string | null;
   /** Absolute; inside the workspace, or private to the sandbox. */
@@ -37,6 +38,8 @@ export interface Facts {
   readonly contents: readonly Content[];
   /** What the lookup found against the command. */
   readonly findings: readonly Finding[];
+  /** Filter drivers that the repository configures, when git would be started. */
+  readonly gitFilters: readonly string[];
 }
 
 /** Larger files are told apart by their times. */
@@ -79,8 +82,13 @@ export async function gatherFacts(
     allowed?.packageScript == null ? null : await packageScript(allowed.packageScript, place);
   const findings =
     allowed === null ? [] : await checkAllowed(allowed, place, { executable, script });
+  const filters = allowed?.run.argv[0] === 'git' ? await gitFilters(place) : { names: [] };
+  if ('unknown' in filters) {
+    findings.push(finding('facts.git-config', '.git/config', filters.unknown));
+  }
   const contents = await Promise.all(analysis.named.map((named) => contentOf(named, place)));
-  return { executable, script, contents, findings };
+  const names = 'names' in filters ? filters.names : [];
+  return { executable, script, contents, findings, gitFilters: names };
 }
 
 async function checkAllowed(

@@ -59,6 +59,8 @@ const dropped: readonly string[] = [
 ];
 
 const gitVariables: Readonly<Record<string, string>> = {
+  // A command may have written the private home's.
+  GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_TERMINAL_PROMPT: '0',
   GIT_NO_LAZY_FETCH: '1',
@@ -100,9 +102,9 @@ function argvOf(
     case 'npx':
       return ['--no-install', ...sub, ...rest];
     case 'rg': {
-      // Last, because the last glob that matches wins.
+      // The last glob that matches wins, and those without regard to case come after all others.
       const at = end === -1 ? rest.length : end;
-      return ['--no-config', ...rest.slice(0, at), '--glob', unsearched, ...rest.slice(at)];
+      return ['--no-config', ...rest.slice(0, at), '--iglob', unsearched, ...rest.slice(at)];
     }
     case 'git':
       return [...git, ...sub, ...rest];

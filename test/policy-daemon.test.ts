@@ -1,0 +1,229 @@
+// What a policy makes of real commands: what starts without a shell, what has to wait, what is
+// refused, and what a policy file bounds.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { whyNoBox } from './support/box.ts';
+import { startRuntime, surroundings, type Daemon, type Json } from './support/daemon.ts';
+import { openSession, type TestSession } from './support/session.ts';
+
+const skip = whyNoBox;
+const runtime = (policy: string): Promise<Daemon> => startRuntime({ env: { TRL_POLICY: policy } });
+const sessionOf = (daemon: Daemon, params: object = {}): Promise<TestSession> =>
+  openSession(daemon.socketPath, { working_dir: daemon.root, ...params });
+const write = (daemon: Daemon, name: string, text: string): string => {
+  const file = path.join(daemon.root, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+};
+
+/** `allow`, or the code and the first rule of a refusal. */
+async function outcome(session: TestSession, command: string, more: object = {}): Promise<string> {
+  const answer: Json = await session.ask(command, more);
+  if (answer.ok === true) return 'allow';
+  const code = answer.error.code === 'POLICY_DENIED' ? 'block' : answer.error.code;
+  return `${code === 'APPROVAL_REQUIRED' ? 'ask' : code} ${answer.data?.verdict.rules[0].id}`;
+}
+
+describe('an allowed command', { skip }, () => {
+  test('is started without a shell and without what earlier commands exported', async () => {
+    await using daemon = await runtime('trusted');
+    await using session = await sessionOf(daemon);
+    write(daemon, 'a.txt', 'one\n');
+    write(daemon, 'sub/b.txt', 'two\n');
+    await session.run('cd sub; export NODE_OPTIONS=--require=/nope.js; cat() { echo shadowed; }');
+    await using listed = await openSession(daemon.socketPath, {
+      working_dir: daemon.root,
+      policy: 'guarded',
+      carry: 'shell',
+      env: { NODE_OPTIONS: '--require=/nope.js' },
+    });
+    const moved = await listed.ask('cat b.txt', { cwd: path.join(daemon.root, 'sub') });
+    assert.equal(moved.data.stdout, 'two\n');
+    assert.equal((await listed.run('cat b.txt')).stdout, 'two\n', 'the directory carries on');
+    const version = await listed.run('node --version');
+    assert.deepEqual([version.exit_code, version.stderr], [0, '']);
+    assert.match(version.stdout, /^v\d/);
+  });
+
+  test('reads no file through a link, a second name or a way out', async () => {
+    await using daemon = await runtime('guarded');
+    await using session = await sessionOf(daemon);
+    write(daemon, '.env', 'KEY=1\n');
+    write(daemon, 'plain.txt', 'text\n');
+    symlinkSync('.env', path.join(daemon.root, 'notes.txt'));
+    symlinkSync('/etc/passwd', path.join(daemon.root, 'users.txt'));
+    linkSync(path.join(daemon.root, '.env'), path.join(daemon.root, 'hard.txt'));
+    assert.equal(await outcome(session, 'cat plain.txt'), 'allow');
+    for (const name of ['notes.txt', 'users.txt', 'hard.txt', '/etc/passwd', '../x', '.']) {
+      assert.match(await outcome(session, `cat ${name}`), /^ask /, name);
+    }
+    assert.match(await outcome(session, 'cat .env'), /^block /);
+  });
+
+  test('is asked when the caller brings a variable that changes it', async () => {
+    await using daemon = await runtime('guarded');
+    await using session = await sessionOf(daemon);
+    for (const name of ['GIT_EXTERNAL_DIFF', 'LD_PRELOAD', 'PATH', 'npm_config_script_shell']) {
+      const found = await outcome(session, 'git status', { env: { [name]: './x' } });
+      assert.equal(found, 'ask env.program', name);
+    }
+    assert.equal(await outcome(session, 'ls', { env: { HARMLESS: '1' } }), 'allow');
+  });
+
+  test('of npm shows what it runs, and waits when it may reach further', async () => {
+    await using daemon = await runtime('guarded');
+    const scripts = { build: 'echo built', prebuild: 'echo before' };
+    write(daemon, 'package.json', JSON.stringify({ scripts }));
+    await using session = await sessionOf(daemon);
+    const answer = await session.ask('npm run build');
+    const [rule] = answer.data.verdict.rules;
+    assert.equal(rule.id, 'allow.npm.run.build');
+    assert.match(rule.reason, /echo built.*sha256 [0-9a-f]{64}/);
+    assert.match(answer.data.stdout, /before[^]*built/);
+    assert.match(await outcome(session, 'npm test'), /^ask facts\.package-script/);
+    await using online = await sessionOf(daemon, { network: 'on' });
+    assert.equal(await outcome(online, 'npm run build'), 'ask reach.network');
+  });
+
+  test('of git runs no helper of a hostile repository', async () => {
+    await using daemon = await runtime('guarded');
+    const { root } = daemon;
+    const helper = write(daemon, 'evil.sh', `#!/bin/sh\ntouch ${root}/ran\ncat\n`);
+    chmodSync(helper, 0o755);
+    const git = (...args: string[]): unknown =>
+      execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], { cwd: root });
+    git('init', '-q');
+    write(daemon, 'a.txt', 'one\n');
+    write(daemon, '.gitattributes', '*.txt filter=evil diff=evil\n');
+    git('add', 'a.txt', '.gitattributes');
+    git('commit', '-qm', 'one');
+    const settings = ['core.fsmonitor', 'diff.external', 'filter.evil.clean', 'diff.evil.textconv'];
+    for (const name of settings) git('config', name, helper);
+    await using session = await sessionOf(daemon);
+    const commands = ['git status', 'git diff', 'git log -p', 'git show', 'git branch'];
+    const changed = (): string => write(daemon, 'a.txt', 'two\n');
+    changed();
+    execFileSync('git', ['diff', '--stat'], { cwd: root });
+    assert.ok(existsSync(path.join(root, 'ran')), 'the repository is hostile');
+    execFileSync('rm', [path.join(root, 'ran')]);
+    for (const command of commands) {
+      changed();
+      const answer = await session.ask(command);
+      assert.deepEqual([answer.ok, answer.data.exit_code], [true, 0], JSON.stringify(answer));
+      assert.ok(!existsSync(path.join(root, 'ran')), command);
+    }
+    assert.match((await session.run('git diff')).stdout, /\+two/);
+    execFileSync('git', ['config', 'include.path', '/elsewhere'], { cwd: root });
+    assert.equal(await outcome(session, 'git status'), 'ask facts.git-config');
+  });
+});
+
+test(
+  'auto asks for what reaches beyond the sandbox, and blocks stay blocks',
+  { skip },
+  async () => {
+    await using daemon = await runtime('auto');
+    await using session = await sessionOf(daemon);
+    assert.equal(await outcome(session, 'echo x >made; for i in 1 2; do echo $i; done'), 'allow');
+    assert.match(await outcome(session, 'rm -rf made'), /^block fs\./);
+    await using online = await sessionOf(daemon, { network: 'on' });
+    assert.equal(await outcome(online, 'true'), 'ask reach.network');
+    await using bare = await sessionOf(daemon, { sandbox: 'none' });
+    assert.equal(await outcome(bare, 'true'), 'ask reach.sandbox');
+    const beyond = path.join(daemon.home, 'beyond');
+    mkdirSync(beyond);
+    await using wide = await sessionOf(daemon, { files: { write: { allow: [beyond] } } });
+    assert.equal(await outcome(wide, 'true'), 'ask reach.files');
+  },
+);
+
+test('locked asks nobody; a session can only be stricter than its runtime', { skip }, async () => {
+  await using daemon = await runtime('guarded');
+  await using locked = await sessionOf(daemon, { policy: 'locked' });
+  assert.match(await outcome(locked, 'make'), /^block /);
+  assert.equal(await outcome(locked, 'pwd'), 'allow');
+  await using trusted = await sessionOf(daemon, { policy: 'trusted' });
+  assert.match(await outcome(trusted, 'make'), /^ask /);
+});
+
+test('an agent that keeps being refused is slowed', { skip }, async () => {
+  await using daemon = await runtime('guarded');
+  await using session = await sessionOf(daemon);
+  const begun = performance.now();
+  for (let tries = 0; tries < 4; tries += 1) await outcome(session, 'sudo id');
+  const waited = performance.now() - begun;
+  assert.ok(waited >= 1_000, `four refusals came after ${waited} ms`);
+});
+
+const policyFile = (daemon: Daemon, text: string): string => {
+  const file = path.join(daemon.home, 'config', 'trl', 'policy.yaml');
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text, { mode: 0o600 });
+  return file;
+};
+
+test('a policy file bounds sessions, and is read anew or not at all', { skip }, async () => {
+  await using first = await runtime('trusted');
+  await first.kill('SIGTERM');
+  policyFile(
+    first,
+    [
+      'name: team',
+      'base: trusted',
+      'commands:',
+      '  - { id: no-make, decision: block, match: [make, "..."], reason: builds are not for here }',
+      'files: { deny: ["secret.txt"], write: [] }',
+      'network: { mode: off }',
+      'environment: { withhold: [LOGNAME] }',
+      'limits: { timeout: 5s, processes: 64 }',
+    ].join('\n'),
+  );
+  await using daemon = await startRuntime({ home: first.home, env: { TRL_POLICY: '' } });
+  write(daemon, 'secret.txt', 'hidden\n');
+  await using session = await sessionOf(daemon);
+  const receipt = await session.run('cat secret.txt; echo "[$LOGNAME]"; ulimit -u');
+  assert.match(receipt.stdout, /^\[\]\n\d+\n$/);
+  assert.equal(receipt.verdict.policy.name, 'team');
+  const limit = receipt.limits.find(({ name }: Json) => name === 'timeout_ms');
+  assert.equal(limit.value, 5_000);
+  assert.equal((await session.ask('true', { timeout_ms: 6_000 })).error.code, 'POLICY_DENIED');
+  assert.equal(await outcome(session, 'sh -c "cd x; make all"'), 'block rule.no-make');
+  const made = await session.client.ask('session.create', { network: 'on' });
+  assert.equal(made.error.code, 'POLICY_DENIED');
+  const granted = { files: { write: { allow: [daemon.home] } } };
+  await using wide = await sessionOf(daemon, granted);
+  assert.equal((await wide.ask('true')).error.code, 'POLICY_DENIED');
+  const file = policyFile(daemon, 'name: team\nbase: nonsense\n');
+  process.kill(daemon.pid, 'SIGHUP');
+  for (let tries = 0; tries < 200 && !daemon.log().includes('stays'); tries += 1) await sleep(20);
+  assert.match(daemon.log(), /the policy stays as it was: .*policy\.yaml.*2/);
+  assert.equal(await outcome(session, 'make'), 'block rule.no-make');
+  writeFileSync(file, 'name: other\nbase: locked\n');
+  process.kill(daemon.pid, 'SIGHUP');
+  for (let tries = 0; tries < 200 && !daemon.log().includes('anew'); tries += 1) await sleep(20);
+  assert.match(await outcome(session, 'true'), /^block /);
+});
+
+test('a policy that cannot be used stops the start', async () => {
+  await using daemon = await runtime('trusted');
+  await daemon.kill('SIGTERM');
+  for (const [text, wanted] of [
+    ['', /empty/],
+    ['base: guarded\nbase: auto\n', /:2:1: /],
+    ['base: guarded\nnetwerk: { mode: off }\n', /network/],
+  ] as const) {
+    const file = policyFile(daemon, text);
+    const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+    const args = ['serve', '--socket-path', daemon.socketPath, '--workspace-root', daemon.root];
+    const env = { ...process.env, ...surroundings(daemon.home), TRL_POLICY: file };
+    const ended = spawnSync(trl, args, { env, encoding: 'utf8', timeout: 60_000 });
+    assert.equal(ended.status, 125, ended.stderr);
+    assert.match(ended.stderr, wanted);
+    assert.match(ended.stderr, /policy\.yaml/);
+  }
+});
