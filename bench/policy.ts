@@ -151,7 +151,7 @@ function showTimes(times: readonly number[]): void {
   say(`\n  a decision: p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)}`);
   const starts = coldStarts();
   const [least = 0, middle = 0] = [starts[0], starts[Math.floor(starts.length / 2)]];
-  const figures = `median ${middle.toFixed(1)} ms of ${starts.length}, least ${least.toFixed(1)} ms`;
+  const figures = `median ${middle.toFixed(1)} ms, least ${least.toFixed(1)} ms`;
   say(`  cold start (bundled modules and a first decision, fresh process): ${figures}`);
 }
 

@@ -70,7 +70,7 @@ test('an allowed command is started as its recipe says', () => {
 
   const search = analyse('rg --hidden x -- src').allowed;
   assert.deepEqual(search?.files, ['src']);
-  assert.deepEqual(search.run.argv.slice(0, 5), ['rg', '--no-config', '--hidden', 'x', '--glob']);
+  assert.deepEqual(search.run.argv.slice(0, 5), ['rg', '--no-config', '--hidden', 'x', '--iglob']);
   assert.deepEqual(search.run.argv.slice(-2), ['--', 'src']);
 
   const script = analyse('npm run -s build').allowed;

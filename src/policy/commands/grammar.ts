@@ -179,8 +179,8 @@ class Reader<T extends Argument> {
   }
 
   private attached(word: T, text: string): void {
-    const spelling = this.table.get(text.slice(0, 2)) ?? this.table.get(text.toLowerCase());
-    if (spelling === undefined) {
+    const spelling = this.table.get(text.slice(0, 2));
+    if (spelling === undefined || spelling.arity === 'none') {
       this.unknown.push(this.at);
     } else {
       this.add(spelling.effect, { text: word.value === null ? null : text.slice(2), word });

@@ -27,6 +27,8 @@ export const condition = z.strictObject({
     }),
   ),
   operands: z.optional(z.enum(['none', 'some'])),
+  /** Only without any word after its name. */
+  alone: z.optional(z.boolean()),
   /** Only when it starts no other command: `env` alone. */
   starts: z.optional(z.literal('nothing')),
   /** Only when called by its bare name: a builtin of the shell. */
@@ -107,6 +109,8 @@ export interface Node {
   pattern?: string | undefined;
   /** It writes its operands, values of variables included, to its output. */
   prints?: boolean | undefined;
+  /** It shows variables by name: its operands. */
+  names?: boolean | undefined;
   /** It gets text from the network, or decodes it: its output is no script to run. */
   source?: 'download' | 'decoder' | undefined;
   /** `shell`: without operands or with `-s` it runs its standard input; `code`: likewise. */
@@ -133,6 +137,7 @@ export const node: z.ZodMiniType<Node> = z.lazy(() =>
     quiet: z.optional(z.string()),
     pattern: z.optional(z.string()),
     prints: z.optional(z.boolean()),
+    names: z.optional(z.boolean()),
     source: z.optional(z.enum(['download', 'decoder'])),
     sink: z.optional(z.enum(['shell', 'code'])),
     metadata: z.optional(z.boolean()),

@@ -122,8 +122,11 @@ function fitsKind(value: string, kind: string): boolean {
     // `%G…` starts gpg.
     case '%':
       return !/%[-+ ]?G/.test(value);
-    case '@':
-      return isInside(value.replace(/^[^:]*,[^:]*:/, '')) && fileSecrecy(value) === null;
+    // Also git's `1,5:path` and `:name:path`.
+    case '@': {
+      const path = value.slice(value.lastIndexOf(':') + 1);
+      return isInside(path) && fileSecrecy(path) === null;
+    }
     // A glob that takes files in, and so could take in a secret one, must not name such.
     case '!':
       return value.startsWith('!') || !globMaySecret(value);

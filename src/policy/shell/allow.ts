@@ -68,7 +68,10 @@ function acceptsOperands(rule: AllowRule, accepted: Accepted): boolean {
     case 'search':
       return paths(rule, accepted).every((path) => isInside(path) && fileSecrecy(path) === null);
     case 'packages':
-      return end === -1 && operands.every((one) => /^(?:@[\w.-]+\/)?[\w-][\w.-]*$/.test(one));
+      return (
+        end === -1 &&
+        operands.every((one) => /^(?:@[\w.-]+\/)?[\w-][\w.-]*(?:@[\w.^~*-]+)?$/.test(one))
+      );
   }
 }
 
@@ -88,7 +91,8 @@ function isListed(path: string): boolean {
 }
 
 function isRevisionOrPath(word: string): boolean {
-  const path = word.slice(word.lastIndexOf(':') + 1);
+  // `HEAD:path`, and pathspecs such as `:(glob)path`.
+  const path = word.slice(word.lastIndexOf(':') + 1).replace(/^\([a-z,]*\)/, '');
   const parts = word.split('/');
   if (word === '' || /^[/~\\]/.test(word) || parts.includes('..') || path.startsWith('/')) {
     // `:/text` finds a commit by its message.

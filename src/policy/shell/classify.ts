@@ -88,6 +88,10 @@ function spent(walk: Walk, command: Command): boolean {
 /** One command, and those that it starts. */
 export function classifyCommand(command: Command, walk: Walk): void {
   const [first] = command.words;
+  if (/[\uFF01-\uFF5E]/.test(first?.value ?? '')) {
+    classifyStarted(narrowed(command), walk);
+    return;
+  }
   checkSecrets(command, walk);
   feedSubstitutions(command, walk);
   if (first === undefined) return;
@@ -98,6 +102,15 @@ export function classifyCommand(command: Command, walk: Walk): void {
   if (named === undefined) return;
   const bare = !/[/\\]/.test(called);
   classifyNode({ node: named.node, name: baseName(called), bare, whole: command }, command, walk);
+}
+
+/** Full-width letters as the ones they show: no program has such a name, and nobody means one. */
+function narrowed(command: Command): Command {
+  const words = command.words.map((word) => {
+    const value = word.value?.normalize('NFKC') ?? null;
+    return value === null || value === word.value ? word : { ...word, value, pieces: [value] };
+  });
+  return { ...command, words };
 }
 
 interface Level {

@@ -14,27 +14,35 @@ export type Deed =
 
 const textMax = 65_536;
 
-const dumps = [
-  // Python
-  new RegExp(
-    String.raw`(?:print|dumps?|write|pprint|log|dict|list|str|repr|sorted|info|debug)\s*\(\s*` +
-      String.raw`(?:dict\(|str\(|list\()?\s*(?:os\.)?environb?\b` +
-      String.raw`(?!\s*(?:\[|\.get|\.pop|\.setdefault))`,
-  ),
-  /\b(?:os\.)?environb?\.(?:items|copy|values)\s*\(/,
-  /\bfor\b[^\n;]*\bin\s+(?:os\.)?environb?\b/,
-  // JavaScript
-  /(?<!\.\.\.\s*|env:\s*)\bprocess\.env\b(?!\s*(?:\?\.|[.[\w=]))/,
-  /\bDeno\.env\.toObject\(/,
-  // awk, Perl
-  /\bin\s+ENVIRON\b/,
-  /%ENV\b/,
-  // Ruby
-  /\b(?:puts|p|pp|print|warn)\s*\(?\s*ENV\b(?!\s*[.[])/,
-  /\bENV\.(?:to_h|to_a|inspect|each|map|to_s|sort)\b/,
-  // PHP
-  /\bgetenv\(\s*\)|\bphpinfo\s*\(/,
-  /\b(?:print_r|var_dump|var_export|json_encode)\s*\(\s*\$_(?:ENV|SERVER)\s*\)/,
+const printing = String.raw`(?:print|dumps?|write|pprint|pp|log|info|debug)\s*\(\s*`;
+const python = /^(?:python|pypy|ipython)/;
+const script = /^(?:node|nodejs|deno|bun|tsx|ts-node)/;
+
+/** For each language: what shows all variables. */
+const dumps: readonly (readonly [RegExp, RegExp])[] = [
+  [
+    python,
+    new RegExp(
+      String.raw`${printing}(?:[\w.]+\(\s*)*(?:\*\*?|\{\*\*)?\s*(?:os\.)?environb?\b` +
+        String.raw`(?!\s*(?:\[|\.get|\.pop|\.setdefault))`,
+    ),
+  ],
+  [python, /\bfor\b[^\n;]*\bin\s+(?:sorted\(|list\(|dict\()?\s*(?:os\.)?environb?\b/],
+  [
+    script,
+    new RegExp(
+      String.raw`(?:console\.\w+|stringify|inspect|write|entries|values)\s*\(\s*` +
+        String.raw`(?:\{\s*\.\.\.\s*)?process\.env\s*[,)}]`,
+    ),
+  ],
+  [script, /^\s*(?:\(?\s*\{\s*\.\.\.\s*)?process\.env\s*[})]*\s*;?\s*$/],
+  [script, /\bDeno\.env\.toObject\(/],
+  [/awk/, /\bin\s+ENVIRON\b/],
+  [/^perl/, /%ENV\b/],
+  [/ruby|irb/, /\b(?:puts|p|pp|print|warn)\s*\(?\s*ENV\b(?!\s*[.[])/],
+  [/ruby|irb/, /\bENV\.(?:to_h|to_a|inspect|each|map|to_s|sort)\b/],
+  [/^php/, /\bgetenv\(\s*\)|\bphpinfo\s*\(/],
+  [/^php/, /\b(?:print_r|var_dump|var_export|json_encode)\s*\(\s*\$_(?:ENV|SERVER)\s*\)/],
 ];
 
 const variable = [
@@ -66,7 +74,9 @@ const quotedCommand =
 export function deedsOf(program: string, language: string): readonly Deed[] {
   const text = program.slice(0, textMax);
   const deeds: Deed[] = [];
-  if (dumps.some((dump) => dump.test(text))) deeds.push({ kind: 'environment' });
+  if (dumps.some(([of, dump]) => of.test(language) && dump.test(text))) {
+    deeds.push({ kind: 'environment' });
+  }
   for (const [, ...names] of text.matchAll(shownVariable)) {
     const name = names.find((one) => one !== undefined) ?? '';
     if (isSecretName(name)) deeds.push({ kind: 'secret-variable', name });

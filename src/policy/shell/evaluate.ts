@@ -15,6 +15,7 @@ export function holds(asked: Asked, when: Condition): boolean {
   const { options, operands } = asked.parsed;
   const has = (effect: string): boolean => options.has(effect);
   if (when.builtin === true && !asked.bare) return false;
+  if (when.alone === true && asked.command.words.length > 0) return false;
   if (when.starts === 'nothing' && asked.starts) return false;
   if (when.all !== undefined && !when.all.every(has)) return false;
   if (when.any !== undefined && !when.any.some(has)) return false;

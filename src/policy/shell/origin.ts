@@ -9,7 +9,7 @@ import { tail } from './word.ts';
 
 export type Origin = 'download' | 'decoder' | null;
 
-const depthMax = 32;
+const depthMax = 512;
 
 /** What lies behind an input; `commands` are all of the script, to find those in its text. */
 export function originOf(input: Input, commands: readonly Command[], depth = 0): Origin {
@@ -41,8 +41,19 @@ export function anyOrigin(
   return found;
 }
 
+/** Each command is looked at once, however many others its output passes through. */
+const known = new WeakMap<Command, Origin>();
+
 function ofCommand(command: Command, commands: readonly Command[], depth: number): Origin {
-  if (depth > depthMax) return null;
+  const before = known.get(command);
+  if (before !== undefined || depth > depthMax) return before ?? null;
+  known.set(command, null);
+  const origin = lookBehind(command, commands, depth);
+  known.set(command, origin);
+  return origin;
+}
+
+function lookBehind(command: Command, commands: readonly Command[], depth: number): Origin {
   const own = ofName(command, depth);
   if (own === 'download') return own;
   const inside = anyOrigin(command.inner.flat(), commands, depth);

@@ -8,6 +8,8 @@ import { fileSecrecy, isSecretName, wordSecrecy, type Secrecy } from './secret.t
 import { report, type Walk } from './walk.ts';
 import { legible, tail } from './word.ts';
 
+const nameMax = 200;
+
 /** Looks at operands, redirects, here-documents and printed words of one command. */
 export function checkSecrets(command: Command, walk: Walk): void {
   const called = command.words[0]?.value ?? null;
@@ -19,7 +21,10 @@ export function checkSecrets(command: Command, walk: Walk): void {
   }
   const args = tail(command, 1);
   const parsed = parseOptions(args.words, node);
-  if (node.prints === true && !parsed.options.has('into')) checkPrinted(args, command, walk);
+  if (node.prints === true && !parsed.options.has('into')) {
+    checkPrinted(args.words, command, walk);
+  }
+  if (node.names === true && parsed.options.has('print')) checkNames(args.words, command, walk);
   const reads = node.reads !== undefined || node.source !== undefined;
   if (reads) checkInput(command, walk);
   checkReader({ node, args, parsed, whole: command }, walk);
@@ -31,6 +36,8 @@ export function checkSecrets(command: Command, walk: Walk): void {
     const rest = tail(args, at + 1);
     const inside = parseOptions(rest.words, sub.node);
     checkReader({ node: sub.node, args: rest, parsed: inside, whole: command }, walk);
+    const said = (inside.options.get('says') ?? []).flatMap((given) => given?.word ?? []);
+    checkPrinted(said, command, walk);
     const isGit = /(?:^|\/)git$/i.test(called ?? '');
     if (isGit) checkHistory(sub.name, rest, command, walk);
   }
@@ -127,18 +134,32 @@ function checkInner(command: Command, walk: Walk): void {
   }
 }
 
-function checkPrinted(args: Command, whole: Command, walk: Walk): void {
-  for (const word of args.words) {
-    if (word.value !== null) continue;
-    const secret = word.variables.find(
-      (name) => isSecretName(name) && showsValue(name, word, walk),
-    );
+/** `declare -p API_KEY`. */
+function checkNames(words: readonly Word[], whole: Command, walk: Walk): void {
+  const secret = words.find(({ value }) => value !== null && isSecretName(value));
+  if (secret !== undefined) report(walk, secretVariable, whole);
+}
+
+function checkPrinted(words: readonly Word[], whole: Command, walk: Walk): void {
+  for (const word of words) {
+    const secret = word.variables
+      .filter((name) => isSecretName(name))
+      .find((name) => !isConstant(name, word, walk) && showsValue(name, word, walk));
     if (secret !== undefined) report(walk, secretVariable, whole, `$${secret}`);
   }
 }
 
+/** A value that stands in the script itself is no secret. */
+function isConstant(name: string, word: Word, walk: Walk): boolean {
+  const own = walk.script.commands.some(({ assignments }) =>
+    assignments.some((assignment) => assignment.name === name),
+  );
+  return own && word.value !== null;
+}
+
 /** Not `${#NAME}` (its length) and not `${NAME:+set}` (whether it is set). */
 function showsValue(name: string, word: Word, walk: Walk): boolean {
+  if (name.length > nameMax) return true;
   const text = walk.source.slice(...word.span);
   const uses = text.match(new RegExp(`\\$(?:\\{[#!]?)?${name}\\b(?::?\\+)?`, 'g')) ?? [];
   return uses.length === 0 || uses.some((use) => !/^\$\{#|\+$/.test(use));

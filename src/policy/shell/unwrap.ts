@@ -6,6 +6,10 @@ import type { Command, Word } from '../syntax/script.ts';
 import { literalInput, tail, textWord } from './word.ts';
 
 const itemsMax = 256;
+/** Of a text that is divided into words, in UTF-16 units. */
+const splitMax = 8_192;
+/** Of patterns that `{}` may stand for. */
+const namesMax = 8;
 
 /** A command whose own name is already cut off, with its options read. */
 export interface Read {
@@ -60,17 +64,20 @@ function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
     const name = /^-i?(?:name|path)$/.test(value ?? '') ? command.words[at + 1]?.value : null;
     return typeof name === 'string' ? [name] : [];
   });
+  const few = names.slice(0, namesMax);
   return starts
     .map((from) => ended(tail(command, from), wrapper))
     .filter(({ words }) => words.length > 0)
-    .map((inner) => withFound(inner, names));
+    .map((inner) => withFound(inner, few));
 }
 
 /** `{}` stands for what `-name` looks for. */
 function withFound(inner: Command, names: readonly string[]): Command {
   if (names.length === 0) return inner;
   const words = inner.words.flatMap((word) =>
-    word.value === '{}' ? names.map((name) => patternWord(name, word.span)) : [word],
+    word.value === '{}' && inner.words.length <= itemsMax
+      ? names.map((name) => patternWord(name, word.span))
+      : [word],
   );
   return { ...inner, words, inner: words.map((_, at) => inner.inner[at] ?? []) };
 }
@@ -96,7 +103,9 @@ function splits(read: Read, option: string): readonly Command[] {
 
 /** Words as `env -S` and `xargs` divide them: blanks, quotes, backslashes. */
 export function splitWords(text: string): readonly string[] {
-  const found = text.matchAll(/(?:\\[^]|"(?:\\[^]|[^"\\])*"|'[^']*'|[^\s"'\\]|["'\\])+/g);
+  const found = text
+    .slice(0, splitMax)
+    .matchAll(/(?:\\[^]|"(?:\\[^]|[^"\\])*"|'[^']*'|[^\s"'\\]|["'\\])+/g);
   return [...found].slice(0, itemsMax).map(([word]) =>
     word.replaceAll(/\\([^])|"((?:\\[^]|[^"\\])*)"|'([^']*)'/g, (...parts: string[]) => {
       const [, escaped, double, single] = parts;

@@ -41,7 +41,7 @@ const search =
   '-A=# -B=# -C=# --after-context=# --before-context=# --context=# -c --count --count-matches ' +
   '--color=never|auto|always|ansi --column --no-column --crlf --no-crlf -e=* --regexp=* ' +
   '--encoding=* -E=* --files -l --files-with-matches --files-without-match -F --fixed-strings ' +
-  '-L --follow -g=! --glob=! --iglob=! --glob-case-insensitive --heading --no-heading --hidden ' +
+  '-g=! --glob=! --iglob=! --glob-case-insensitive --heading --no-heading --hidden ' +
   '--no-hidden -. -i --ignore-case --ignore-file-case-insensitive --include-zero -v ' +
   '--invert-match --json -x --line-regexp -n --line-number -N --no-line-number ' +
   '-m=# --max-count=# ' +

@@ -14,6 +14,19 @@ const pushes: Rule = {
   noMatch: ['git stash push', 'git log --grep push', 'git commit -m push', 'git push --help'],
 };
 
+const header: Rule = {
+  code: 'secrets.git-header',
+  bound: 'block',
+  why: 'shows a header that carries credentials',
+  instead: null,
+  when: {
+    operand: { starts: ['http.extraheader', 'http.https://'] },
+    none: ['unset'],
+  },
+  match: ['git config --get-all http.extraheader', 'git config http.extraHeader'],
+  noMatch: ['git config --get user.name', 'git config http.proxy'],
+};
+
 const text = (option: string): Node => ({
   payloads: [{ option, language: 'shell' }],
 });
@@ -66,7 +79,10 @@ const git: Node = {
     'blame|annotate': { reads: 'operands' },
     'show|diff|cat-file': { reads: 'operands' },
     log: { options: { patch: '-p -u --patch -c --cc -U= -G= -S= -L=' } },
-    config: {},
+    'commit|tag|notes': {
+      options: { says: '-m= --message=', file: '-F= --file=', other: '-a -s -S[=] -n -q -v' },
+    },
+    config: { rules: [header] },
   },
 };
 
@@ -98,7 +114,7 @@ const fetches = (about: string): Node => ({ about, source: 'download' });
 
 export const network: Commands = {
   git,
-  'vercel|vc|now': {
+  'vercel|vc': {
     about: 'works on a deployment',
     options: {
       help: '--help -h --version -v',

@@ -28,6 +28,7 @@ const declares = (name: string): Node => ({
     }),
   ],
   payloads: [{ operand: 'each', language: 'expansion' }],
+  names: true,
 });
 
 const reader = (options: Record<string, string> = {}, reads: Node['reads'] = 'operands'): Node => ({
@@ -70,9 +71,8 @@ export const secrets: Commands = {
   set: {
     about: 'changes the shell, or shows all variables',
     rules: [
-      dump(['set', 'set | grep X'], ['set -e', 'set -euo pipefail', 'set -- a'], {
-        operands: 'none',
-        none: ['flag'],
+      dump(['set', 'set | grep X'], ['set -e', 'set -euo pipefail', 'set -- a', 'set --'], {
+        alone: true,
         builtin: true,
       }),
     ],
@@ -100,20 +100,11 @@ export const secrets: Commands = {
     payloads: [{ option: 'into', language: 'expansion' }],
   },
   print: { prints: true, style: 'posix', options: { flag: '-n -r -l -P -R -u' } },
-  'cat|tac|less|more|most|bat|batcat|nl|od|hexdump|hd|strings|rev|bzcat|zless|zmore|view': reader({
-    value: '-j= -N= -t= -w= -A= -l= --language= --style= -S= -n -s',
-  }),
-  'head|tail': reader({ value: '-n= -c= --lines= --bytes= --pid= -s=' }),
-  'cut|paste|column|fold|fmt|pr|expand|unexpand|iconv': reader({
-    value: '-d= -f= -c= -b= -s -t= -o= -w= --delimiter= --fields= --characters= --bytes=',
-  }),
-  'sort|uniq|comm|join|tsort|shuf': reader({
-    value: '-k= -t= -o= -S= -T= --key= --field-separator= --output= -n -f= -w= -s=',
-  }),
-  'diff|cmp|sdiff|colordiff|diff3|vimdiff|delta|difft': reader({
-    value: '-U= -C= --label= -I= -x= -W=',
-    quiet: '-q --brief',
-  }),
+  'cat|tac|less|more|most|bat|batcat|nl|od|hexdump|hd|strings|rev|bzcat|zless|zmore|view': reader(),
+  'head|tail': reader(),
+  'cut|paste|column|fold|fmt|pr|expand|unexpand|iconv': reader(),
+  'sort|uniq|comm|join|tsort|shuf': reader(),
+  'diff|cmp|sdiff|colordiff|diff3|vimdiff|delta|difft': reader(),
   'zcat|gzcat|xzcat|zstdcat|lz4cat|ccat|pygmentize|glow|mdcat|lolcat|pv|jless|yq|ul|look': reader(),
   'jq|gojq|jaq': reader({ value: '--arg= --indent=', program: '-f= --from-file=' }, 'rest'),
   'sed|gsed': {

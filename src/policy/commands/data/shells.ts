@@ -83,7 +83,7 @@ export const shells: Commands = {
     rules: [replaces],
     wrapper: {},
   },
-  'source|.': { about: 'runs a script in this shell', script: true },
+  'source|.': { about: 'runs a script in this shell', sink: 'shell', script: true },
   trap: {
     about: 'runs text at a signal',
     style: 'posix',
