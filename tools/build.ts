@@ -30,6 +30,8 @@ for (const { from, to, program } of bundles) {
     target: 'node24',
     mainFields: ['module', 'main'],
     external: ['@lydell/node-pty'],
+    // Its entry for Node is CommonJS, which a bundle of modules cannot hold.
+    alias: { yaml: path.join(root, 'node_modules/yaml/browser/index.js') },
     legalComments: 'linked',
     banner: program ? { js: '#!/usr/bin/env node' } : {},
     logLevel: 'warning',
