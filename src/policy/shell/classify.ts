@@ -161,7 +161,7 @@ function classifyProgram(program: Program, name: string, whole: Command, walk: W
     return;
   }
   const expands = program.language === 'expansion';
-  if (expands && !/[$`]/.test(program.text)) return;
+  if (expands && !/^[A-Za-z_]\w*\[[^\]=]*[$`]/.test(program.text)) return;
   const text = expands ? `: "${program.text.replaceAll('"', '')}"` : program.text;
   classifyText(text, program.positional, whole, inside);
 }

@@ -154,7 +154,8 @@ function isConstant(name: string, word: Word, walk: Walk): boolean {
   const own = walk.script.commands.some(({ assignments }) =>
     assignments.some((assignment) => assignment.name === name),
   );
-  return own && word.value !== null;
+  // `PASS=$((PASS + 1))` counts; `API_KEY=$(cat key)` is a secret all the same.
+  return own && (word.value !== null || /^(?:PASS|KEYS?|TOKENS?|PAT|AUTH)$/i.test(name));
 }
 
 /** Not `${#NAME}` (its length) and not `${NAME:+set}` (whether it is set). */

@@ -16,7 +16,8 @@ const perhaps = oneOf(
     String.raw`(?:^|/)(?:credentials(?:\.json)?|secrets?\.(?:json|ya?ml|toml|env)|[^/]*\.env)$`,
     String.raw`(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519))$`,
     String.raw`\.(?:pem|key|p12|pfx|kdbx|jks|keystore)$`,
-    String.raw`(?:^|/)\.(?:ssh|aws|gnupg|kube|docker)/`,
+    String.raw`(?:^|/)\.(?:ssh|aws|gnupg|kube|docker)/|(?:^|/)\.git/(?:config|credentials)$`,
+    String.raw`(?:^|/)(?:\.htpasswd|\.vault-token|kubeconfig|[^/]*\.(?:tfvars|tfstate))$`,
   ],
   'i',
 );

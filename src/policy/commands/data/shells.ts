@@ -104,7 +104,13 @@ export const shells: Commands = {
     options: { code: '-C=', value: '-F= -W= -A= -G= -P= -S= -X= -o=' },
     payloads: [{ option: 'code', language: 'shell' }],
   },
-  'read|unset|let|test|[': subscripts(),
+  read: subscripts({ value: '-p= -d= -n= -N= -t= -u= -i=', flag: '-r -s -e', into: '-a=' }),
+  let: subscripts(),
+  'test|[': {
+    style: 'exact',
+    options: { variable: '-v=' },
+    payloads: [{ option: 'variable', language: 'expansion' }],
+  },
   'at|batch': { about: 'runs commands later', sink: 'shell' },
   'python|python2|python3|python2.*|python3.*|pypy|pypy3|ipython': inline({
     code: '-c=',
