@@ -24,7 +24,7 @@ import {
 } from './reasons.ts';
 import { checkSecrets } from './reveal.ts';
 import { unwrap, type Read } from './unwrap.ts';
-import { report, through, viaMax, type Found, type Walk } from './walk.ts';
+import { lookedAlways, report, through, viaMax, type Found, type Walk } from './walk.ts';
 import { literalInput, tail, textWord } from './word.ts';
 
 /** What classification found. */
@@ -62,7 +62,7 @@ function plainCommand(words: Command['words'], span: Span): Command {
 
 /** An analysis that has found nothing yet. */
 export function openFound(budget: Budget): Found {
-  return { findings: [], named: new Map(), budget, read: new Set(), told: new Set() };
+  return { findings: [], named: new Map(), budget, read: new Set(), looked: 0, told: new Set() };
 }
 
 /** Every command of the script, at any depth. */
@@ -78,6 +78,9 @@ function spent(walk: Walk, command: Command): boolean {
     report(walk, tooDeep, command);
     return true;
   }
+  walk.found.looked += 1;
+  const { commands, words } = lookedAlways;
+  if (walk.found.looked <= commands && command.words.length <= words) return false;
   const { budget } = walk.found;
   // Reading the script has already counted its commands up to the bound.
   if (exhausted({ ...budget, commandsMax: budget.commandsMax * 2 }) === null) return false;
@@ -176,8 +179,19 @@ function classifyText(
   const key = `${text}\0${positional.join('\0')}`;
   if (walk.found.read.has(key) || spent(walk, whole)) return;
   walk.found.read.add(key);
+  if (takesTooLong(text, walk.found.budget)) {
+    report(walk, tooMany, whole);
+    return;
+  }
   const script = readScript(text, walk.found.budget, positional);
   classifyScript({ ...walk, script, source: text });
+}
+
+/** Reading cannot be stopped half-way: a long text is not begun when little time is left. */
+function takesTooLong(text: string, { deadline }: Budget): boolean {
+  const shortMax = 4_096;
+  const perMs = 1_000;
+  return text.length > shortMax && text.length > perMs * (deadline - performance.now());
 }
 
 function classifyCode(text: string, language: string, whole: Command, walk: Walk): void {

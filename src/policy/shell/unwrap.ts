@@ -55,6 +55,17 @@ function ended(inner: Command, { until }: Wrapper): Command {
     : { ...inner, words: inner.words.slice(0, end), inner: inner.inner.slice(0, end) };
 }
 
+/** The words from `from` up to the end of that command; the rest is not copied. */
+function between(command: Command, from: number, { until }: Wrapper): Command {
+  let to = from;
+  for (; to < command.words.length; to += 1) {
+    const value = command.words[to]?.value ?? null;
+    if (value !== null && until?.includes(value)) break;
+  }
+  const words = command.words.slice(from, to);
+  return { ...command, words, inner: command.inner.slice(from, to) };
+}
+
 /** `find … -exec COMMAND ; … -exec COMMAND {} +`. */
 function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
   const starts = command.words.flatMap(({ value }, at) =>
@@ -66,7 +77,7 @@ function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
   });
   const few = names.slice(0, namesMax);
   return starts
-    .map((from) => ended(tail(command, from), wrapper))
+    .map((from) => between(command, from, wrapper))
     .filter(({ words }) => words.length > 0)
     .map((inner) => withFound(inner, few));
 }

@@ -10,6 +10,8 @@ export interface Found {
   readonly budget: Budget;
   /** Programs already read, by text: one is read once, however often it is reached. */
   readonly read: Set<string>;
+  /** How many commands were classified. */
+  looked: number;
   /** Finding keys, so that one thing is told once. */
   readonly told: Set<string>;
 }
@@ -26,6 +28,8 @@ export interface Walk {
 }
 
 export const viaMax = 64;
+/** Commands that are classified even when the time is up: a busy machine must not hide a block. */
+export const lookedAlways = { commands: 64, words: 256 };
 const evidenceMax = 200;
 
 /** What a finding says, without its place. */

@@ -88,6 +88,12 @@ export const wrappers: Commands = {
   },
   'cross-env|env-cmd': { ...wraps(value('-f= -e=')), wrapper: { assignments: true } },
   'cross-env-shell': joined(''),
+  'ssh-agent': wraps(value('-a= -E= -O= -P= -t=')),
+  'nix-shell|nix': {
+    about: 'runs another command in an environment of its own',
+    options: { command: '--run= --command=', value: '-p= -I= --packages=' },
+    payloads: [{ option: 'command', language: 'shell' }],
+  },
   'env|genv': {
     about: 'shows variables, or runs another command with them',
     style: 'posix',
