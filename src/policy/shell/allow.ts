@@ -12,12 +12,14 @@ for (const rule of allowed) {
   byName.set(name, [...(byName.get(name) ?? []), rule]);
 }
 
+const wordsMax = 1_024;
+
 /**
  * How the argv of one plain command may run unasked, or `null`. Decides on the words alone: that
  * `files` lie inside the workspace and hold no secret is for the caller to look up.
  */
 export function allowPlain(argv: readonly string[]): Allowed | null {
-  if (argv.some((word) => /\p{Cc}/u.test(word))) return null;
+  if (argv.length > wordsMax || argv.some((word) => /\p{Cc}/u.test(word))) return null;
   for (const rule of byName.get(argv[0] ?? '') ?? []) {
     const found = allowBy(rule, argv);
     if (found !== null) return found;

@@ -9,6 +9,8 @@ import { report, type Walk } from './walk.ts';
 import { legible, tail } from './word.ts';
 
 const nameMax = 200;
+/** Words beyond are not asked about; a command of so many is no allowed one. */
+const wordsMax = 1_024;
 
 /** Looks at operands, redirects, here-documents and printed words of one command. */
 export function checkSecrets(command: Command, walk: Walk): void {
@@ -106,7 +108,7 @@ function tell(secrecy: Secrecy, word: Word, whole: Command, walk: Walk): void {
 /** Any other use of a file with secrets is a question. */
 function checkAnyWord(command: Command, walk: Walk, node?: Node): void {
   if (node?.metadata === true) return;
-  for (const word of command.words.slice(1)) {
+  for (const word of command.words.slice(1, wordsMax)) {
     if (pathSecrecy(word) === 'block') report(walk, perhapsSecretFile, command, legible(word));
   }
   for (const { operator, target } of command.redirects) {
