@@ -2,10 +2,11 @@
 import path from 'node:path';
 import { isTrlError, TrlError } from '../errors.ts';
 import { explainedShells, explainText, shellNamed } from '../policy/explain.ts';
-import { loadFile, loadPolicy, managedFile, type Loaded } from '../policy/files/load.ts';
+import { loadFile, loadPolicy, type Loaded } from '../policy/files/load.ts';
+import { managedFile, projectFileName } from '../policy/files/places.ts';
 import { PolicyError, showProblem } from '../policy/files/problem.ts';
 import { policyJsonSchema } from '../policy/files/schema.ts';
-import { projectFileName, trustProject } from '../policy/files/trust.ts';
+import { trustProject } from '../policy/files/trust.ts';
 import { baseNames, isBaseName, type Policy } from '../policy/policy.ts';
 import { profilePolicy, profiles } from '../policy/profiles.ts';
 import { usage } from './args.ts';

@@ -3,7 +3,6 @@ import type { Caller, ExecId, SessionId, Verdict } from '../command.ts';
 import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import { explainText } from '../policy/explain.ts';
 import type { ExecParams, PolicyExplainParams, Receipt } from '../protocol/types.ts';
 import type { SessionCreateParams, SessionView } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
@@ -82,7 +81,7 @@ export class Core implements Runtime {
     const { host, roots, policies } = this.#options;
     const workingDir = params.working_dir ?? null;
     const place = await resolveWorkspace({ roots, workingDir, home: host.home });
-    const record = newRecord(params, place, policies.of(place.workspace));
+    const record = newRecord(params, place, await policies.of(place.workspace));
     const session = this.#sessions.add(record);
     await this.#set(session, params.env ?? {});
     return sessionView(session);
@@ -101,6 +100,7 @@ export class Core implements Runtime {
     params: Parameters<Runtime['updateSession']>[1],
   ): Promise<SessionView> {
     const session = this.#sessions.get(params.session_id);
+    const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
     const env = params.env ?? {};
     const unset = params.unset ?? [];
     for (const [name, value] of Object.entries(env)) checkVariable(name, value);
@@ -109,7 +109,7 @@ export class Core implements Runtime {
       ...session.record.bounds,
       ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
     };
-    boundsOf(bounds, 'foreground', this.#options.policies.of(session.record.workspace).limits);
+    boundsOf(bounds, 'foreground', maxima);
     const kept = session.record.envKeys.filter((name) => !unset.includes(name));
     this.#sessions.update(session, {
       name: params.name ?? session.record.name,
@@ -295,10 +295,11 @@ export class Core implements Runtime {
     return this.#execs.running(session.record.id);
   }
 
-  explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict> {
+  async explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict> {
     const { command, session_id: id, shell = 'bash' } = params;
     if (id !== undefined) return this.#starter.explain(this.#sessions.get(id), command, caller);
-    return explainText(this.#options.policies.of(null), shell, command, caller);
+    const { explainText } = await import('../policy/explain.ts');
+    return explainText(await this.#options.policies.of(null), shell, command, caller);
   }
 
   listExecs(_: Caller, session: SessionId | null): ReturnType<Runtime['listExecs']> {

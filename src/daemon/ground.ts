@@ -176,14 +176,18 @@ function refuseGrants(
     if (tree.path === workspace) continue;
     const [verb, lists] = tree.writable ? ['write', files.write] : ['read', files.read];
     const holds = (list: readonly string[]): boolean =>
-      list.some((one) =>
-        `${tree.path}/`.startsWith(`${realOf(absolute(one))}/`.replace('//', '/')),
-      );
+      list.some((one) => isBelow(tree.path, realOf(absolute(one))));
     if (lists.every(holds)) continue;
-    const message = `Cannot ${verb} ${JSON.stringify(tree.path)}: policy "${name}" does not permit it`;
-    throw new TrlError('POLICY_DENIED', message);
+    const shown = JSON.stringify(tree.path);
+    throw new TrlError(
+      'POLICY_DENIED',
+      `Cannot ${verb} ${shown}: policy "${name}" has not listed it`,
+    );
   }
 }
+
+const isBelow = (path: string, root: string): boolean =>
+  root === '/' || `${path}/`.startsWith(`${root}/`);
 
 /** Grants are compared by real path. */
 function realOf(path: string): string {

@@ -138,7 +138,7 @@ async function main(argv: readonly string[]): Promise<void> {
   try {
     const roots = args.roots.map(realRoot);
     // A policy that cannot be used stops the start: running with less is no answer.
-    const policies = new Policies(args.policy, log);
+    const policies = await Policies.open(args.policy, log);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
     const runners = new Runners({
       stateDir: args.ephemeral ? null : stateDir,
@@ -149,7 +149,12 @@ async function main(argv: readonly string[]): Promise<void> {
       program: runnerProgram(),
     });
     // Both take a few ten milliseconds of waiting, so they go on side by side.
-    const [host] = await Promise.all([gatherHostFacts(process.env), runners.open()]);
+    const [host] = await Promise.all([
+      gatherHostFacts(process.env),
+      runners.open(),
+      // While the runner starts: every command will need it.
+      import('../policy/judge.ts'),
+    ]);
     refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir ?? stateDir, socketDir(args)]);
     const core = new Core({
       host,

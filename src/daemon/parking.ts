@@ -186,7 +186,7 @@ export class Parking {
       const record = { parked: null, startedAt: Date.now(), facts };
       this.#execs.update(tracked, record);
       if (foreground) this.#how.occupy(session, tracked);
-      settle.resolve(await this.#how.run(session, decided, settle.started));
+      settle.resolve(await this.#how.run(session, decided, () => settle.started()));
     } catch (error) {
       if (foreground && session.busy === 'starting') this.#how.release(session);
       this.#approvals.cancel({ exec: id });

@@ -1,12 +1,18 @@
 /**
  * The policies of a daemon: its own, read at the start and anew when SIGHUP asks for it, and that
- * of each workspace whose project has a trusted file.
+ * of each workspace whose project has a trusted file. What reads files and knows commands is
+ * loaded when it is needed: where there is no file, the start does not wait for it.
  */
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { configDirectory, loadPolicy } from '../policy/files/load.ts';
-import { findProject, projectFileName } from '../policy/files/trust.ts';
-import { isBaseName, type Policy } from '../policy/policy.ts';
+import { approvalsDefault, isBaseName, type BaseName, type Policy } from '../policy/policy.ts';
+import {
+  configDirectory,
+  managedFile,
+  projectFileName,
+  trustFileName,
+  userFileName,
+} from '../policy/files/places.ts';
 import { version } from './version.ts';
 
 interface Known {
@@ -19,17 +25,24 @@ export class Policies {
   readonly #chosen: string | null;
   readonly #log: (text: string) => void;
   readonly #projects = new Map<string, Known>();
-  #own: Policy;
+  #own: Promise<Policy> | null = null;
+  /** The same, once it is known. */
+  #ownNow: Policy | null = null;
+
+  private constructor(chosen: string | null, log: (text: string) => void) {
+    this.#chosen = chosen;
+    this.#log = log;
+  }
 
   /**
    * @param chosen a shipped profile or a file; `null`: the user's file, else `auto`
    * @throws PolicyError when a file cannot be used: the daemon must not start with less
    */
-  constructor(chosen: string | null, log: (text: string) => void) {
-    this.#chosen = chosen;
-    this.#log = log;
-    this.#own = this.#load(null);
-    process.on('SIGHUP', () => this.#reload());
+  static async open(chosen: string | null, log: (text: string) => void): Promise<Policies> {
+    const made = new Policies(chosen, log);
+    if (made.#hasFiles()) await made.#read();
+    process.on('SIGHUP', () => void made.#reload());
+    return made;
   }
 
   /**
@@ -38,44 +51,66 @@ export class Policies {
    * @throws TrlError `POLICY_DENIED` when the project's file was trusted and has changed since;
    *   PolicyError when it cannot be used
    */
-  of(workspace: string | null): Policy {
-    if (workspace === null) return this.#own;
-    const files = [
-      path.join(workspace, projectFileName),
-      path.join(configDirectory(), 'trusted.json'),
-    ];
-    const marks = files.map(markOf).join(' ');
+  async of(workspace: string | null): Promise<Policy> {
+    const own = await (this.#own ?? this.#read());
+    if (workspace === null) return own;
+    const names = [path.join(workspace, projectFileName), trustFile()];
+    const marks = names.map(markOf);
+    // Without a file there is nothing to trust, unless it was trusted and is gone.
+    if (marks.every((mark) => mark === null)) return own;
     const known = this.#projects.get(workspace);
-    if (known?.marks === marks) return known.policy;
-    const policy = this.#load(workspace);
-    this.#projects.set(workspace, { marks, policy });
+    if (known?.marks === marks.join(' ')) return known.policy;
+    const policy = await this.#load(workspace);
+    this.#projects.set(workspace, { marks: marks.join(' '), policy });
     return policy;
   }
 
-  /** What it permits for a question; a project that cannot be read any more permits least. */
+  /** What it permits for a question, by what was read last. */
   permits(workspace: string | null): Policy['approvals'] {
-    const { approvals } = this.#own;
-    try {
-      return this.of(workspace).approvals;
-    } catch {
-      return { ...approvals, sameUid: false, sessionScope: false };
-    }
+    const project = workspace === null ? undefined : this.#projects.get(workspace);
+    return (project?.policy ?? this.#ownNow)?.approvals ?? approvalsDefault;
   }
 
-  #load(workspace: string | null): Policy {
-    const chosen = choiceOf(this.#chosen);
+  #read(): Promise<Policy> {
+    this.#own = this.#load(null).then((policy) => {
+      this.#ownNow = policy;
+      return policy;
+    });
+    return this.#own;
+  }
+
+  async #load(workspace: string | null): Promise<Policy> {
+    const base = this.#chosen ?? 'auto';
+    if (workspace === null && isBaseName(base) && !this.#hasFiles()) {
+      const { profilePolicy } = await import('../policy/profiles.ts');
+      return profilePolicy(base);
+    }
+    const [{ loadPolicy }, { findProject }] = await Promise.all([
+      import('../policy/files/load.ts'),
+      import('../policy/files/trust.ts'),
+    ]);
     const project = workspace === null ? null : findProject(workspace, { version });
     if (project?.kind === 'untrusted') this.#log(project.warning);
     const file = project?.kind === 'trusted' ? project.file : null;
-    return loadPolicy({ ...chosen, fallback: 'auto', version, project: file });
+    return loadPolicy({ ...choiceOf(this.#chosen), fallback: 'auto', version, project: file });
+  }
+
+  /** Whether anything but a shipped profile decides. */
+  #hasFiles(): boolean {
+    const chosen = this.#chosen;
+    if (chosen !== null && !isBaseName(chosen)) return true;
+    const names = [managedFile, ...(chosen === null ? [userFile()] : [])];
+    return names.some((name) => markOf(name) !== null);
   }
 
   /** A file that cannot be used changes nothing: what was read before still holds. */
-  #reload(): void {
+  async #reload(): Promise<void> {
     try {
-      this.#own = this.#load(null);
+      const policy = await this.#load(null);
+      this.#own = Promise.resolve(policy);
+      this.#ownNow = policy;
       this.#projects.clear();
-      this.#log(`policy "${this.#own.name}" was read anew: ${this.#own.version.slice(0, 12)}`);
+      this.#log(`policy "${policy.name}" was read anew: ${policy.version.slice(0, 12)}`);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.#log(`the policy stays as it was: ${why}`);
@@ -83,15 +118,22 @@ export class Policies {
   }
 }
 
-/** Changes whenever a file may have: another file, another content, or none. */
-function markOf(file: string): string {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-  return found === undefined
-    ? 'none'
-    : `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;
+const userFile = (): string => path.join(configDirectory(), userFileName);
+const trustFile = (): string => path.join(configDirectory(), trustFileName);
+
+/** Changes whenever a file may have: another file or content; `null`: there is none. */
+function markOf(file: string): string | null {
+  try {
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined) return null;
+    return `${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;
+  } catch (error) {
+    // What cannot be looked at may be a file: whoever reads it says why it cannot.
+    return String(error);
+  }
 }
 
-function choiceOf(chosen: string | null): Pick<Parameters<typeof loadPolicy>[0], 'chosen'> {
+function choiceOf(chosen: string | null): { chosen?: { base: BaseName } | { file: string } } {
   if (chosen === null) return {};
   return { chosen: isBaseName(chosen) ? { base: chosen } : { file: path.resolve(chosen) } };
 }

@@ -6,7 +6,6 @@ import { askedDigest } from '../approval/request.ts';
 import { Refused } from '../approval/approve.ts';
 import type { Assurance, Caller, Request, Verdict } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
-import { judgeFor } from '../policy/judge.ts';
 import type { ExecParams } from '../protocol/types.ts';
 import { finish, permitted, prepare, run } from '../run.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from '../run.ts';
@@ -77,6 +76,8 @@ export class Starter {
       const entry = entries.find(({ exec_id: id }) => id === record.id);
       const session = this.#sessions.find(record.sessionId);
       if (entry === undefined && session !== null && record.parked !== null) {
+        // What policy permits for its question must be known before somebody answers it.
+        await this.#options.policies.of(session.record.workspace).catch(() => null);
         this.#parking.restore(session, { ...record, parked: record.parked });
         continue;
       }
@@ -98,7 +99,7 @@ export class Starter {
     const key = params.exec_key ?? null;
     const known = this.#execs.byKey(session.record.id, key);
     if (known !== null) {
-      return this.#parking.supply(known, this.#request(session, params, mode));
+      return this.#parking.supply(known, await this.#request(session, params, mode));
     }
     if (key === null) return this.#startIn(session, params, { mode, caller });
     // A second call with the key of one that is still starting waits for that one.
@@ -132,10 +133,11 @@ export class Starter {
     }
   }
 
-  async #launch(session: Session, request: Asking, caller: Caller): Promise<Tracked> {
+  async #launch(session: Session, asked: Promise<Asking>, caller: Caller): Promise<Tracked> {
+    const request = await asked;
     const ground = await this.#groundOf(session);
     const id = newExecId();
-    const standing = this.#standing(session, ground, caller);
+    const standing = await this.#standing(session, ground, caller);
     const prepared = await this.#prepared(
       session,
       prepare(this.#world, { ground, standing }, request, id),
@@ -169,8 +171,12 @@ export class Starter {
   /** What policy says of a command in a session; nothing is refused, asked or run. */
   async explain(session: Session, command: string, caller: Caller): Promise<Verdict> {
     const ground = await this.#groundOf(session);
-    const standing = this.#standing(session, ground, caller);
-    const request = this.#request(session, { session_id: session.record.id, command }, 'detached');
+    const standing = await this.#standing(session, ground, caller);
+    const request = await this.#request(
+      session,
+      { session_id: session.record.id, command },
+      'detached',
+    );
     try {
       return (await prepare(this.#world, { ground, standing }, request, newExecId())).verdict;
     } catch (error) {
@@ -224,10 +230,12 @@ export class Starter {
     return approval === null ? null : permitted(question, approval);
   }
 
-  #standing(session: Session, ground: Ground, caller: Caller): Standing {
+  async #standing(session: Session, ground: Ground, caller: Caller): Promise<Standing> {
     const { record } = session;
+    // Loaded when the first command comes: what knows commands takes a while to load.
+    const { judgeFor } = await import('../policy/judge.ts');
     return {
-      judge: judgeFor(this.#options.policies.of(record.workspace), caller, record.policy),
+      judge: judgeFor(await this.#options.policies.of(record.workspace), caller, record.policy),
       reach: reachOf(record, ground),
       requester: caller.actor,
     };
@@ -238,7 +246,7 @@ export class Starter {
       permitted,
       prepare: async (session, { request, caller }, id) => {
         const ground = await this.#groundOf(session);
-        const standing = this.#standing(session, ground, caller);
+        const standing = await this.#standing(session, ground, caller);
         return prepare(this.#world, { ground, standing }, request, id);
       },
       turn: async (session) => {
@@ -286,13 +294,13 @@ export class Starter {
     void tracked.settled.then(free, free);
   }
 
-  #request(session: Session, params: ExecParams, mode: Request['mode']): Asking {
-    const maxima = this.#options.policies.of(session.record.workspace).limits;
+  async #request(session: Session, params: ExecParams, mode: Request['mode']): Promise<Asking> {
+    const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
     return requestOf(session.record, params, { mode, maxima });
   }
 
-  #groundOf(session: Session): Promise<Ground> {
-    const { version } = this.#options.policies.of(session.record.workspace);
+  async #groundOf(session: Session): Promise<Ground> {
+    const { version } = await this.#options.policies.of(session.record.workspace);
     // A policy that was read anew may show less, and withhold more.
     if (session.policyVersion !== version) session.ground = null;
     session.policyVersion = version;
@@ -309,9 +317,13 @@ export class Starter {
   async #openGround(session: Session): Promise<Ground> {
     const { host, env, quarantine, policies } = this.#options;
     const open = async (lookup: typeof host): Promise<Ground> => {
-      const policy = policies.of(session.record.workspace);
+      const policy = await policies.of(session.record.workspace);
       const found = await openGround({
-        ...{ record: session.record, host: lookup, env, quarantine, policy },
+        record: session.record,
+        host: lookup,
+        env,
+        quarantine,
+        policy,
       });
       const { ground, facts } = found;
       const granted = facts?.granted.map(({ path }) => path) ?? [];

@@ -45,8 +45,7 @@ async function settingsOf(
   const text = await read(file, workspace);
   if (text === null) return { names: [] };
   const settings = text === undefined ? null : parseGitConfig(text);
-  if (settings === null)
-    return { unknown: 'has a configuration that cannot be read with certainty' };
+  if (settings === null) return { unknown: 'has a configuration that is not certain to read' };
   const names: string[] = [];
   for (const { name, subsection } of settings) {
     if (name === 'include.path' || name === 'includeif.path') {

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Caller, Role } from '../command.ts';
-import type { LimitName } from '../limits.ts';
+import { limits, type LimitName } from '../limits.ts';
 
 /** The shipped profiles, from loosest to strictest. */
 export const baseNames = ['trusted', 'auto', 'guarded', 'locked'] as const;
@@ -95,7 +95,12 @@ export interface Policy extends Bounds {
   readonly layers: readonly Layer[];
 }
 
-const expiresMsDefault = 900_000;
+/** What holds for questions where no file says otherwise. */
+export const approvalsDefault = {
+  expiresMs: limits.approvalMs.default,
+  sameUid: true,
+  sessionScope: true,
+} as const satisfies Bounds['approvals'];
 
 /** What one layer says of the bounds; what it leaves out is up to the others. */
 export interface GivenBounds extends Partial<Omit<Bounds, 'approvals'>> {
@@ -169,7 +174,10 @@ export function joinLayers(
     withhold: unique(bounds.flatMap(({ withhold }) => withhold ?? [])),
     limits: lowest(bounds.flatMap(({ limits }) => limits ?? [])),
     approvals: {
-      expiresMs: Math.min(...expiries, expiries.length === 0 ? expiresMsDefault : Infinity),
+      expiresMs: Math.min(
+        ...expiries,
+        expiries.length === 0 ? approvalsDefault.expiresMs : Infinity,
+      ),
       sameUid: approvals.every(({ sameUid }) => sameUid),
       sessionScope: approvals.every(({ sessionScope }) => sessionScope),
     },

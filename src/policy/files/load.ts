@@ -3,24 +3,17 @@
  * used is an error, never left out.
  */
 import { realpathSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { knowledgeVersion } from '../knowledge.ts';
 import { joinLayers, strictestBase } from '../policy.ts';
 import type { BaseName, GivenBounds, Layer, Policy } from '../policy.ts';
 import { profilePolicy, profiles } from '../profiles.ts';
 import { readBytes, type Owner } from './gather.ts';
+import { configDirectory, managedFile, userFileName } from './places.ts';
 import { PolicyError } from './problem.ts';
 import { readPolicyFile, type Origin, type PolicyFile } from './read.ts';
 
-export const managedFile = '/etc/trl/policy.yaml';
 const filesMax = 16;
-
-/** `$XDG_CONFIG_HOME/trl`; an empty or relative variable counts as unset. */
-export function configDirectory(env: NodeJS.ProcessEnv = process.env): string {
-  const given = env['XDG_CONFIG_HOME'] ?? '';
-  return path.join(path.isAbsolute(given) ? given : path.join(os.homedir(), '.config'), 'trl');
-}
 
 export interface Choice {
   /** A shipped profile or a file, in place of the user's file. */
@@ -55,7 +48,7 @@ export function loadPolicy(choice: Choice): Policy {
   const project = choice.project ?? null;
   const rest = [...(managed === null ? [] : [managed]), ...(project ? [partOf([project])] : [])];
   if (chosen !== undefined && 'base' in chosen) return policyOf(null, chosen.base, rest);
-  const file = chosen?.file ?? choice.userFile ?? path.join(configDirectory(), 'policy.yaml');
+  const file = chosen?.file ?? choice.userFile ?? path.join(configDirectory(), userFileName);
   const own = readPart(file, 'user', 'user', version);
   if (own === null && chosen !== undefined) throw missing(file);
   return policyOf(own, fallback, rest);

@@ -10,11 +10,10 @@ import path from 'node:path';
 import * as z from 'zod/mini';
 import { TrlError } from '../../errors.ts';
 import { readBytes } from './gather.ts';
-import { configDirectory } from './load.ts';
+import { configDirectory, projectFileName, trustFileName } from './places.ts';
 import { PolicyError } from './problem.ts';
 import { readPolicyFile, type PolicyFile } from './read.ts';
 
-export const projectFileName = '.trl.yaml';
 const directoriesMax = 10_000;
 
 /** What stands between a directory and its file. */
@@ -117,7 +116,7 @@ function hashOf(bytes: Uint8Array): string {
 }
 
 function storeFile({ directory = configDirectory() }: TrustOptions): string {
-  return path.join(directory, 'trusted.json');
+  return path.join(directory, trustFileName);
 }
 
 function readStore(options: TrustOptions): ReadonlyMap<string, string> {
