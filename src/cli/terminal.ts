@@ -55,7 +55,8 @@ export class Terminal implements Disposable {
   }
 
   get columns(): number {
-    return process.stdout.columns ?? process.stderr.columns ?? columnsUsual;
+    // A terminal that does not know its size says 0.
+    return process.stdout.columns || process.stderr.columns || columnsUsual;
   }
 
   /** Text for a person; the caller has escaped what is of others. */
