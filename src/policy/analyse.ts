@@ -5,7 +5,7 @@ import { allowPlain } from './shell/allow.ts';
 import { classifyScript, openFound } from './shell/classify.ts';
 import { openBudget } from './syntax/budget.ts';
 import { readScript } from './syntax/read.ts';
-import type { Problem } from './syntax/script.ts';
+import type { Problem, Script } from './syntax/script.ts';
 import { problemWhy } from './shell/problems.ts';
 
 /**
@@ -23,12 +23,21 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
   // zsh replaces a word `=name` by a path.
   const other = dialect === 'zsh' && argv?.some((word) => word.startsWith('=')) === true;
   const allowed = argv === null || other ? null : allowPlain(argv);
-  return {
+  const analysis = {
     findings: found.findings,
     allowed,
     named: [...found.named.values()],
     commands: budget.commands,
   };
+  scripts.set(analysis, script);
+  return analysis;
+}
+
+const scripts = new WeakMap<Analysis, Script>();
+
+/** The script that an analysis has read: whoever looks at the same text needs not read it again. */
+export function scriptOf(analysis: Analysis): Script | null {
+  return scripts.get(analysis) ?? null;
 }
 
 function asFinding({ code, span, evidence }: Problem): Finding {

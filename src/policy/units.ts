@@ -11,14 +11,17 @@ import type { Seen, Unit } from './rules.ts';
 import { deedsOf } from './shell/code.ts';
 import { programs, type Program } from './shell/payload.ts';
 import { unwrap } from './shell/unwrap.ts';
-import { tail } from './shell/word.ts';
-import { exhausted, openBudget } from './syntax/budget.ts';
+import { wordsMax } from './shell/walk.ts';
+import { head, tail } from './shell/word.ts';
+import { scriptOf } from './analyse.ts';
+import { isPast, openBudget } from './syntax/budget.ts';
 import { readScript } from './syntax/read.ts';
 import type { Budget, Command, Script } from './syntax/script.ts';
 
 const viaMax = 64;
-/** The analysis has read the same text before, within its own time. */
-const unitsMs = 20;
+/** Added to the time that the analysis took. What is few is held against the rules all the same. */
+const unitsMs = 8;
+const few = { units: 256, words: 4_096 };
 const rereadLengthMax = 16_384;
 
 /** @param analysis of the same text: what was found against it keeps every allow rule away */
@@ -28,8 +31,9 @@ export function seenIn(text: string, dialect: ShellDialect, analysis: Analysis):
   const isCut = analysis.findings.some(({ code }) => code.startsWith('limit.'));
   if (isCut && text.length > rereadLengthMax) return { units: [], plain: null, cut: true };
   const budget = { ...openBudget(), deadline: performance.now() + unitsMs };
-  const found: Found = { units: [], budget, read: new Set(), cut: false };
-  const script = readWhole(text, [], found);
+  const found: Found = { units: [], words: 0, budget, read: new Set(), cut: false };
+  const script = scriptOf(analysis) ?? readScript(text, budget);
+  note(script, found);
   for (const command of script.commands) visit(command, found, { carrier: null, via: [] });
   const words = script.plain?.words.map(({ value }) => value ?? '') ?? null;
   // zsh replaces a word `=name` by a path.
@@ -40,6 +44,8 @@ export function seenIn(text: string, dialect: ShellDialect, analysis: Analysis):
 
 interface Found {
   readonly units: Unit[];
+  /** How many words they have. */
+  words: number;
   readonly budget: Budget;
   /** Programs already read: one is read once, however often it is reached. */
   readonly read: Set<string>;
@@ -48,8 +54,18 @@ interface Found {
 
 function readWhole(text: string, positional: readonly string[], found: Found): Script {
   const script = readScript(text, found.budget, positional);
-  found.cut ||= script.problems.some(({ code }) => code.startsWith('limit.'));
+  note(script, found);
   return script;
+}
+
+function note(script: Script, found: Found): void {
+  found.cut ||= script.problems.some(({ code }) => code.startsWith('limit.'));
+}
+
+/** Whether a bound is reached; for the first units the clock is not asked. */
+function isFull({ units, words, budget }: Found, { via }: Place): boolean {
+  if (units.length >= budget.commandsMax || via.length > viaMax) return true;
+  return (units.length > few.units || words > few.words) && isPast(budget);
 }
 
 interface Place {
@@ -58,19 +74,20 @@ interface Place {
   readonly via: readonly string[];
 }
 
-function visit(command: Command, found: Found, place: Place): void {
-  if (command.words.length === 0) return;
-  const { budget, units } = found;
-  const isFull = units.length >= budget.commandsMax || place.via.length > viaMax;
-  if (isFull || exhausted({ ...budget, commands: 0 }) !== null) {
-    found.cut = true;
-    return;
-  }
+/** `false`: a bound is reached, and the next one would not be looked at either. */
+function visit(given: Command, found: Found, place: Place): boolean {
+  if (given.words.length === 0) return true;
+  const full = isFull(found, place);
+  if (full || given.words.length > wordsMax) found.cut = true;
+  if (full) return false;
+  const command = given.words.length > wordsMax ? head(given, wordsMax) : given;
+  found.words += command.words.length;
   const argv = command.words.map(({ value }) => value);
   found.units.push({ argv, span: place.carrier ?? command.span, via: place.via });
   const [called = null] = argv;
   const named = called === null ? undefined : lookUp(called);
   if (named !== undefined) descend(named.node, baseName(called ?? ''), command, { found, place });
+  return true;
 }
 
 /** One level of a command: its name, or a sub-command; `command` starts with that word. */
@@ -85,7 +102,7 @@ function descend(
   const parsed = parseOptions(args.words, node);
   const read = { node, command: args, parsed };
   for (const started of unwrap(read)) {
-    visit(started, found, { ...place, via: [...place.via, name] });
+    if (!visit(started, found, { ...place, via: [...place.via, name] })) break;
   }
   for (const program of programs(read)) visitProgram(program, name, found, place);
   const [first] = parsed.operands;

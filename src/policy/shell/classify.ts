@@ -24,8 +24,8 @@ import {
 } from './reasons.ts';
 import { checkSecrets } from './reveal.ts';
 import { unwrap, type Read } from './unwrap.ts';
-import { lookedAlways, report, through, viaMax, type Found, type Walk } from './walk.ts';
-import { literalInput, tail, textWord } from './word.ts';
+import { lookedAlways, report, through, viaMax, wordsMax, type Found, type Walk } from './walk.ts';
+import { head, literalInput, tail, textWord } from './word.ts';
 
 /** What classification found. */
 export interface Classified {
@@ -62,7 +62,15 @@ function plainCommand(words: Command['words'], span: Span): Command {
 
 /** An analysis that has found nothing yet. */
 export function openFound(budget: Budget): Found {
-  return { findings: [], named: new Map(), budget, read: new Set(), looked: 0, told: new Set() };
+  return {
+    findings: [],
+    named: new Map(),
+    budget,
+    read: new Set(),
+    looked: 0,
+    words: 0,
+    told: new Set(),
+  };
 }
 
 /** Every command of the script, at any depth. */
@@ -78,10 +86,12 @@ function spent(walk: Walk, command: Command): boolean {
     report(walk, tooDeep, command);
     return true;
   }
-  walk.found.looked += 1;
+  const { found } = walk;
+  found.looked += 1;
+  found.words += command.words.length;
   const { commands, words } = lookedAlways;
-  if (walk.found.looked <= commands && command.words.length <= words) return false;
-  const { budget } = walk.found;
+  if (found.looked <= commands && found.words <= words) return false;
+  const { budget } = found;
   // Reading the script has already counted its commands up to the bound.
   if (exhausted({ ...budget, commandsMax: budget.commandsMax * 2 }) === null) return false;
   report(walk, tooMany, command);
@@ -93,6 +103,11 @@ export function classifyCommand(command: Command, walk: Walk): void {
   const [first] = command.words;
   if (/[\uFF01-\uFF5E]/.test(first?.value ?? '')) {
     classifyStarted(narrowed(command), walk);
+    return;
+  }
+  if (command.words.length > wordsMax) {
+    report(walk, tooMany, command);
+    classifyCommand(head(command, wordsMax), walk);
     return;
   }
   checkSecrets(command, walk);
@@ -136,7 +151,7 @@ function classifyNode(level: Level, command: Command, walk: Walk): void {
     if (holds(asked, rule.when)) report(walk, rule, whole);
   }
   for (const started of inner) {
-    classifyStarted(started, through(walk, name));
+    if (!classifyStarted(started, through(walk, name))) break;
   }
   for (const program of programs(read)) {
     classifyProgram(program, name, whole, walk);
@@ -150,10 +165,13 @@ function classifyNode(level: Level, command: Command, walk: Walk): void {
   }
 }
 
-function classifyStarted(command: Command, walk: Walk): void {
+/** `false`: a bound is reached, and the next one would not be looked at either. */
+function classifyStarted(command: Command, walk: Walk): boolean {
   const { budget } = walk.found;
   budget.commands += 1;
-  if (!spent(walk, command)) classifyCommand(command, walk);
+  if (spent(walk, command)) return false;
+  classifyCommand(command, walk);
+  return true;
 }
 
 function classifyProgram(program: Program, name: string, whole: Command, walk: Walk): void {

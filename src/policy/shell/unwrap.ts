@@ -10,6 +10,9 @@ const itemsMax = 256;
 const splitMax = 8_192;
 /** Of patterns that `{}` may stand for. */
 const namesMax = 8;
+/** Words of all commands that one command starts: past it only the first of each are taken. */
+const copiedMax = 65_536;
+const firstWords = 16;
 
 /** A command whose own name is already cut off, with its options read. */
 export interface Read {
@@ -56,9 +59,10 @@ function ended(inner: Command, { until }: Wrapper): Command {
 }
 
 /** The words from `from` up to the end of that command; the rest is not copied. */
-function between(command: Command, from: number, { until }: Wrapper): Command {
+function between(command: Command, from: number, max: number, { until }: Wrapper): Command {
+  const end = Math.min(command.words.length, from + max);
   let to = from;
-  for (; to < command.words.length; to += 1) {
+  for (; to < end; to += 1) {
     const value = command.words[to]?.value ?? null;
     if (value !== null && until?.includes(value)) break;
   }
@@ -76,8 +80,13 @@ function inTheMiddle(command: Command, wrapper: Wrapper): readonly Command[] {
     return typeof name === 'string' ? [name] : [];
   });
   const few = names.slice(0, namesMax);
+  let copied = 0;
   return starts
-    .map((from) => between(command, from, wrapper))
+    .map((from) => {
+      const inner = between(command, from, copied > copiedMax ? firstWords : Infinity, wrapper);
+      copied += inner.words.length;
+      return inner;
+    })
     .filter(({ words }) => words.length > 0)
     .map((inner) => withFound(inner, few));
 }

@@ -1,6 +1,6 @@
 /** What one analysis has found so far, and where in the text it stands. */
 import type { Bound, Finding, Named, Span } from '../analysis.ts';
-import type { Budget, Command, Script } from '../syntax/script.ts';
+import type { Budget, Command, Script, Word } from '../syntax/script.ts';
 import { legible } from './word.ts';
 
 /** Shared by all scripts of one analysis. */
@@ -10,8 +10,9 @@ export interface Found {
   readonly budget: Budget;
   /** Programs already read, by text: one is read once, however often it is reached. */
   readonly read: Set<string>;
-  /** How many commands were classified. */
+  /** How many commands were classified, and words of them. */
   looked: number;
+  words: number;
   /** Finding keys, so that one thing is told once. */
   readonly told: Set<string>;
 }
@@ -28,8 +29,10 @@ export interface Walk {
 }
 
 export const viaMax = 64;
-/** Commands that are classified even when the time is up: a busy machine must not hide a block. */
-export const lookedAlways = { commands: 64, words: 256 };
+/** What is classified even when the time is up: a busy machine must not hide a block. */
+export const lookedAlways = { commands: 256, words: 4_096 };
+/** Words of one command that are looked at; of one with more it is asked. */
+export const wordsMax = 8_192;
 const evidenceMax = 200;
 
 /** What a finding says, without its place. */
@@ -43,10 +46,10 @@ export interface Reason {
 /** Adds a finding about `command`; the same code at the same place is told once. */
 export function report(walk: Walk, reason: Reason, command: Command, shown?: string): void {
   const span = walk.carrier ?? command.span;
-  const evidence = shown ?? command.words.map((word) => legible(word)).join(' ');
   const key = `${reason.code} ${span[0]} ${span[1]} ${walk.via.join('>')}`;
   if (walk.found.told.has(key)) return;
   walk.found.told.add(key);
+  const evidence = shown ?? evidenceOf(command.words);
   const { code, bound, why, instead } = reason;
   walk.found.findings.push({
     code,
@@ -57,6 +60,12 @@ export function report(walk: Walk, reason: Reason, command: Command, shown?: str
     why,
     instead,
   });
+}
+
+/** No more words than are shown: a command may have thousands. */
+function evidenceOf(words: readonly Word[]): string {
+  const first = words.slice(0, evidenceMax);
+  return first.map((word) => legible(word)).join(' ');
 }
 
 /** Notes what decides by its content what the command does. */

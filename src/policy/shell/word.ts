@@ -24,6 +24,11 @@ export function tail(command: Command, from: number): Command {
   return { ...command, words: command.words.slice(from), inner: command.inner.slice(from) };
 }
 
+/** The same command up to its word number `to`. */
+export function head(command: Command, to: number): Command {
+  return { ...command, words: command.words.slice(0, to), inner: command.inner.slice(0, to) };
+}
+
 /** Text that is known to come in on standard input: a literal, or what `echo` and kin write. */
 export function literalInput(input: Input): string | null {
   switch (input.kind) {

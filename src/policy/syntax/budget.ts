@@ -2,12 +2,13 @@
 import { limits } from '../../limits.ts';
 import type { Budget } from './script.ts';
 
-const unfinishedMs = 20;
-const fewCommands = 64;
+const unfinishedMs = 30;
+/** What is read whatever the clock says: every ordinary script, a millisecond or a few of work. */
+const few = { commands: 256, words: 4_096 };
 
 /**
  * A budget for one decision, with the defaults of `limits.ts`: 65,536 bytes a script, 64 levels of
- * nesting, 2,000 commands, 50 ms. All scripts of a decision share it. The deadline is 30 ms from
+ * nesting, 2,000 commands, 50 ms. All scripts of a decision share it. The deadline is 20 ms from
  * now: what is under way when it passes (a parse, a long word) still ends within the 50 ms.
  */
 export function openBudget(): Budget {
@@ -17,6 +18,7 @@ export function openBudget(): Budget {
     commandsMax: limits.policyCommands.default,
     deadline: performance.now() + limits.policyMs.default - unfinishedMs,
     commands: 0,
+    words: 0,
   };
 }
 
@@ -27,12 +29,15 @@ export function exhausted(budget: Budget): 'limit.commands' | 'limit.time' | nul
 }
 
 /**
- * As `exhausted`, but the clock is not asked for the first 64 commands: a busy machine does not
- * change what is decided on an ordinary text, and the start of a huge one is still read.
+ * As `exhausted`, but the clock is not asked for the first 256 commands and 4,096 words: a busy
+ * machine does not change what is decided on an ordinary text, and the start of a huge one is
+ * still read.
  */
 export function reached(budget: Budget): 'limit.commands' | 'limit.time' | null {
-  const bound = exhausted(budget);
-  return bound === 'limit.time' && budget.commands <= fewCommands ? null : bound;
+  const { commands, commandsMax, words } = budget;
+  if (commands >= commandsMax) return 'limit.commands';
+  if (commands <= few.commands && words <= few.words) return null;
+  return isPast(budget) ? 'limit.time' : null;
 }
 
 /** Whether the deadline has passed. */

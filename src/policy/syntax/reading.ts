@@ -1,7 +1,7 @@
 /** What the reading of one script shares: its bounds, what was found, what variables may hold. */
 import type { ParsedScript } from 'unbash';
 import type { Span } from '../analysis.ts';
-import { reached, isPast } from './budget.ts';
+import { reached } from './budget.ts';
 import { visible } from './characters.ts';
 import type { Scope } from './scope.ts';
 import type { Budget, Command, Input, Problem } from './script.ts';
@@ -34,7 +34,6 @@ export interface Place {
 }
 
 const sameProblemMax = 4;
-const fewWords = 256;
 
 /** Records a problem; of each code the first four are kept. */
 export function report(reading: Reading, code: string, span: Span): void {
@@ -49,11 +48,13 @@ export function spanOf(place: Place, node: { readonly pos: number; readonly end:
   return place.within ?? [node.pos, node.end];
 }
 
-/** Whether the time is used up after `done` words of one list; then that is reported. */
-export function isLate(reading: Reading, span: Span, done: number): boolean {
-  const late = done >= fewWords && isPast(reading.budget);
-  if (late) report(reading, 'limit.time', span);
-  return late;
+/** Counts one more word: whether the time is used up; then that is reported. */
+export function isLate(reading: Reading, span: Span): boolean {
+  const { budget } = reading;
+  budget.words += 1;
+  if (reached(budget) !== 'limit.time') return false;
+  report(reading, 'limit.time', span);
+  return true;
 }
 
 /** One level further in, or `null` where a bound is reached; then the bound is reported. */

@@ -23,7 +23,7 @@ export function readRedirects(
   for (const node of nodes) {
     const span = spanOf(place, node);
     report(reading, 'redirect', span);
-    if (isLate(reading, span, redirects.length)) break;
+    if (isLate(reading, span)) break;
     const descriptor = node.descriptor?.type === 'FileDescriptor' ? node.descriptor.value : null;
     const named = node.descriptor?.type === 'FileDescriptorVariable';
     if (node.type === 'HereDoc') {

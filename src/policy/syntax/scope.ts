@@ -8,6 +8,9 @@ export type Value = readonly string[];
 const candidatesMax = 16;
 const itemsMax = 64;
 const textMax = 4_096;
+/** Characters of values that are put in, all in all: a text may name one 10,000 times. */
+const givenMax = 262_144;
+const shortMax = 16;
 
 export interface Scope {
   readonly candidates: Map<string, readonly (Value | null)[]>;
@@ -15,11 +18,13 @@ export interface Scope {
   pick: number;
   /** The largest number of candidates that was met since it was last set to zero. */
   most: number;
+  /** Characters of values that were put in so far; past the bound a value counts as unknown. */
+  given: number;
 }
 
 /** A scope as `bash -c` starts: no positional parameters and the usual field separators. */
 export function openScope(): Scope {
-  return { candidates: new Map([['IFS', [[' \t\n']]]]), pick: 0, most: 0 };
+  return { candidates: new Map([['IFS', [[' \t\n']]]]), pick: 0, most: 0, given: 0 };
 }
 
 /** Records an assignment. `value` is `null` where it is not static. */
@@ -34,7 +39,10 @@ export function look(scope: Scope, name: string): Value | null {
   const known = scope.candidates.get(name)?.filter((value) => value !== null);
   if (known === undefined || known.length === 0) return null;
   scope.most = Math.max(scope.most, known.length);
-  return known[Math.max(0, known.length - 1 - scope.pick)] ?? null;
+  const value = known[Math.max(0, known.length - 1 - scope.pick)] ?? null;
+  const length = value?.reduce((sum, item) => sum + item.length, 0) ?? 0;
+  if (length > shortMax) scope.given += length;
+  return scope.given > givenMax && length > shortMax ? null : value;
 }
 
 function isSmall(value: Value): boolean {

@@ -106,4 +106,6 @@ export interface Budget {
   readonly deadline: number;
   /** Counted up as commands are found. */
   commands: number;
+  /** Counted up as words are read, also those that are read again. */
+  words: number;
 }

@@ -9,6 +9,9 @@ import { assign, type Value } from './scope.ts';
 import type { Assignment, Command, Word } from './script.ts';
 import { readAssignment, readWord } from './word.ts';
 
+/** As many such words as anybody looks at. */
+const confusablesMax = 8;
+
 interface Arguments {
   readonly words: readonly Word[];
   readonly inner: readonly (readonly Command[])[];
@@ -26,10 +29,8 @@ export function readSimple(reading: Reading, place: Place, node: CommandNode): r
   scope.most = 0;
   const args = readArguments(reading, place, node);
   const mostInWords = scope.most;
-  const certain = place.certain && node.name === undefined;
-  const assignments = node.prefix
-    .filter((entry) => entry.type === 'Assignment')
-    .map((entry, done) => readPrefix({ ...place, certain }, entry, { reading, done }));
+  const inFront = { ...place, certain: place.certain && node.name === undefined };
+  const assignments = readPrefixes(reading, inFront, node.prefix);
   const { redirects, input } = readRedirects(reading, place, node.redirects);
   const command: Command = { span, ...args, assignments, redirects, input };
   reading.commands.push(command);
@@ -64,13 +65,20 @@ export function spend(reading: Reading, span: Span): boolean {
 }
 
 function readArguments(reading: Reading, place: Place, node: CommandNode): Arguments {
+  const entries = [...(node.name === undefined ? [] : [node.name]), ...node.args];
+  return readEntries(reading, place, entries);
+}
+
+function readEntries(reading: Reading, place: Place, entries: CommandNode['args']): Arguments {
   const words: Word[] = [];
   const inner: (readonly Command[])[] = [];
-  for (const entry of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
-    if (isLate(reading, spanOf(place, entry), words.length)) break;
+  for (const entry of entries) {
+    if (isLate(reading, spanOf(place, entry))) break;
     const read = readEntry(reading, place, entry);
-    words.push(...read.words);
-    for (const _ of read.words) inner.push(read.inner);
+    for (const word of read.words) {
+      words.push(word);
+      inner.push(read.inner);
+    }
   }
   return { words, inner };
 }
@@ -93,14 +101,24 @@ function readEntry(
   }
 }
 
-function readPrefix(
+function readPrefixes(
+  reading: Reading,
   place: Place,
-  node: AssignmentNode,
-  { reading, done }: { readonly reading: Reading; readonly done: number },
-): Assignment {
+  nodes: CommandNode['prefix'],
+): readonly Assignment[] {
+  const found: Assignment[] = [];
+  for (const node of nodes) {
+    if (node.type !== 'Assignment') continue;
+    const span = spanOf(place, node);
+    report(reading, 'assignment', span);
+    if (isLate(reading, span)) break;
+    found.push(readPrefix(reading, place, node));
+  }
+  return found;
+}
+
+function readPrefix(reading: Reading, place: Place, node: AssignmentNode): Assignment {
   const span = spanOf(place, node);
-  report(reading, 'assignment', span);
-  if (isLate(reading, span, done)) return { span, name: node.name, value: null };
   try {
     return readAssignment(reading, place, node).assignment;
   } catch {
@@ -118,17 +136,16 @@ function otherReadings(given: {
   readonly count: number;
 }): readonly Command[] {
   const { reading, place, node, command, count } = given;
+  if (count <= 1) return [];
   const seen = new Set([shapeOf(command.words)]);
   const found: Command[] = [];
+  const entries = [...(node.name === undefined ? [] : [node.name]), ...node.args];
+  const again = entries.filter((entry) => entry.type === 'Word');
   for (let pick = 1; pick < count; pick += 1) {
+    if (reached(reading.budget) !== null) break;
     reading.scope.pick = pick;
-    const entries = [...(node.name === undefined ? [] : [node.name]), ...node.args];
-    const reads = entries
-      .filter((entry) => entry.type === 'Word')
-      .map((entry) => readEntry(reading, place, entry));
+    const { words, inner } = readEntries(reading, place, again);
     reading.scope.pick = 0;
-    const words = reads.flatMap((read) => read.words);
-    const inner = reads.flatMap((read) => read.words.map(() => read.inner));
     const shape = shapeOf(words);
     if (seen.has(shape) || !spend(reading, command.span)) continue;
     seen.add(shape);
@@ -144,16 +161,19 @@ function shapeOf(words: readonly Word[]): string {
 }
 
 function noteConfusables(reading: Reading, { words }: Command): void {
-  words.forEach((word, index) => {
+  const { problems } = reading;
+  let told = problems.filter(({ code }) => code === 'confusable').length;
+  for (const [index, word] of words.entries()) {
+    if (told >= confusablesMax) return;
     const source = word.pieces.filter((piece) => piece !== null).join('');
     const confusable = index === 0 ? confusableName(source) : confusableOption(source);
-    if (!confusable) return;
     const { span } = word;
-    if (reading.problems.some((each) => each.code === 'confusable' && each.span[0] === span[0])) {
-      return;
-    }
-    reading.problems.push({ code: 'confusable', span, evidence: spelled(source) });
-  });
+    const known = (): boolean =>
+      problems.some((each) => each.code === 'confusable' && each.span[0] === span[0]);
+    if (!confusable || known()) continue;
+    problems.push({ code: 'confusable', span, evidence: spelled(source) });
+    told += 1;
+  }
 }
 
 /** `set -- a b` gives the positional parameters. */

@@ -18,17 +18,21 @@ export interface Read {
   readonly inner: readonly Command[];
 }
 
-const nothing: Read = { words: [], inner: [] };
+const none: readonly never[] = [];
+const nothing: Read = { words: none, inner: none };
 
 /** The arguments that a word stands for: braces, splitting and globs apply. */
 export function readWord(reading: Reading, place: Place, node: WordNode): Read {
   const span = spanOf(place, node);
-  if (node.parts === undefined && simple.test(node.text)) {
-    return { words: [literal(node.text, span)], inner: [] };
+  // The parser takes a word apart when it is asked for its parts: nothing is in these.
+  if (simple.test(node.text)) {
+    return { words: [literal(node.text, span)], inner: none };
   }
   const flat = flatten(reading, place, node);
   noteDynamic(reading, flat.atoms, span);
   const expanded = expandBraces(flat.atoms);
+  // Braces are work of their own: also the looking for those that belong together.
+  if (expanded?.[0] !== flat.atoms) reading.budget.words += node.text.length;
   if (expanded === null) {
     report(reading, 'limit.braces', span);
     return { words: [unknown(flat, span)], inner: flat.inner };
@@ -43,6 +47,7 @@ export function readWord(reading: Reading, place: Place, node: WordNode): Read {
   };
   const words = extended.flatMap((atoms) => wordsOf(atoms, options));
   if (words.some(({ glob }) => glob !== null)) report(reading, 'dynamic', span);
+  reading.budget.words += words.length;
   return { words, inner: flat.inner };
 }
 
@@ -67,8 +72,8 @@ export function readAssignment(
   const name = key === undefined ? node.name : `${node.name}[${key}]`;
   const append = node.append === true;
   if (node.value.type === 'ArrayValue') {
-    const items = node.value.elements.map((element, done) =>
-      isLate(reading, span, done) ? nothing : readWord(reading, place, element),
+    const items = node.value.elements.map((element) =>
+      isLate(reading, span) ? nothing : readWord(reading, place, element),
     );
     inner.push(...items.flatMap((item) => item.inner));
     remember(reading, place, { name, value: valuesIn(items), append });
@@ -142,7 +147,7 @@ function single(atoms: readonly Atom[], flat: Flat, span: Span): Word {
 }
 
 function literal(value: string, span: Span): Word {
-  return { span, value, pieces: [value], glob: null, variables: [], derived: false };
+  return { span, value, pieces: [value], glob: null, variables: none, derived: false };
 }
 
 function unknown(flat: Flat, span: Span): Word {
