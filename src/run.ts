@@ -44,6 +44,8 @@ export interface Ground {
   readonly scope: string;
   /** The workspace as a directory of the host. */
   readonly place: Asked['workspace'];
+  /** Which directory of the host a path of the session is just now. */
+  directory(path: string): Asked['cwdPlace'];
   readonly files: FileGrants;
   /** What the sandbox was granted besides the workspace, one clause each. */
   readonly beyond: readonly string[];
@@ -253,6 +255,7 @@ function question(
     shell: plan.shell,
     mode: plan.mode,
     cwd: plan.cwd,
+    cwdPlace: ground.directory(plan.cwd),
     workspace: ground.place,
     env: [...env].map(([name, mac]) => ({ name, mac })),
     stdin: {

@@ -65,6 +65,8 @@ export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #clock: () => number;
   readonly #all = new Map<ApprovalId, Approval>();
+  /** Length of each as JSON. */
+  readonly #bytes = new Map<ApprovalId, number>();
   readonly #listeners = new Set<(approval: Approval) => void>();
 
   constructor(options: ApprovalsOptions) {
@@ -77,9 +79,11 @@ export class Approvals {
    * was approved but not used may still start once.
    */
   load(): void {
-    const found = [...this.#options.store.all()].flatMap(
-      ({ id, json }) => readApproval(id, json) ?? [],
-    );
+    const found = [...this.#options.store.all()].flatMap(({ id, json }) => {
+      const approval = readApproval(id, json);
+      if (approval !== null) this.#bytes.set(approval.id, json.length);
+      return approval ?? [];
+    });
     for (const approval of found.toSorted((a, b) => a.createdAt - b.createdAt)) {
       this.#all.set(approval.id, approval);
     }
@@ -157,6 +161,8 @@ export class Approvals {
     if (askedDigest(now) === approval.digest) {
       const closedAt = this.#clock();
       const used = this.#move(approval, ['approved'], { state: 'used', closedAt });
+      // One that a crash left behind, asked about what is not so any more.
+      this.#close(this.list({}).filter((one) => isOpen(one) && one.execId === used.execId));
       return { kind: 'run', approval: used };
     }
     const changes = changesBetween(approval.asked, now).map(({ text }) => text);
@@ -185,12 +191,12 @@ export class Approvals {
   cancel(target: { readonly exec: ExecId } | { readonly session: SessionId }): readonly Approval[] {
     const mine = (one: Approval): boolean =>
       'exec' in target ? one.execId === target.exec : one.asked.session === target.session;
-    const closedAt = this.#clock();
-    return this.list({})
-      .filter((one) => isOpen(one) && mine(one))
-      .map((one) =>
-        this.#move(one, ['pending', 'approved'], { state: 'cancelled', grants: false, closedAt }),
-      );
+    return this.#close(this.list({}).filter((one) => isOpen(one) && mine(one)));
+  }
+
+  /** Ends what no execution waits for: a crash came before the execution was kept. */
+  cancelAllBut(waits: (execId: ExecId) => boolean): void {
+    this.#close(this.list({}).filter((one) => isOpen(one) && !waits(one.execId)));
   }
 
   /** The session is gone: nothing of it waits any more, and nothing is granted to it. */
@@ -278,6 +284,11 @@ export class Approvals {
     });
   }
 
+  #close(open: readonly Approval[]): readonly Approval[] {
+    const change = { state: 'cancelled', grants: false, closedAt: this.#clock() } as const;
+    return open.map((one) => this.#move(one, ['pending', 'approved'], change));
+  }
+
   /** The compare-and-swap: from one of `from` only, and nothing changes unless it is on disk. */
   #move(
     { id }: Approval,
@@ -293,8 +304,10 @@ export class Approvals {
   }
 
   #put(approval: Approval): Approval {
-    this.#options.store.put(approval.id, JSON.stringify(approval));
+    const json = JSON.stringify(approval);
+    stored(() => this.#options.store.put(approval.id, json));
     this.#all.set(approval.id, approval);
+    this.#bytes.set(approval.id, json.length);
     for (const listener of this.#listeners) listener(approval);
     return approval;
   }
@@ -306,12 +319,34 @@ export class Approvals {
     const useless = over.filter((one) => !isGrant(one, now));
     const aged = useless.filter(({ closedAt }) => (closedAt ?? 0) < old);
     const rest = over.filter((one) => isGrant(one, now));
-    const tooMany = Math.max(0, over.length - limits.approvalRecords.default);
-    const many = [...useless, ...rest].slice(0, tooMany);
+    const size = ({ id }: Approval): number => this.#bytes.get(id) ?? 0;
+    let count = over.length - limits.approvalRecords.default;
+    // A question holds its whole command, which may be a mebibyte.
+    let bytes = over.reduce((sum, one) => sum + size(one), 0) - overBytesMax;
+    const many = [...useless, ...rest].filter((one) => {
+      const isTooMuch = count > 0 || bytes > 0;
+      count -= 1;
+      bytes -= size(one);
+      return isTooMuch;
+    });
     for (const { id } of new Set([...aged, ...many])) {
-      this.#options.store.remove(id);
+      stored(() => this.#options.store.remove(id));
       this.#all.delete(id);
+      this.#bytes.delete(id);
     }
+  }
+}
+
+/** What was asked and is over may take so much, as JSON. */
+const overBytesMax = 16 * 1_024 * 1_024;
+
+/** A disk that is full, say, is no failure of the runtime, and changes nothing. */
+function stored(write: () => void): void {
+  try {
+    write();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TrlError('BACKEND_UNAVAILABLE', `Cannot keep approvals: ${why}`, { cause });
   }
 }
 

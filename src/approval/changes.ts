@@ -53,6 +53,9 @@ function changesOfText(before: Asked, now: Asked): Change[] {
 
 function changesOfPlace(before: Asked, now: Asked): Change[] {
   const cwd = instead('cwd', 'the working directory', before.cwd, now.cwd);
+  if (cwd.length === 0 && !same(before.cwdPlace, now.cwdPlace)) {
+    cwd.push({ field: 'cwdPlace', text: 'the working directory was replaced' });
+  }
   const [old, next] = [before.workspace, now.workspace];
   if (old?.path !== next?.path) {
     const [was, is] = [old?.path ?? 'none', next?.path ?? 'none'];

@@ -3,12 +3,23 @@
  * This file reads and writes the state directory.
  */
 import { createHmac, randomBytes } from 'node:crypto';
-import { closeSync, constants, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
 
 const keyBytes = 32;
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
 /**
  * The key of `stateDir` (32 bytes, made at first use, 0600), so that approvals of an earlier daemon
@@ -20,19 +31,25 @@ export function openKey(stateDir: string | null): Buffer {
   const fresh = randomBytes(keyBytes);
   if (stateDir === null) return fresh;
   const file = path.join(stateDir, 'approvals.key');
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return readKey(file);
+  const draft = `${file}.${randomBytes(8).toString('hex')}`;
   try {
-    const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    const fd = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
     try {
       writeSync(fd, fresh);
       fsyncSync(fd);
     } finally {
       closeSync(fd);
     }
+    // Whole or not at all: half a key would stop every later start.
+    linkSync(draft, file);
     return fresh;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
       throw unusable(file, String(error));
     }
+  } finally {
+    rmSync(draft, { force: true });
   }
   return readKey(file);
 }
@@ -42,7 +59,7 @@ function readKey(file: string): Buffer {
   let length: number;
   let found: ReturnType<typeof fstatSync>;
   try {
-    const fd = openSync(file, O_RDONLY | O_NOFOLLOW);
+    const fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       found = fstatSync(fd);
       length = found.isFile() ? readSync(fd, key, 0, key.length, 0) : 0;

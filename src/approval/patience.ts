@@ -53,6 +53,11 @@ export class Patience {
     return waitMs;
   }
 
+  /** Ms until the last refusal of `key` is made up for; 0 when it is. */
+  left(key: string): number {
+    return Math.max(0, (this.#records.get(key)?.until ?? 0) - this.#clock());
+  }
+
   /** A command was allowed, or the session is gone: the next refusal is answered at once. */
   reset(key: string): void {
     this.#records.delete(key);

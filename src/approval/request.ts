@@ -34,6 +34,8 @@ export interface Asked {
   readonly mode: 'foreground' | 'detached';
   /** Absolute. */
   readonly cwd: string;
+  /** Which directory that is; `null` where it is the sandbox's own, or there is none. */
+  readonly cwdPlace: { readonly dev: number; readonly ino: number } | null;
   /** The real directory, so that another one in its place is another question. */
   readonly workspace: { readonly path: string; readonly dev: number; readonly ino: number } | null;
   /** Variables of runtime, session and command, carried ones included; by name, in order. */

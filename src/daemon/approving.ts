@@ -27,6 +27,8 @@ export interface ApprovingOptions {
 
 /** The longest that `setTimeout` takes, in ms. */
 const timerMsMax = 2 ** 31 - 1;
+/** After an expiry that could not be written down. */
+const retryMs = 1_000;
 
 export class Approving implements ApprovalDesk, Disposable {
   /** For whoever parks and starts executions. */
@@ -120,15 +122,23 @@ export class Approving implements ApprovalDesk, Disposable {
   }
 
   /** Expiry comes by itself, so that whoever waits is told in time. */
-  #schedule(): void {
+  #schedule(atLeastMs = 0): void {
     clearTimeout(this.#timer);
     const due = this.approvals.nextDue();
     if (due === null) return;
     const waitMs = Math.min(Math.max(0, due - this.#clock()), timerMsMax);
-    this.#timer = setTimeout(() => {
-      this.approvals.expire();
-      this.#schedule();
-    }, waitMs);
+    this.#timer = setTimeout(
+      () => {
+        try {
+          this.approvals.expire();
+          this.#schedule();
+        } catch {
+          // A full disk is no end: what is overdue is refused all the same.
+          this.#schedule(retryMs);
+        }
+      },
+      Math.max(atLeastMs, waitMs),
+    );
     this.#timer.unref();
   }
 }

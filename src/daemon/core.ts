@@ -11,7 +11,7 @@ import { newSessionId } from '../session/record.ts';
 import type { Store } from '../session/store.ts';
 import { resolveWorkspace } from '../workspace/roots.ts';
 import type { Approving } from './approving.ts';
-import { Executions, execView, waitingError, type Tracked } from './executions.ts';
+import { Executions, execView, isOver, waitingError, type Tracked } from './executions.ts';
 import { newRecord } from './new-session.ts';
 import type { Policies } from './policies.ts';
 import { chunksOf } from './reading-lines.ts';
@@ -203,6 +203,8 @@ export class Core implements Runtime {
     const tracked = await this.#starter.begin(params, mode, caller);
     await this.#starter.parking.decided(tracked, params.wait_ms ?? 0);
     if (tracked.record.parked !== null) throw waitingError(tracked.record);
+    // One that was joined may be on its way: the runner does not know it yet.
+    await tracked.started;
     return tracked;
   }
 
@@ -289,10 +291,15 @@ export class Core implements Runtime {
 
   /** A command that is just starting is waited for: a cancel must not miss it. */
   async #targets(target: { exec_id: ExecId } | { session_id: SessionId }): Promise<Tracked[]> {
-    if ('exec_id' in target) return [await this.#execs.begun(target.exec_id)];
+    if ('exec_id' in target) {
+      const found = this.#execs.get(target.exec_id);
+      return isOver(found) ? [] : [await this.#execs.begun(found.record.id)];
+    }
     const session = this.#sessions.get(target.session_id);
     await session.starting;
-    return this.#execs.running(session.record.id);
+    const found = this.#execs.running(session.record.id);
+    await Promise.all(found.map(({ started }) => started));
+    return found;
   }
 
   async explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict> {
@@ -361,7 +368,8 @@ export class Core implements Runtime {
     const oldest = Date.now() - limits.sessionIdleMs.default;
     for (const { record, busy } of this.#sessions.all()) {
       if (busy !== null || record.lastActivity > oldest) continue;
-      if (this.#execs.running(record.id).length > 0) continue;
+      // What a person is asked about is wanted still.
+      if (this.#execs.of(record.id).some((one) => !isOver(one))) continue;
       void this.destroySession(
         { actor: 'runtime', kind: 'person', authenticatedBy: 'parent-process', roles: ['admin'] },
         record.id,

@@ -20,6 +20,8 @@ export interface ExecRecord {
   readonly facts: PlanFacts;
   readonly outcome: Ended | null;
   readonly lost: WireError | null;
+  /** Unix ms at which it was lost or refused; absent in records of before. */
+  readonly lostAt?: number;
   /** While a person has to decide first: what was asked, without any value. */
   readonly parked: Parked | null;
 }
@@ -69,7 +71,8 @@ export class Executions {
         return receiptHead(tracked.record.facts, done);
       },
       (error: unknown) => {
-        this.update(tracked, { lost: wireError(error), parked: null });
+        const lostAt = tracked.record.lostAt ?? Date.now();
+        this.update(tracked, { lost: wireError(error), lostAt, parked: null });
         throw error;
       },
     );
@@ -86,12 +89,15 @@ export class Executions {
   /**
    * One that the runner can be asked about: what is just starting is waited for.
    *
-   * @throws TrlError `EXEC_NOT_FOUND`; `APPROVAL_REQUIRED` for one that waits for a person
+   * @throws TrlError `EXEC_NOT_FOUND`; `APPROVAL_REQUIRED` for one that waits for a person; why it
+   *   never ran
    */
   async begun(id: ExecId): Promise<Tracked> {
     const found = this.get(id);
     if (found.record.parked !== null) throw waitingError(found.record);
     await found.started;
+    const { lost } = found.record;
+    if (lost !== null && stateOf(found.record) === 'refused') throw fromWire(lost);
     return found;
   }
 
@@ -142,14 +148,22 @@ export class Executions {
   #prune(): void {
     const oldest = Date.now() - limits.journalKeepMs.default;
     for (const { record } of this.#all.values()) {
-      const ended =
-        record.outcome?.exit.ended_at ?? (record.lost === null ? null : record.startedAt);
+      const ended = endOf(record);
       if (ended === null) continue;
       if (ended > oldest) break;
       this.forget(record.id);
     }
   }
 }
+
+/** Unix ms, or `null` while it is not over. What waited for a person ends long after it began. */
+const endOf = ({ outcome, lost, lostAt, startedAt }: ExecRecord): number | null =>
+  outcome?.exit.ended_at ?? (lost === null ? null : (lostAt ?? startedAt));
+
+export const isOver = ({ record }: Tracked): boolean => endOf(record) !== null;
+
+export const fromWire = (lost: WireError | null): TrlError =>
+  new TrlError(lost?.code ?? 'BACKEND_UNAVAILABLE', lost?.message ?? 'The execution was lost');
 
 /** What a caller is told whose command waits for a person. */
 export function waitingError({ id, parked, facts }: ExecRecord): TrlError {

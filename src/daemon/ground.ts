@@ -3,7 +3,7 @@
  * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
  */
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Assurance, Box, FileGrants, PathRules } from '../command.ts';
 import { TrlError } from '../errors.ts';
@@ -101,6 +101,9 @@ export async function openGround(input: GroundInput): Promise<Found> {
     box,
     scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
     place: directoryOf(workspace),
+    // What is private to the sandbox has another directory's name on the host.
+    directory: (path) =>
+      none || (workspace !== null && isBelow(path, workspace)) ? identityOf(path) : null,
     files: record.grants.files,
     beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
     env: withoutWithheld(policy, {
@@ -138,6 +141,16 @@ function directoryOf(workspace: string | null): Ground['place'] {
   const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
   if (workspace === null || stat === undefined) return null;
   return { path: workspace, dev: stat.dev, ino: stat.ino };
+}
+
+/** Through links: where they lead is where a command would be. */
+function identityOf(path: string): ReturnType<Ground['directory']> {
+  try {
+    const { dev, ino } = statSync(path);
+    return { dev, ino };
+  } catch {
+    return null;
+  }
 }
 
 /** How far a session's commands reach, by what was granted and what the probe found. */

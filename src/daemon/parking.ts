@@ -3,6 +3,7 @@
  * makes no session busy, survives the daemon, and runs once when its question is answered.
  */
 import type { Approval } from '../approval/approval.ts';
+import { canonicalJson } from '../approval/canonical.ts';
 import { whyNot, type Approvals } from '../approval/approvals.ts';
 import { askedDigest } from '../approval/request.ts';
 import type { Caller, ExecId } from '../command.ts';
@@ -17,13 +18,24 @@ export interface Unparking {
   /** What the command is now: a question again, or allowed by a policy that has changed. */
   prepare(session: Session, parked: Parked, id: ExecId): Promise<Decided | Question>;
   permitted(question: Question, approval: Approval): Decided;
-  /** Takes the session for a foreground command: waits until it is free. */
-  turn(session: Session): Promise<void>;
+  /** Whether the session was not destroyed meanwhile. */
+  isThere(session: Session): boolean;
+  /**
+   * Takes the session for a foreground command: waits until it is free.
+   *
+   * @throws the reason of `signal` when it comes first
+   */
+  turn(session: Session, signal: AbortSignal): Promise<Turn>;
   /** Starts it; `started` is called when it runs. */
   run(session: Session, decided: Decided, started: () => void): Promise<Ended>;
   /** The session is the command's until it ends. */
   occupy(session: Session, tracked: Tracked): void;
-  release(session: Session): void;
+}
+
+/** A session that is taken for a command which starts. */
+export interface Turn {
+  /** It has started, or never will. May be called again. */
+  leave(): void;
 }
 
 interface Waiting {
@@ -32,8 +44,10 @@ interface Waiting {
   parked: Parked;
   /** Whether values are missing that only the caller knows. */
   lacksValues: boolean;
-  /** Whether it is on its way to run. */
-  leaving: boolean;
+  /** Whether it waits for its turn or is looked at once more; `claimed`: its yes is used up. */
+  leaving: 'no' | 'yes' | 'claimed';
+  /** Aborts when it is over before it ran; its reason is why. */
+  readonly over: AbortController;
   settle: { resolve(done: Ended): void; reject(error: unknown): void; started(): void };
 }
 
@@ -43,7 +57,7 @@ export class Parking {
   readonly #how: Unparking;
   readonly #waiting = new Map<ExecId, Waiting>();
   /** Answered questions whose result nobody took yet, by digest: asking again attaches. */
-  readonly #uncollected = new Map<string, ExecId>();
+  readonly #uncollected = new Uncollected();
 
   constructor(approvals: Approvals, execs: Executions, how: Unparking) {
     this.#approvals = approvals;
@@ -75,9 +89,13 @@ export class Parking {
   }
 
   /** Takes over one that an earlier daemon had parked, whatever became of its question. */
-  restore(session: Session, record: ExecRecord & { readonly parked: Parked }): void {
-    const approval = this.#find(record.parked.approval);
-    this.#add(session, record, record.parked.hasValues);
+  restore(session: Session, before: ExecRecord & { readonly parked: Parked }): void {
+    // The daemon may have ended before it had noted down the question that took its place.
+    let approval = this.#find(before.parked.approval);
+    while (approval?.supersededBy != null) approval = this.#find(approval.supersededBy);
+    const parked = { ...before.parked, approval: approval?.id ?? before.parked.approval };
+    const record = { ...before, parked };
+    this.#add(session, record, parked.hasValues);
     if (approval === null) {
       const gone = new TrlError('APPROVAL_EXPIRED', 'The question to a person is gone');
       this.#reject(record.id, gone);
@@ -87,10 +105,19 @@ export class Parking {
     this.#heard(approval);
   }
 
-  /** The caller said again what it wants to run: with it come the values that are not kept. */
+  /** When all were taken over: a question that nothing waits for must not look open. */
+  forgetOrphans(): void {
+    this.#approvals.cancelAllBut((id) => this.#waiting.has(id));
+  }
+
+  /**
+   * The caller said again what it wants to run: with it come the values that are not kept. Other
+   * values are another question, which the claim sees; another command brings none.
+   */
   supply(tracked: Tracked, request: Asking): Tracked {
     const waiting = this.#waiting.get(tracked.record.id);
     if (waiting === undefined || !waiting.lacksValues) return tracked;
+    if (shapeOf(request) !== shapeOf(waiting.parked.request)) return tracked;
     waiting.lacksValues = false;
     waiting.parked = { ...waiting.parked, request };
     const approval = this.#find(waiting.parked.approval);
@@ -100,9 +127,7 @@ export class Parking {
 
   /** The result was taken: the same command, asked for again, is a new one. */
   collected(id: ExecId): void {
-    for (const [digest, exec] of this.#uncollected) {
-      if (exec === id && !this.#waiting.has(id)) this.#uncollected.delete(digest);
-    }
+    if (!this.#waiting.has(id)) this.#uncollected.forget(id);
   }
 
   /** Answers when the command runs or is over, or after `waitMs` without a decision. */
@@ -120,6 +145,7 @@ export class Parking {
     const digest = askedDigest(asked);
     const id = this.#uncollected.get(digest);
     const found = id === undefined ? null : this.#execs.find(id);
+    if (id !== undefined && found === null) this.#uncollected.forget(id);
     if (found === null || found.record.sessionId !== session.record.id) return null;
     // One that was refused may be asked again; one that ran, or will, may not run twice.
     if (found.record.lost !== null) return null;
@@ -138,8 +164,8 @@ export class Parking {
     const tracked = this.#execs.track(record, outcome, started);
     const { parked } = record;
     if (settle !== undefined && parked !== null) {
-      const waiting = { session, tracked, parked, lacksValues, leaving: false, settle };
-      this.#waiting.set(record.id, waiting);
+      const state = { lacksValues, leaving: 'no', over: new AbortController() } as const;
+      this.#waiting.set(record.id, { session, tracked, parked, settle, ...state });
     }
     return tracked;
   }
@@ -153,7 +179,7 @@ export class Parking {
     if (waiting === undefined || waiting.parked.approval !== approval.id) return;
     switch (approval.state) {
       case 'approved':
-        if (!waiting.lacksValues && !waiting.leaving) void this.#leave(waiting);
+        if (!waiting.lacksValues && waiting.leaving === 'no') void this.#leave(waiting);
         return;
       case 'denied':
       case 'cancelled':
@@ -161,53 +187,59 @@ export class Parking {
         this.#reject(approval.execId, whyNot(approval));
         return;
       case 'used':
-        if (!waiting.leaving) this.#reject(approval.execId, lost());
+        if (waiting.leaving === 'no') this.#reject(approval.execId, lost());
         return;
       case 'pending':
       case 'superseded':
     }
   }
 
-  /** Looked at once more, then started: what would run now must be what was approved. */
+  /** Looked at once more, then started: what would run must be what was approved. Never rejects. */
   async #leave(waiting: Waiting): Promise<void> {
-    const { session, tracked, settle } = waiting;
-    const { id, mode } = tracked.record;
-    const foreground = mode === 'foreground';
-    waiting.leaving = true;
+    const { session, tracked, settle, over } = waiting;
+    const foreground = tracked.record.mode === 'foreground';
+    let turn: Turn | null = null;
+    waiting.leaving = 'yes';
     try {
-      if (foreground) await this.#how.turn(session);
+      if (foreground) turn = await this.#how.turn(session, over.signal);
       const decided = await this.#claim(waiting);
-      if (decided === null) {
-        if (foreground) this.#how.release(session);
-        return;
-      }
-      this.#waiting.delete(id);
+      if (decided === null) return;
+      this.#waiting.delete(tracked.record.id);
       const facts = { ...tracked.record.facts, digest: decided.approved.digest };
-      const record = { parked: null, startedAt: Date.now(), facts };
-      this.#execs.update(tracked, record);
+      this.#execs.update(tracked, { parked: null, startedAt: Date.now(), facts });
       if (foreground) this.#how.occupy(session, tracked);
-      settle.resolve(await this.#how.run(session, decided, () => settle.started()));
+      const started = (): void => {
+        turn?.leave();
+        settle.started();
+      };
+      settle.resolve(await this.#how.run(session, decided, started));
     } catch (error) {
-      if (foreground && session.busy === 'starting') this.#how.release(session);
-      this.#approvals.cancel({ exec: id });
-      this.#waiting.delete(id);
-      settle.reject(error);
+      this.#fail(waiting, error);
     } finally {
-      waiting.leaving = false;
+      turn?.leave();
+      if (waiting.leaving === 'yes') waiting.leaving = 'no';
     }
   }
 
   /** `null`: something changed since the yes, and the new question is asked. */
   async #claim(waiting: Waiting): Promise<Decided | null> {
-    const { session, tracked, parked } = waiting;
+    const { session, tracked, parked, over } = waiting;
     const { id } = tracked.record;
+    over.signal.throwIfAborted();
     const prepared = await this.#how.prepare(session, parked, id);
+    // While it was looked at, it may have been cancelled, or its session destroyed.
+    over.signal.throwIfAborted();
+    if (!this.#how.isThere(session)) throw sessionGone();
     if ('approved' in prepared) {
+      waiting.leaving = 'claimed';
       this.#approvals.cancel({ exec: id });
       return prepared;
     }
     const claim = this.#approvals.claim(parked.approval, prepared.asked);
-    if (claim.kind === 'run') return this.#how.permitted(prepared, claim.approval);
+    if (claim.kind === 'run') {
+      waiting.leaving = 'claimed';
+      return this.#how.permitted(prepared, claim.approval);
+    }
     waiting.parked = { ...parked, approval: claim.next.id };
     this.#uncollected.set(claim.next.digest, id);
     this.#execs.update(tracked, { parked: waiting.parked });
@@ -216,10 +248,56 @@ export class Parking {
 
   #reject(id: ExecId, error: TrlError): void {
     const waiting = this.#waiting.get(id);
-    if (waiting === undefined || waiting.leaving) return;
-    this.#waiting.delete(id);
-    waiting.settle.reject(error);
+    if (waiting === undefined || waiting.leaving === 'claimed') return;
+    waiting.over.abort(error);
+    this.#settle(waiting, error);
   }
+
+  /** Its question is closed too, if that can be written: nothing waits for an answer any more. */
+  #fail(waiting: Waiting, error: unknown): void {
+    const { id } = waiting.tracked.record;
+    this.#settle(waiting, error);
+    try {
+      this.#approvals.cancel({ exec: id });
+    } catch {
+      // It stays open on disk; the next daemon finds no command for it and closes it.
+    }
+  }
+
+  #settle({ tracked, settle }: Waiting, error: unknown): void {
+    this.#waiting.delete(tracked.record.id);
+    this.#uncollected.forget(tracked.record.id);
+    settle.reject(error);
+  }
+}
+
+/** Executions by the digests of the questions that were asked about them. */
+class Uncollected {
+  readonly #execs = new Map<string, ExecId>();
+  readonly #digests = new Map<ExecId, string[]>();
+
+  get(digest: string): ExecId | undefined {
+    return this.#execs.get(digest);
+  }
+
+  set(digest: string, id: ExecId): void {
+    this.#execs.set(digest, id);
+    this.#digests.set(id, [...(this.#digests.get(id) ?? []), digest]);
+  }
+
+  forget(id: ExecId): void {
+    for (const digest of this.#digests.get(id) ?? []) {
+      if (this.#execs.get(digest) === id) this.#execs.delete(digest);
+    }
+    this.#digests.delete(id);
+  }
+}
+
+/** All of a request but the values, which are not kept. */
+function shapeOf(request: Asking): string {
+  const { env, stdin } = request;
+  const names = Object.keys(env).toSorted();
+  return canonicalJson({ ...request, env: names, stdin: stdin.kind, execKey: null });
 }
 
 const hasValues = ({ env, stdin }: Asking): boolean =>
@@ -230,3 +308,6 @@ const lost = (): TrlError =>
     'BACKEND_UNAVAILABLE',
     'The execution was lost: the runtime ended between the approval and its start',
   );
+
+const sessionGone = (): TrlError =>
+  new TrlError('SESSION_NOT_FOUND', 'The session was destroyed before the command could start');

@@ -67,8 +67,16 @@ export class Policies {
 
   /** What it permits for a question, by what was read last. */
   permits(workspace: string | null): Policy['approvals'] {
+    const own = this.#ownNow?.approvals ?? approvalsDefault;
     const project = workspace === null ? undefined : this.#projects.get(workspace);
-    return (project?.policy ?? this.#ownNow)?.approvals ?? approvalsDefault;
+    if (project === undefined) return own;
+    // Until the project's file is read anew, what it tightened holds beside what is new.
+    const its = project.policy.approvals;
+    return {
+      expiresMs: Math.min(own.expiresMs, its.expiresMs),
+      sameUid: own.sameUid && its.sameUid,
+      sessionScope: own.sessionScope && its.sessionScope,
+    };
   }
 
   #read(): Promise<Policy> {
@@ -109,7 +117,9 @@ export class Policies {
       const policy = await this.#load(null);
       this.#own = Promise.resolve(policy);
       this.#ownNow = policy;
-      this.#projects.clear();
+      for (const [workspace, { policy: before }] of this.#projects) {
+        this.#projects.set(workspace, { marks: '', policy: before });
+      }
       this.#log(`policy "${policy.name}" was read anew: ${policy.version.slice(0, 12)}`);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);

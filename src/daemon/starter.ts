@@ -12,14 +12,23 @@ import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from
 import { newExecId } from '../session/record.ts';
 import type { WorkspaceFacts } from '../workspace/protect.ts';
 import type { CoreOptions } from './core.ts';
-import type { ExecRecord, Executions, Tracked } from './executions.ts';
+import { fromWire } from './executions.ts';
+import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
 import { levelOf, openGround, placeOf, reachOf, revertLate } from './ground.ts';
 import { hintsOf } from './hints.ts';
-import { Parking, type Unparking } from './parking.ts';
+import { Parking, type Turn, type Unparking } from './parking.ts';
 import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
 import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
+
+/** A command that a person has to be asked about. */
+interface Asks {
+  readonly question: Question;
+  readonly request: Asking;
+  readonly caller: Caller;
+  readonly record: Omit<ExecRecord, 'parked'>;
+}
 
 export class Starter {
   readonly #options: CoreOptions;
@@ -45,7 +54,12 @@ export class Starter {
       launch: (approved) => runners.launch(approved),
       exited: (id) => runners.exited(id),
     };
-    this.#parking = new Parking(options.approving.approvals, execs, this.#unparking());
+    const { approvals } = options.approving;
+    this.#parking = new Parking(approvals, execs, this.#unparking());
+    // A person's no counts as a block does, for the session's next question.
+    approvals.watch(({ state, asked }) => {
+      if (state === 'denied') this.#patience.refused(asked.session);
+    });
   }
 
   get parking(): Parking {
@@ -72,13 +86,12 @@ export class Starter {
     const answer = runner.adopted ? await runner.link.request({ op: 'list' }) : {};
     const listed: unknown = Reflect.get(answer, 'executions');
     const entries = Array.isArray(listed) ? listed : [];
+    const waiting: [Session, ExecRecord & { readonly parked: Parked }][] = [];
     for (const record of open) {
       const entry = entries.find(({ exec_id: id }) => id === record.id);
       const session = this.#sessions.find(record.sessionId);
       if (entry === undefined && session !== null && record.parked !== null) {
-        // What policy permits for its question must be known before somebody answers it.
-        await this.#options.policies.of(session.record.workspace).catch(() => null);
-        this.#parking.restore(session, { ...record, parked: record.parked });
+        waiting.push([session, { ...record, parked: record.parked }]);
         continue;
       }
       if (entry === undefined || session === null) {
@@ -91,6 +104,13 @@ export class Starter {
       if (entry.exit !== null) this.#options.runners.learn(entry.exit);
       this.#resume(session, { ...record, parked: null });
     }
+    // Last: by then it shows which sessions are busy.
+    for (const [session, record] of waiting) {
+      // What policy permits for its question must be known before somebody answers it.
+      await this.#options.policies.of(session.record.workspace).catch(() => null);
+      this.#parking.restore(session, record);
+    }
+    this.#parking.forgetOrphans();
   }
 
   /** From a call to a running command; a repeated key answers the first execution. */
@@ -123,25 +143,36 @@ export class Starter {
       }
       session.busy = 'starting';
     }
+    let found: Tracked | Asks;
     try {
       const launching = this.#launch(session, this.#request(session, params, mode), caller);
       if (mode === 'foreground') session.starting = launching.catch(() => {});
-      return await launching;
+      found = await launching;
     } catch (error) {
       if (mode === 'foreground') session.busy = null;
+      // Answered later the more refusals there were: trying spellings is no way out.
+      if (isTrlError(error, 'POLICY_DENIED')) {
+        await sleep(this.#patience.refused(session.record.id));
+      }
       throw error;
     }
+    return 'question' in found ? this.#ask(session, found) : found;
   }
 
-  async #launch(session: Session, asked: Promise<Asking>, caller: Caller): Promise<Tracked> {
+  /** Slowness is the asker's: by now nobody else waits for the session. */
+  async #ask(session: Session, { question, request, caller, record }: Asks): Promise<Tracked> {
+    const waitMs = this.#patience.left(session.record.id);
+    if (waitMs > 0) await sleep(waitMs);
+    this.#sessions.get(session.record.id);
+    return this.#parking.park(session, question, { request, caller, record });
+  }
+
+  async #launch(session: Session, asked: Promise<Asking>, caller: Caller): Promise<Tracked | Asks> {
     const request = await asked;
     const ground = await this.#groundOf(session);
     const id = newExecId();
     const standing = await this.#standing(session, ground, caller);
-    const prepared = await this.#prepared(
-      session,
-      prepare(this.#world, { ground, standing }, request, id),
-    );
+    const prepared = await prepare(this.#world, { ground, standing }, request, id);
     const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
     const record = {
       id,
@@ -162,9 +193,10 @@ export class Starter {
     };
     if (decided === null && !('approved' in prepared)) {
       if (request.mode === 'foreground') session.busy = null;
-      return this.#parking.park(session, prepared, { request, caller, record });
+      return { question: prepared, request, caller, record };
     }
     if (decided === null) throw new TrlError('INTERNAL_ERROR', 'Cannot run what nobody decided');
+    this.#patience.reset(session.record.id);
     return this.#track(session, ground, decided, { ...record, parked: null });
   }
 
@@ -208,20 +240,6 @@ export class Starter {
     return tracked;
   }
 
-  /** A refusal is answered later the more of them there were: trying spellings is no way out. */
-  async #prepared<T>(session: Session, preparing: Promise<T>): Promise<T> {
-    try {
-      const done = await preparing;
-      this.#patience.reset(session.record.id);
-      return done;
-    } catch (error) {
-      if (isTrlError(error, 'POLICY_DENIED')) {
-        await sleep(this.#patience.refused(session.record.id));
-      }
-      throw error;
-    }
-  }
-
   /** What a person allowed for equal plans of this session. */
   #granted(question: Question): Decided | null {
     const { asked } = question;
@@ -249,23 +267,40 @@ export class Starter {
         const standing = await this.#standing(session, ground, caller);
         return prepare(this.#world, { ground, standing }, request, id);
       },
-      turn: async (session) => {
-        while (session.busy !== null) {
-          const { busy } = session;
-          const over = busy === 'starting' ? session.starting : this.#execs.get(busy).settled;
-          await over.catch(() => {});
-          await sleep(0);
-        }
-        session.busy = 'starting';
-      },
+      isThere: (session) => this.#sessions.find(session.record.id) === session,
+      turn: (session, signal) => this.#turn(session, signal),
       run: async (session, decided, started) => {
         const ground = await this.#groundOf(session);
         this.#execs.started += 1;
         return this.#hinted(ground, run(this.#world, ground, decided, started));
       },
       occupy: (session, tracked) => this.#occupy(session, tracked),
-      release: (session) => {
-        session.busy = null;
+    };
+  }
+
+  /** Waits until no foreground command has the session, and takes it. */
+  async #turn(session: Session, signal: AbortSignal): Promise<Turn> {
+    const gone = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    while (session.busy !== null) {
+      const { busy, starting } = session;
+      const over = busy === 'starting' ? starting : this.#execs.find(busy)?.settled;
+      await Promise.race([Promise.resolve(over).catch(() => {}), gone]);
+      await sleep(0);
+      signal.throwIfAborted();
+    }
+    session.busy = 'starting';
+    let left = (): void => {};
+    session.starting = new Promise<void>((resolve) => {
+      left = resolve;
+    });
+    let isOurs = true;
+    return {
+      leave: () => {
+        if (isOurs && session.busy === 'starting') session.busy = null;
+        isOurs = false;
+        left();
       },
     };
   }
@@ -351,9 +386,6 @@ function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assura
   const enforced = facts.complete && facts.unprotected === 0;
   return { ...probed, checks: [...probed.checks, { name: 'workspace_protected', enforced }] };
 }
-
-const fromWire = (lost: ExecRecord['lost']): TrlError =>
-  new TrlError(lost?.code ?? 'BACKEND_UNAVAILABLE', lost?.message ?? 'The execution was lost');
 
 function stateOf(answer: object): Awaited<ReturnType<World['state']>> {
   const cwd: unknown = Reflect.get(answer, 'cwd');

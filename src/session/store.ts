@@ -14,6 +14,8 @@ export interface Row {
   readonly json: string;
 }
 
+const retryMs = 1_000;
+
 const keyOf = (table: Table, id: string): string => `${table} ${id}`;
 
 export class Store {
@@ -76,7 +78,7 @@ export class Store {
    * loses it, so it is for what is learnt again after one, as an end that the runner still knows.
    */
   putSoon(table: Table, id: string, value: object): void {
-    if (this.#soon.size === 0) setImmediate(() => this.#flush());
+    if (this.#soon.size === 0) setImmediate(() => this.#flushLater());
     this.#soon.set(keyOf(table, id), () => this.put(table, id, value));
   }
 
@@ -96,6 +98,15 @@ export class Store {
   close(): void {
     this.#flush();
     this.#db.close();
+  }
+
+  /** A disk that is full is no end of the runtime: what could not be written is tried again. */
+  #flushLater(): void {
+    try {
+      this.#flush();
+    } catch {
+      setTimeout(() => this.#flushLater(), retryMs).unref();
+    }
   }
 
   #flush(): void {

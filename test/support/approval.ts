@@ -14,6 +14,7 @@ export function asked(parts: Partial<Asked> = {}): Asked {
     shell: { path: '/bin/bash', dialect: 'bash' },
     mode: 'foreground',
     cwd: '/w',
+    cwdPlace: { dev: 1, ino: 2 },
     workspace: { path: '/w', dev: 1, ino: 2 },
     env: [],
     stdin: { kind: 'closed', mac: null },
