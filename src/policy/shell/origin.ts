@@ -5,7 +5,7 @@ import { lookUp, lookUpSub } from '../commands/table.ts';
 import type { Node } from '../commands/schema.ts';
 import type { Command, Input } from '../syntax/script.ts';
 import { unwrap } from './unwrap.ts';
-import { tail } from './word.ts';
+import { innerCommands, tail } from './word.ts';
 
 export type Origin = 'download' | 'decoder' | null;
 
@@ -56,7 +56,7 @@ function ofCommand(command: Command, commands: readonly Command[], depth: number
 function lookBehind(command: Command, commands: readonly Command[], depth: number): Origin {
   const own = ofName(command, depth);
   if (own === 'download') return own;
-  const inside = anyOrigin(command.inner.flat(), commands, depth);
+  const inside = anyOrigin(innerCommands(command), commands, depth);
   if (inside === 'download') return inside;
   return originOf(command.input, commands, depth) ?? inside ?? own;
 }

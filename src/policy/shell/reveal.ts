@@ -6,7 +6,7 @@ import type { Command, Word } from '../syntax/script.ts';
 import { perhapsSecretFile, secretFile, secretVariable } from './reasons.ts';
 import { fileSecrecy, isSecretName, wordSecrecy, type Secrecy } from './secret.ts';
 import { report, type Walk } from './walk.ts';
-import { legible, tail } from './word.ts';
+import { innerCommands, legible, tail } from './word.ts';
 
 const nameMax = 200;
 /** Words beyond are not asked about; a command of so many is no allowed one. */
@@ -129,7 +129,7 @@ function checkInput(command: Command, walk: Walk): void {
 
 /** `$(< .env)`: a substitution whose only command is a redirect. */
 function checkInner(command: Command, walk: Walk): void {
-  for (const inner of command.inner.flat()) {
+  for (const inner of innerCommands(command)) {
     if (inner.words.length === 0 && inner.input.kind === 'file') {
       tell(wordSecrecy(inner.input.target), inner.input.target, command, walk);
     }

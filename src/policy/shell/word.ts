@@ -29,6 +29,11 @@ export function head(command: Command, to: number): Command {
   return { ...command, words: command.words.slice(0, to), inner: command.inner.slice(0, to) };
 }
 
+/** What runs inside its words, each once: all words that one of the source becomes share it. */
+export function innerCommands({ inner }: Command): readonly Command[] {
+  return [...new Set(inner)].flat();
+}
+
 /** Text that is known to come in on standard input: a literal, or what `echo` and kin write. */
 export function literalInput(input: Input): string | null {
   switch (input.kind) {
