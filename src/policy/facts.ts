@@ -106,14 +106,36 @@ async function checkAllowed(
     found.push(finding('facts.package-script', allowed.packageScript, why));
   }
   for (const operand of allowed.files) {
-    const why = await whyNotReadable(operand, place);
+    const why = await whyNotReadable(operand, name, place);
     if (why !== null) found.push(finding('facts.file', operand, why));
+  }
+  for (const word of name === 'git' ? allowed.argv.slice(2) : []) {
+    const why = await whyNotFollowed(word, place);
+    if (why !== null) found.push(finding('facts.file', word, why));
   }
   return found;
 }
 
+/**
+ * Why git may not be given this word, or `null`. In a repository it follows no link; where it takes
+ * two words for plain files that it compares, it does, though not the last name of a path.
+ */
+async function whyNotFollowed(word: string, { workspace, cwd }: Place): Promise<string | null> {
+  const lexical = path.resolve(cwd, word);
+  const followed = /\/\.?$/.test(word) ? lexical : path.dirname(lexical);
+  const real = await realpath(followed).catch(() => null);
+  if (real === null || workspace === null) return null;
+  if (!isInside(real, workspace)) return 'leads out of the workspace';
+  const file = followed === lexical ? real : path.join(real, path.basename(lexical));
+  return fileSecrecy(file) === null ? null : 'leads to a file that holds secrets';
+}
+
 /** Why a file operand may not be read without asking, or `null`. */
-async function whyNotReadable(operand: string, place: Place): Promise<string | null> {
+async function whyNotReadable(
+  operand: string,
+  program: string,
+  place: Place,
+): Promise<string | null> {
   const { workspace } = place;
   const lexical = path.resolve(place.cwd, operand);
   if (workspace === null || !isInside(lexical, workspace)) return 'lies outside the workspace';
@@ -123,11 +145,12 @@ async function whyNotReadable(operand: string, place: Place): Promise<string | n
   if (!real.startsWith('/')) return `cannot be resolved (${real})`;
   if (!isInside(real, workspace)) return 'leads out of the workspace';
   if (fileSecrecy(real) !== null) return 'leads to a file that holds secrets';
-  const { isFile, links } = await stat(real).then(
-    (found) => ({ isFile: found.isFile(), links: found.nlink }),
-    () => ({ isFile: false, links: 0 }),
-  );
-  if (!isFile) return 'is not a regular file';
+  const found = await stat(real).catch(() => null);
+  if (found === null) return 'cannot be looked at';
+  // A search of a directory follows no links in it, and passes by what is no regular file.
+  if (found.isDirectory() && program === 'rg') return null;
+  const { nlink: links } = found;
+  if (!found.isFile()) return 'is not a regular file';
   return links > 1 ? 'has other names, which may lie elsewhere' : null;
 }
 

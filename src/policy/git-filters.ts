@@ -3,13 +3,14 @@
  * only by their names can they be turned off. Reads the host's file system.
  */
 import { constants } from 'node:fs';
-import { lstat, open, realpath } from 'node:fs/promises';
+import { lstat, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 /** One setting of a git configuration file: `section.key` in lower case, and the subsection. */
 export interface GitSetting {
   readonly name: string;
   readonly subsection: string | null;
+  readonly value: string;
 }
 
 export interface GitPlace {
@@ -26,7 +27,9 @@ const fileBytesMax = 1024 * 1024;
 
 export async function gitFilters(place: GitPlace): Promise<GitFilters> {
   const { workspace } = place;
-  const directories = workspace === null ? [] : await gitDirectories(workspace, place.cwd);
+  if (workspace === null) return { names: [] };
+  const directories = await gitDirectories(workspace, place.cwd);
+  if (directories === null) return { unknown: 'is not a whole repository inside the workspace' };
   const names = new Set<string>();
   for (const directory of directories) {
     for (const name of ['config', 'config.worktree']) {
@@ -47,24 +50,61 @@ async function settingsOf(
   const settings = text === undefined ? null : parseGitConfig(text);
   if (settings === null) return { unknown: 'has a configuration that is not certain to read' };
   const names: string[] = [];
-  for (const { name, subsection } of settings) {
+  for (const { name, subsection, value } of settings) {
     if (name === 'include.path' || name === 'includeif.path') {
       return { unknown: 'has a configuration that includes other files' };
     }
+    // An index of the repository's own making, compared with files from anywhere.
+    const tree = name === 'core.worktree' ? path.resolve(path.dirname(file), value) : null;
+    if (tree !== null && !(await leadsInside(tree, workspace))) {
+      return { unknown: 'has its working tree elsewhere' };
+    }
+    if (isForeignFormat(name, value)) return { unknown: 'has a format that git may not take' };
     if (name.startsWith('filter.') && subsection !== null) names.push(subsection);
   }
   return { names };
 }
 
-/** Where git would find its directory from `cwd` upwards: it, and the one that it shares. */
-async function gitDirectories(workspace: string, cwd: string): Promise<string[]> {
-  for (let at = cwd; at === workspace || at.startsWith(`${workspace}/`); at = path.dirname(at)) {
-    const found = (await pointed(at)) ?? ((await isGitDirectory(at)) ? at : null);
-    if (found === null) continue;
-    const shared = await read(path.join(found, 'commondir'), workspace);
-    return typeof shared === 'string' ? [found, path.resolve(found, shared.trim())] : [found];
+async function leadsInside(file: string, directory: string | null): Promise<boolean> {
+  const real = await realpath(file).catch(() => null);
+  return real !== null && directory !== null && `${real}/`.startsWith(`${directory}/`);
+}
+
+const extensions = new Set(
+  [
+    'noop noop-v1 partialclone preciousobjects objectformat compatobjectformat refstorage',
+    'worktreeconfig relativeworktrees',
+  ].flatMap((line) => line.split(' ')),
+);
+
+/** What has a format that git does not know is no repository: `git diff` compares files then. */
+function isForeignFormat(name: string, value: string): boolean {
+  if (name === 'core.repositoryformatversion') return !/^[01]$/.test(value);
+  return name.startsWith('extensions.') && !extensions.has(name.slice('extensions.'.length));
+}
+
+/**
+ * Where git would find its directory from `cwd` upwards: it, and the one that it shares; none where
+ * there is none. `null`: git would look in a place that is not known to be the workspace's, or
+ * would pass by what looks like a repository and compare plain files.
+ */
+async function gitDirectories(workspace: string, cwd: string): Promise<string[] | null> {
+  // What lies in a directory of the sandbox's own cannot be looked up.
+  if (!`${cwd}/`.startsWith(`${workspace}/`)) return null;
+  for (let at = cwd; ; at = path.dirname(at)) {
+    const found = (await pointed(at)) ?? ((await isGitDirectory(at, at)) ? at : null);
+    if (found !== null) return wholeRepository(found, workspace);
+    if (at === path.dirname(at)) return [];
   }
-  return [];
+}
+
+async function wholeRepository(found: string, workspace: string): Promise<string[] | null> {
+  const shared = await read(path.join(found, 'commondir'), workspace);
+  if (shared === undefined) return null;
+  const common = shared === null ? found : path.resolve(found, shared.trim());
+  const own = await Promise.all([found, common].map((one) => leadsInside(one, workspace)));
+  if (own.includes(false) || !(await isGitDirectory(found, common))) return null;
+  return [...new Set([found, common])];
 }
 
 /** What `.git` in a directory is or points to. */
@@ -78,9 +118,13 @@ async function pointed(directory: string): Promise<string | null> {
   return target === undefined ? name : path.resolve(directory, target.trim());
 }
 
-async function isGitDirectory(directory: string): Promise<boolean> {
-  const parts = ['HEAD', 'objects', 'refs'].map((name) => lstat(path.join(directory, name)));
-  return (await Promise.allSettled(parts)).every(({ status }) => status === 'fulfilled');
+/** As git tells one: what it takes for none it passes by. */
+async function isGitDirectory(directory: string, common: string): Promise<boolean> {
+  const head = await read(path.join(directory, 'HEAD'), null);
+  if (typeof head !== 'string' || !/^(?:ref:\s*refs\/|[0-9a-f]{40})/.test(head)) return false;
+  const parts = ['objects', 'refs'].map((name) => stat(path.join(common, name)));
+  const found = await Promise.allSettled(parts);
+  return found.every((one) => one.status === 'fulfilled' && one.value.isDirectory());
 }
 
 /** `null`: there is none, or commands cannot see it; `undefined`: it cannot be read. */

@@ -61,12 +61,14 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
       isListed && (analysis.allowed !== null || seen.plain !== null),
     decide: ({ analysis, seen }, given) => {
       const known = { ...given, analysis };
+      // A variable that a caller sets is an assignment before the command: no plain one any more.
+      const held = given.variables.length > 0 ? { ...seen, plain: null } : seen;
       const verdicts = layers.map((layer) => {
         const verdict =
           layer.base === null
             ? permit('layer', 'this file says nothing about commands besides its rules')
             : decide({ name, version, base: layer.base }, known);
-        return underRules(verdict, layer.rules, seen);
+        return underRules(verdict, layer.rules, held);
       });
       const joined = [...verdicts, ...network(policy, given.reach)].reduce(strictestVerdict);
       return started({ ...joined, policy: { name, version } }, known);

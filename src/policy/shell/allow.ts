@@ -93,14 +93,18 @@ function isListed(path: string): boolean {
 }
 
 function isRevisionOrPath(word: string): boolean {
-  // `HEAD:path`, and pathspecs such as `:(glob)path`.
-  const path = word.slice(word.lastIndexOf(':') + 1).replace(/^\([a-z,]*\)/, '');
-  const parts = word.split('/');
-  if (word === '' || /^[/~\\]/.test(word) || parts.includes('..') || path.startsWith('/')) {
-    // `:/text` finds a commit by its message.
-    return word.startsWith(':/') && !parts.includes('..') && fileSecrecy(path) === null;
-  }
-  return [word, path].every((one) => fileSecrecy(one) === null && !globMaySecret(one));
+  if (word === '' || /^[/~\\]/.test(word) || word.split('/').includes('..')) return false;
+  const paths = pathsOf(word);
+  // `:/text` finds a commit by its message, and is a path from the top.
+  if (!word.startsWith(':') && paths.some((path) => path.startsWith('/'))) return false;
+  return paths.every((path) => fileSecrecy(path) === null && !globMaySecret(path));
+}
+
+/** The word, `HEAD:path`, and pathspecs such as `:(glob)path`, `:!path` and `:/path`. */
+function pathsOf(word: string): readonly string[] {
+  const magic = word.startsWith(':') ? /^(?:\([^)]*\)|[!^/]+:?)/ : /^$/;
+  const after = (from: number): string => word.slice(from + 1).replace(magic, '');
+  return [word, after(word.indexOf(':')), after(word.lastIndexOf(':'))];
 }
 
 function selects(rule: AllowRule, { given, operands }: Accepted): boolean {

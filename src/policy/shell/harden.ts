@@ -3,8 +3,9 @@
  * What each is for is shown by test/policy-git-hostile.test.ts.
  */
 import type { Hardened } from '../analysis.ts';
-import type { AllowRule, Recipe } from '../commands/allowance.ts';
+import type { AllowRule } from '../commands/allowance.ts';
 import type { Accepted } from './accept.ts';
+import { secretGlob } from './secret.ts';
 
 /** Settings that make git start programs, each turned off; the command line wins over all files. */
 const settings: readonly string[] = [
@@ -38,6 +39,12 @@ const dropped: readonly string[] = [
   'NODE_PATH',
   'NODE_REPL_EXTERNAL_MODULE',
   'NODE_EXTRA_CA_CERTS',
+  // Files that node would write, and modules that its OpenSSL would load.
+  'NODE_V8_COVERAGE',
+  'NODE_COMPILE_CACHE',
+  'NODE_REDIRECT_WARNINGS',
+  'OPENSSL_*',
+  'SSLKEYLOGFILE',
   'PYTHON*',
   'RIPGREP_CONFIG_PATH',
   'LD_*',
@@ -71,24 +78,48 @@ const gitVariables: Readonly<Record<string, string>> = {
   GIT_ASKPASS: 'false',
 };
 
-/** Files that a search through hidden ones must not show. */
-const unsearched =
-  '!{.env,.env.*,.envrc,.npmrc,.netrc,.pgpass,.pypirc,.git-credentials,id_rsa,id_dsa,id_ecdsa,' +
-  'id_ed25519,*.pem,*.key,*.p12,*.pfx}';
+/** What a search through hidden files must not show, in any case. */
+const hidden: readonly string[] = ['--iglob', `!${secretGlob}`];
+
+/** A `.npmrc` of the project names a shell of its own; npm asks its registry for a newer npm. */
+const npmVariables: Readonly<Record<string, string>> = {
+  npm_config_script_shell: '/bin/sh',
+  npm_config_update_notifier: 'false',
+};
+/** What only lists writes no log and no cache, wherever a `.npmrc` would have them. */
+const quietly: Readonly<Record<string, string>> = {
+  ...npmVariables,
+  npm_config_logs_max: '0',
+  npm_config_cache: '/dev/null',
+};
 
 /** `rest` are the words after those of the rule, as they were accepted. */
 export function harden(rule: AllowRule, rest: readonly string[], accepted: Accepted): Hardened {
   const [program = '', ...sub] = rule.words;
-  const set = isGit(rule.harden) ? gitVariables : {};
-  return { argv: [program, ...argvOf(rule.harden, sub, rest, accepted)], unset: dropped, set };
+  const argv = [program, ...argvOf(rule, sub, rest, accepted)];
+  return { argv, unset: dropped, set: variablesOf(rule) };
 }
 
-function isGit(recipe: Recipe): boolean {
-  return recipe === 'git' || recipe === 'git-show' || recipe === 'git-tree';
+function variablesOf({ harden: recipe, packageScript }: AllowRule): Hardened['set'] {
+  switch (recipe) {
+    case 'git':
+    case 'git-show':
+    case 'git-tree':
+      return gitVariables;
+    case 'npm':
+      return packageScript === undefined ? quietly : npmVariables;
+    case 'npx':
+      return npmVariables;
+    case 'version':
+      return quietly;
+    case 'plain':
+    case 'rg':
+      return {};
+  }
 }
 
 function argvOf(
-  recipe: Recipe,
+  { harden: recipe, packageScript }: AllowRule,
   sub: readonly string[],
   rest: readonly string[],
   { end }: Accepted,
@@ -97,14 +128,16 @@ function argvOf(
   switch (recipe) {
     case 'plain':
     case 'version':
-    case 'npm':
       return [...sub, ...rest];
+    case 'npm':
+      // A `.npmrc` could name other packages, whose scripts nobody was shown.
+      return [...sub, ...rest, ...(packageScript === undefined ? [] : ['--no-workspaces'])];
     case 'npx':
       return ['--no-install', ...sub, ...rest];
     case 'rg': {
       // The last glob that matches wins, and those without regard to case come after all others.
       const at = end === -1 ? rest.length : end;
-      return ['--no-config', ...rest.slice(0, at), '--iglob', unsearched, ...rest.slice(at)];
+      return ['--no-config', ...rest.slice(0, at), ...hidden, ...rest.slice(at)];
     }
     case 'git':
       return [...git, ...sub, ...rest];

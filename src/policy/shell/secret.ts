@@ -16,7 +16,8 @@ const perhaps = oneOf(
     String.raw`(?:^|/)(?:credentials(?:\.json)?|secrets?\.(?:json|ya?ml|toml|env)|[^/]*\.env)$`,
     String.raw`(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519))$`,
     String.raw`\.(?:pem|key|p12|pfx|kdbx|jks|keystore)$`,
-    String.raw`(?:^|/)\.(?:ssh|aws|gnupg|kube|docker)/|(?:^|/)\.git/(?:config|credentials)$`,
+    String.raw`(?:^|/)\.(?:ssh|aws|gnupg|kube|docker)(?:/|$)`,
+    String.raw`(?:^|/)\.git/(?:config(?:\.worktree)?|credentials)$`,
     String.raw`(?:^|/)(?:\.htpasswd|\.vault-token|kubeconfig|[^/]*\.(?:tfvars|tfstate))$`,
   ],
   'i',
@@ -36,6 +37,9 @@ export function fileSecrecy(path: string): Secrecy {
   return perhaps.test(plain) ? 'ask' : null;
 }
 
+/** Of a bracket expression, in UTF-16 units. */
+const classMax = 128;
+const globMax = 512;
 const candidates = ['.env', '.env.local', '.env.production', '.envrc', '.env.development'];
 
 /** How secret the files are that a word names: also by a pattern that matches them. */
@@ -49,10 +53,29 @@ export function wordSecrecy(word: Word): Secrecy {
   return fileSecrecy(text.replaceAll('\uFFFF', /\uFFFF\//.test(text) ? '\uFFFF' : 'x'));
 }
 
-/** Whether a pattern, or a plain name, may take in a file with secrets that it means. */
+/** The files of the lists above, as a glob for programs that search; no braces in braces. */
+export const secretGlob =
+  '**/{.env,.envrc,.env[.~_-]*,.envrc[.~_-]*,*.env,.npmrc,.netrc,_netrc,.pgpass,.pypirc,.my.cnf,' +
+  '.git-credentials,credentials,credentials.json,secret.json,secret.yml,secret.yaml,secret.toml,' +
+  'secrets.json,secrets.yml,secrets.yaml,secrets.toml,id_rsa,id_dsa,id_ecdsa,id_ed25519,*.pem,' +
+  '*.key,*.p12,*.pfx,*.kdbx,*.jks,*.keystore,*.tfvars,*.tfstate,.ssh,.aws,.gnupg,.kube,.docker,' +
+  '.git/config,.git/config.worktree,.git/credentials,.htpasswd,.vault-token,kubeconfig}';
+
+const secretSamples = [...candidates, '.npmrc', '.netrc', 'id_rsa', 'server.key', 'server.pem'];
+const plainSamples = ['README.md', 'index.ts', 'package.json', 'main', 'Makefile'];
+
+/**
+ * Whether a pattern, or a plain name, may take in a file with secrets that it means. Here a star
+ * also takes the dot that begins a name. What takes in ordinary files as well means those.
+ */
 export function globMaySecret(pattern: string): boolean {
   const base = pattern.slice(pattern.lastIndexOf('/') + 1);
-  return fileSecrecy(pattern) !== null || (/[*?[{]/.test(base) && globSecrecy(pattern) !== null);
+  if (fileSecrecy(pattern) !== null) return true;
+  if (!/[*?[{\\]/.test(base)) return false;
+  if (base.length > globMax || globSecrecy(pattern) !== null) return true;
+  const takes = globExpression(base);
+  const takesAny = (samples: readonly string[]): boolean => samples.some((one) => takes.test(one));
+  return takesAny(secretSamples) && !takesAny(plainSamples);
 }
 
 /** A pattern that begins with a dot and a letter of `.env`, and matches such a file. */
@@ -63,18 +86,31 @@ function globSecrecy(glob: string): Secrecy {
   if (!base.startsWith('.') && !/^\[[^\]]*\.[^\]]*\]/.test(base)) {
     return /env|pem|key|secret|cred/i.test(base) ? 'ask' : null;
   }
+  // An expression of so many parts cannot be matched, and no name needs them.
+  if (base.length > globMax) return 'ask';
   const pattern = globExpression(base);
   if (!candidates.some((name) => pattern.test(name))) return null;
   return /[a-z]/i.test(base) && !template.test(base) ? 'block' : 'ask';
 }
 
-/** `?`, `*` and bracket expressions; anything else is itself. Linear: no nested repetition. */
+/**
+ * `?`, `*`, bracket expressions and escaped letters; anything else is itself. A class in brackets
+ * (`[[:alpha:]]`) is any letter. Linear: no nested repetition.
+ */
 function globExpression(glob: string): RegExp {
   let source = '';
   for (let at = 0; at < glob.length; at += 1) {
     const letter = glob[at] ?? '';
+    const classes = letter === '[' ? /^\[(?:[^[\]]|\[:\w+:\])*\[:\w+:\][^\]]*\]/ : null;
+    const named = classes?.exec(glob.slice(at, at + classMax))?.[0];
     const close = letter === '[' ? glob.indexOf(']', at + 2) : -1;
-    if (letter === '*') source = source.endsWith('.*') ? source : `${source}.*`;
+    if (letter === '\\' && at + 1 < glob.length) {
+      at += 1;
+      source += (glob[at] ?? '').replaceAll(/[$()*+./?[\\\]^{|}-]/g, '\\$&');
+    } else if (named !== undefined) {
+      source += '.';
+      at += named.length - 1;
+    } else if (letter === '*') source = source.endsWith('.*') ? source : `${source}.*`;
     else if (letter === '?') source += '.';
     else if (close !== -1) {
       const set = glob
