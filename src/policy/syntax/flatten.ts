@@ -37,6 +37,7 @@ interface Taking {
 }
 
 const partsMax = 2_048;
+const charactersOfWord = 16;
 
 type Parts = readonly (WordPart | DoubleQuotedChild)[];
 
@@ -256,13 +257,7 @@ function substitutionHole(
   quoted: boolean,
 ): Atom {
   const span = spanOf(taking.place, part);
-  report(taking.reading, 'substitution', span);
-  const bound = reached(taking.reading.budget);
-  if (bound !== null) {
-    // Not even parsed: the parser reads a substitution when it is asked for it.
-    report(taking.reading, bound, span);
-    return hole(quoted);
-  }
+  if (!mayParse(taking, span)) return hole(quoted);
   if (part.script === undefined) {
     report(taking.reading, 'unparseable', span);
     return hole(quoted);
@@ -272,6 +267,18 @@ function substitutionHole(
   if (part.type === 'ProcessSubstitution') return hole(quoted, { prefix: '/dev/fd/' });
   const output = staticOutput(commands);
   return hole(quoted, { values: output === null ? null : [output.replace(/\n+$/, '')] });
+}
+
+/**
+ * Whether a substitution may be parsed: the parser does it when it is asked for it. What lies
+ * deep inside of others is gone through once for each of them, so its length counts every time.
+ */
+function mayParse({ reading }: Taking, span: Span): boolean {
+  report(reading, 'substitution', span);
+  const bound = reached(reading.budget);
+  reading.budget.words += Math.floor((span[1] - span[0]) / charactersOfWord);
+  if (bound !== null) report(reading, bound, span);
+  return bound === null;
 }
 
 /** Reads a script inside a word; `decoded` where its positions count in a text of its own. */
@@ -322,9 +329,8 @@ function search(taking: Taking, node: SyntaxNode): void {
     return;
   }
   if (node.type === 'ArithmeticCommandExpansion') {
-    if (node.script === undefined) return;
     const span = spanOf(taking.place, node);
-    report(taking.reading, 'substitution', span);
+    if (!mayParse(taking, span) || node.script === undefined) return;
     taking.inner.push(...read(taking, node.script, span, node.text.startsWith('`')));
     return;
   }
