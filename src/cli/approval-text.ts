@@ -15,7 +15,7 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
     `  asked by ${visible(view.requester)} in session ${view.session_id}, digest ` +
       view.digest.slice(0, 16),
     '',
-    `Command, ${asked.mode}, ${visible(asked.shell.path)}, in ${visible(asked.cwd)}:`,
+    ...placeOf(view, columns),
     ...barred(asked.command, columns),
   ];
   if (asked.argv !== null) {
@@ -35,6 +35,14 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
   }
   for (const note of verdict.notes) lines.push(...barred(`note: ${note}`, columns));
   return [...lines, '', ...reachOf(view, columns)];
+}
+
+/** A long name goes behind bars: what the terminal wraps could pass for a line of this program. */
+function placeOf({ asked }: ApprovalView, columns: number): string[] {
+  const how = `Command, ${asked.mode}, ${visible(asked.shell.path)}`;
+  const line = `${how}, in ${visible(asked.cwd)}:`;
+  const fits = line.length < columns && /^[ -~]*$/.test(line) && !line.includes('  ');
+  return fits ? [line] : ['In the directory:', ...barred(asked.cwd, columns), `${how}, there:`];
 }
 
 /** The summary, and everything else that the answer binds. */

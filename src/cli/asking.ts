@@ -13,6 +13,7 @@ import { visible } from './visible.ts';
 
 const passphraseTries = 3;
 const pollMs = 10;
+const pollMsMax = 500;
 
 /** The question that `error` is about, or `null` when it is about something else. */
 function questionOf(error: unknown): { approvalId: string; execId: ExecId } | null {
@@ -45,16 +46,22 @@ export async function askHere(
     throw nobodyHere(client, error, question.approvalId);
   }
   try {
-    using open = terminal;
-    await answer(client, view, { terminal: open, signal });
+    await answer(client, view, { terminal, signal });
+    await begun(client, question.execId, signal);
   } catch (refused) {
+    // Interrupted: whoever asked no longer wants it, so nobody else is asked either.
+    if (signal.aborted) await withdraw(client, question.execId);
     if (!(refused instanceof Left)) throw refused;
-    await client.cancel({ exec_id: question.execId });
+    await withdraw(client, question.execId);
     const message = `Cannot run the command: you did not approve it (${question.approvalId})`;
     throw new TrlError('APPROVAL_DENIED', message, { cause: refused });
   }
-  await begun(client, question.execId);
   return question.execId;
+}
+
+/** What cannot be withdrawn any more has ended, or its runtime has. */
+async function withdraw(client: Client, id: ExecId): Promise<void> {
+  await client.cancel({ exec_id: id }).catch(() => {});
 }
 
 /** A runtime of this command's own ends with it: then nobody could ever answer. */
@@ -75,8 +82,10 @@ function nobodyHere(client: Client, error: unknown, id: string): TrlError {
 async function answer(
   client: Client,
   view: ApprovalView,
-  { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
+  { terminal: opened, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
 ): Promise<void> {
+  // Put back before anything runs, so that Ctrl-C is a signal again.
+  using terminal = opened;
   const { enrolled } = await client.approvalStatus();
   terminal.write(`${summaryOf(view, terminal.columns).join('\n')}\n\n`);
   const approve = { ...seen(view), decision: 'approve' } as const;
@@ -100,8 +109,10 @@ async function answer(
 }
 
 /** From the yes to the start: the runtime looks once more whether it is what was approved. */
-async function begun(client: Client, id: ExecId): Promise<void> {
-  for (;;) {
+async function begun(client: Client, id: ExecId, signal: AbortSignal): Promise<void> {
+  // A session that is busy may be so for long.
+  for (let waitMs = pollMs; ; waitMs = Math.min(pollMsMax, waitMs * 2)) {
+    signal.throwIfAborted();
     const { state, approval_id: asked } = await client.exec(id);
     if (state !== 'waiting') return;
     const pending = await client.approvals({ state: 'pending' });
@@ -109,6 +120,6 @@ async function begun(client: Client, id: ExecId): Promise<void> {
       const message = `Cannot run the command: it changed since your yes (${asked ?? ''})`;
       throw new TrlError('APPROVAL_REQUIRED', message);
     }
-    await sleep(pollMs);
+    await sleep(waitMs, null, { signal });
   }
 }

@@ -72,12 +72,14 @@ async function runIn(
   try {
     return await relay(client, stream, interrupts, how);
   } catch (error) {
-    // What nobody answers here waits on in its session.
-    place.keep(isTrlError(error, 'APPROVAL_REQUIRED'));
     // Loaded only here: most commands are asked about by nobody.
     const { askHere } = await import('./asking.ts');
-    const execId = await askHere(client, error, signal);
-    place.keep(false);
+    const waits = isTrlError(error, 'APPROVAL_REQUIRED');
+    const execId = await askHere(client, error, signal).catch((refused: unknown) => {
+      // What nobody answered here waits on in its session.
+      place.keep(waits && !signal.aborted && !isTrlError(refused, 'APPROVAL_DENIED'));
+      throw signal.aborted ? signal.reason : refused;
+    });
     await using asked = client.attach(execId, { cancelOnAbort: true });
     return await relay(client, asked, interrupts, how);
   }
