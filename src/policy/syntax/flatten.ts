@@ -128,6 +128,7 @@ function partAtoms(
     case 'ProcessSubstitution':
       return [substitutionHole(taking, part, quoted)];
     case 'ArithmeticExpansion':
+      if (!hasTime(taking, spanOf(taking.place, part))) return [hole(quoted)];
       if (part.expression !== undefined) search(taking, part.expression);
       return [arithmeticHole(taking, part, quoted)];
   }
@@ -269,12 +270,16 @@ function substitutionHole(
   return hole(quoted, { values: output === null ? null : [output.replace(/\n+$/, '')] });
 }
 
+function mayParse(taking: Taking, span: Span): boolean {
+  report(taking.reading, 'substitution', span);
+  return hasTime(taking, span);
+}
+
 /**
- * Whether a substitution may be parsed: the parser does it when it is asked for it. What lies
+ * Whether what stands here may be parsed: the parser does it when it is asked for it. What lies
  * deep inside of others is gone through once for each of them, so its length counts every time.
  */
-function mayParse({ reading }: Taking, span: Span): boolean {
-  report(reading, 'substitution', span);
+function hasTime({ reading }: Taking, span: Span): boolean {
   const bound = reached(reading.budget);
   reading.budget.words += Math.floor((span[1] - span[0]) / charactersOfWord);
   if (bound !== null) report(reading, bound, span);
@@ -338,6 +343,8 @@ function search(taking: Taking, node: SyntaxNode): void {
     parameterAtoms(taking, node, true);
     return;
   }
+  const isArithmetic = node.type === 'ArithmeticWord' || node.type === 'ArithmeticExpansion';
+  if (isArithmetic && !hasTime(taking, spanOf(taking.place, node))) return;
   if (node.type === 'ArithmeticWord') {
     arithmeticNames(taking, node.value, spanOf(taking.place, node));
   }
