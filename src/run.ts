@@ -46,6 +46,10 @@ export interface Ground {
   readonly place: Asked['workspace'];
   /** Which directory of the host a path of the session is just now. */
   directory(path: string): Asked['cwdPlace'];
+  /** What a shell starts for a name, by a `PATH` that is not the runtime's; `null`: nothing. */
+  find(name: string, path: string, cwd: string): string | null;
+  /** A content as far as a yes can bind it: what the host cannot see, or is no file, it cannot. */
+  bound(content: Asked['contents'][number], cwd: string): Asked['contents'][number];
   readonly files: FileGrants;
   /** What the sandbox was granted besides the workspace, one clause each. */
   readonly beyond: readonly string[];
@@ -60,7 +64,12 @@ export interface Ground {
 /** What the story needs of the outside. */
 export interface World {
   /** Where a session stands: its directory, and a MAC of every variable that it carries. */
-  state(id: SessionId): Promise<{ cwd: string | null; macs: Readonly<Record<string, string>> }>;
+  state(id: SessionId): Promise<{
+    cwd: string | null;
+    /** The session's own `PATH`, which a command exported; `null`: the runtime's. */
+    path: string | null;
+    macs: Readonly<Record<string, string>>;
+  }>;
   /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
   mac(name: string, value: string): string;
   /** @throws TrlError when the command was not started */
@@ -117,11 +126,17 @@ export async function prepare(
   const reading = judge.read(request.command, ground.shell.dialect);
   const { analysis, seen } = reading;
   const lookUp = async (): Promise<{ facts: Facts; cwd: string; macs: Asked['env'] }> => {
-    const { cwd, macs } = await world.state(ground.sessionId);
+    const { cwd, path: own, macs } = await world.state(ground.sessionId);
     const at = given ?? cwd ?? ground.home;
     const path = ground.env['PATH'] ?? '';
     const place = { workspace: ground.workspace, cwd: at, path, parseGitConfig };
-    const facts = await gatherFacts(analysis, seen.plain, place);
+    const searched = request.env['PATH'] ?? own ?? path;
+    const named = analysis.named.map((one) =>
+      one.role === 'executable' && !one.name.includes('/') && searched !== path
+        ? { ...one, name: ground.find(one.name, searched, at) ?? one.name }
+        : one,
+    );
+    const facts = await gatherFacts({ ...analysis, named }, seen.plain, place);
     return { facts, cwd: at, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
   };
   const variables = Object.keys(request.env);
@@ -270,6 +285,6 @@ function question(
     policy: { name: judge.name, version: judge.version },
     session: plan.session_id,
     requester,
-    contents: found.facts.contents,
+    contents: found.facts.contents.map((content) => ground.bound(content, plan.cwd)),
   };
 }

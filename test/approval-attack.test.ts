@@ -1,5 +1,6 @@
 // Attacks on approvals, from the outside: one yes is one process, and only of what was approved.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -9,6 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -144,6 +146,45 @@ test(
     assert.deepEqual(logOf(daemon), []);
   },
 );
+
+test('a program put in the way on PATH voids the yes', { skip }, async () => {
+  await using daemon = await startRuntime(guarded);
+  await using session = await guardedSession(daemon);
+  const exported = await parked(session, 'export PATH="$PWD/bin:$PATH"');
+  await decide(daemon, exported.approval_id);
+  await ended(daemon, exported.exec_id);
+  write(daemon.root, 'bin/own', '#!/bin/sh\n');
+  const data = await parked(session, 'id -u && own && echo ran >>log');
+  const { contents } = (await session.client.ask('approval.get', { approval_id: data.approval_id }))
+    .data.asked;
+  const own = contents.find(({ name }: Json) => name.endsWith('/bin/own'));
+  assert.match(own.sha256, /^[0-9a-f]{64}$/, 'it is the one of the workspace');
+  write(daemon.root, 'bin/id', '#!/bin/sh\necho evil >>log\n');
+  await decide(daemon, data.approval_id);
+  const [next] = await pending(daemon, 1);
+  assert.equal(next.exec_id, data.exec_id);
+  assert.match(next.changes.join(), /bin\/id is new/);
+  assert.deepEqual(logOf(daemon), []);
+});
+
+test('what nobody can look into is not shown with a hash', { skip }, async () => {
+  await using daemon = await startRuntime(guarded);
+  await using session = await guardedSession(daemon);
+  execFileSync('mkfifo', [path.join(daemon.root, 'pipe.sh')]);
+  // A harmless file of the host under the name of one that only the sandbox would run.
+  const host = path.join(tmpdir(), `${path.basename(daemon.home)}.sh`);
+  writeFileSync(host, 'echo harmless\n');
+  try {
+    for (const name of ['pipe.sh', host]) {
+      const { approval_id: id } = await parked(session, `bash ${name}`);
+      const { data } = await session.client.ask('approval.get', { approval_id: id });
+      const script = data.asked.contents.find(({ role }: Json) => role === 'script');
+      assert.deepEqual([script.name, script.sha256], [name, null]);
+    }
+  } finally {
+    rmSync(host);
+  }
+});
 
 /** What ends a command that was approved and waits for its turn. */
 const ends: readonly {

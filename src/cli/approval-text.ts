@@ -34,6 +34,9 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
     if (rule.instead !== null) lines.push(...barred(`    instead: ${rule.instead}`, columns));
   }
   for (const note of verdict.notes) lines.push(...barred(`note: ${note}`, columns));
+  const loose = asked.contents.filter(({ sha256 }) => sha256 === null);
+  if (loose.length > 0) lines.push('', 'What it runs and nobody can look into beforehand:');
+  for (const { role, name } of loose) lines.push(...barred(`${role} ${name}`, columns));
   return [...lines, '', ...reachOf(view, columns)];
 }
 

@@ -3,7 +3,7 @@
  * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
  */
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Assurance, Box, FileGrants, PathRules } from '../command.ts';
 import { TrlError } from '../errors.ts';
@@ -91,6 +91,8 @@ export async function openGround(input: GroundInput): Promise<Found> {
       });
   const box = none ? planned : boundTo(placeOf(workspace), planned);
   const user = box.kind === 'none' || box.holder.level === 'user' ? host.user : 'agent';
+  const scratch = ['/tmp', '/var/tmp', host.home];
+  const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
   const ground: Ground = {
     sessionId: record.id,
     shell: record.shell,
@@ -101,24 +103,8 @@ export async function openGround(input: GroundInput): Promise<Found> {
     box,
     scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
     place: directoryOf(workspace),
-    // What is private to the sandbox has another directory's name on the host.
-    directory: (path) =>
-      none || (workspace !== null && isBelow(path, workspace)) ? identityOf(path) : null,
-    files: record.grants.files,
-    beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
-    env: withoutWithheld(policy, {
-      ...baseEnvironment({
-        env,
-        path: none ? (env['PATH'] ?? host.path) : host.path,
-        home: host.home,
-        user,
-        shell: record.shell.path,
-        tmp: '/tmp',
-        runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
-        visible,
-      }),
-    }),
-    privateDirs: ['/tmp', '/var/tmp', host.home],
+    ...lookUps({ none, shown, scratch, workspace }),
+    privateDirs: scratch,
     revert: async () => (guard === null ? [] : guard.revert()),
   };
   return { ground, facts };
@@ -141,6 +127,72 @@ function directoryOf(workspace: string | null): Ground['place'] {
   const stat = workspace === null ? undefined : lstatSync(workspace, { throwIfNoEntry: false });
   if (workspace === null || stat === undefined) return null;
   return { path: workspace, dev: stat.dev, ino: stat.ino };
+}
+
+/** What a question needs to see of the host, and what it must not take for the sandbox's. */
+function lookUps(given: {
+  readonly none: boolean;
+  /** Trees that a command sees as the host does. */
+  readonly shown: readonly string[];
+  /** Trees that are the sandbox's own. */
+  readonly scratch: readonly string[];
+  readonly workspace: string | null;
+}): Pick<Ground, 'directory' | 'find' | 'bound'> {
+  const { none, shown, scratch, workspace } = given;
+  const isPrivate = (file: string): boolean =>
+    !none &&
+    !shown.some((tree) => isBelow(file, tree)) &&
+    scratch.some((dir) => isBelow(file, dir));
+  return {
+    // What is private to the sandbox has another directory's name on the host.
+    directory: (path) =>
+      none || (workspace !== null && isBelow(path, workspace)) ? identityOf(path) : null,
+    files: record.grants.files,
+    beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
+    env: withoutWithheld(policy, {
+      ...baseEnvironment({
+        env,
+        path: none ? (env['PATH'] ?? host.path) : host.path,
+        home: host.home,
+        user,
+        shell: record.shell.path,
+        tmp: '/tmp',
+        runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
+        visible,
+      }),
+    }),
+    find: (name, path, cwd) => {
+      const files = path.split(':').map((dir) => resolve(cwd, dir, name));
+      // One that only the sandbox sees may be there, so it is the one that is named.
+      return files.find((file) => isPrivate(file) || isProgram(file)) ?? null;
+    },
+    bound: (content, cwd) => {
+      const isPath = content.role === 'script' || content.name.includes('/');
+      // A file of the host in the place of one that only the sandbox sees would say nothing.
+      if (content.role !== 'package-script' && isPath && isPrivate(resolve(cwd, content.name))) {
+        return { ...content, path: null, sha256: null };
+      }
+      return content.path === null || isFile(content.path) ? content : { ...content, sha256: null };
+    },
+  };
+}
+
+/** What comes through a pipe or a device is another content at each reading. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return isFile(path);
+  } catch {
+    return false;
+  }
 }
 
 /** Through links: where they lead is where a command would be. */

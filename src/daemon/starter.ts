@@ -389,10 +389,12 @@ function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assura
 
 function stateOf(answer: object): Awaited<ReturnType<World['state']>> {
   const cwd: unknown = Reflect.get(answer, 'cwd');
+  const path: unknown = Reflect.get(answer, 'path');
   const macs: unknown = Reflect.get(answer, 'macs');
   const entries = typeof macs === 'object' && macs !== null ? Object.entries(macs) : [];
   return {
     cwd: typeof cwd === 'string' ? cwd : null,
+    path: typeof path === 'string' ? path : null,
     macs: Object.fromEntries(entries.map(([name, mac]) => [name, String(mac)])),
   };
 }

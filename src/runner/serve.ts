@@ -125,7 +125,9 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       const { key } = request;
       const names = keep.states.names(id);
       const macs = typeof key === 'string' ? keep.states.macs(id, Buffer.from(key, 'hex')) : {};
-      return { cwd: keep.states.get(id).cwd, names, macs };
+      const { cwd, set } = keep.states.get(id);
+      // Which files a name starts is asked before it is run; no other value leaves.
+      return { cwd, names, macs, path: set.get('PATH') ?? null };
     }
     case 'fork':
       keep.states.fork(session(request, 'session_id'), session(request, 'to'));
