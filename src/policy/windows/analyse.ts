@@ -2,7 +2,8 @@
 import { limits } from '../../limits.ts';
 import type { Analysis } from '../analysis.ts';
 import { openFound } from '../shell/classify.ts';
-import { openBudget } from '../syntax/budget.ts';
+import { lookedAlways } from '../shell/walk.ts';
+import { isPast, openBudget } from '../syntax/budget.ts';
 import { invisibles } from '../syntax/characters.ts';
 import { allowed } from './allow.ts';
 import { judge as judgeCmd } from './cmd/judge.ts';
@@ -77,7 +78,9 @@ function judged(
   const walk: Walk = { ...place, dialect, aliases: new Map(), consumers, nested };
   const judge = dialect === 'powershell' ? judgePowerShell : judgeCmd;
   for (const command of script.commands) {
-    if (performance.now() > place.found.budget.deadline) {
+    place.found.looked += 1;
+    const few = place.found.looked <= lookedAlways.commands;
+    if (!few && isPast(place.found.budget)) {
       report(walk, ofProblem('limit.time'), command, '');
       break;
     }
