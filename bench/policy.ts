@@ -13,6 +13,15 @@ import type { Analysis } from '../src/policy/analysis.ts';
 import { analyseShell } from '../src/policy/analyse.ts';
 import { analysePython } from '../src/policy/python/check.ts';
 import { analyseWindows } from '../src/policy/windows/analyse.ts';
+import {
+  costOf,
+  hostileInput,
+  shapes,
+  sizes,
+  table,
+  warmUp,
+  type Cost,
+} from '../test/support/policy-ceiling.ts';
 import { naive } from './policy-naive.ts';
 
 type Decision = 'allow' | 'ask' | 'block';
@@ -52,6 +61,7 @@ async function main(): Promise<number> {
   report('this policy', judged);
   if (values.misses) showMisses(judged);
   showTimes(times);
+  await showHostile();
   if (values.peers) {
     const others = cases.map((one) => ({ case: one, decision: naive(one.command), codes: [] }));
     report('regular expressions of the list, for comparison', others);
@@ -153,6 +163,17 @@ function showTimes(times: readonly number[]): void {
   const [least = 0, middle = 0] = [starts[0], starts[Math.floor(starts.length / 2)]];
   const figures = `median ${middle.toFixed(1)} ms, least ${least.toFixed(1)} ms`;
   say(`  cold start (bundled modules and a first decision, fresh process): ${figures}`);
+}
+
+/** The costliest of the texts that are made to cost much; `npm run prove` tries more of them. */
+async function showHostile(): Promise<void> {
+  await warmUp();
+  const costs: Cost[] = [];
+  for (const shape of shapes) {
+    for (const size of sizes) costs.push(await costOf(hostileInput(shape, size), 2));
+  }
+  say(`\n  hostile texts, ${costs.length} of 1 KiB to 1 MiB, the better of two tries:`);
+  say(table(costs, 3));
 }
 
 /** From before the import of the bundled analysis to its first answer, each in a new process. */
