@@ -104,6 +104,20 @@ export async function openGround(input: GroundInput): Promise<Found> {
     scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
     place: directoryOf(workspace),
     ...lookUps({ none, shown, scratch, workspace }),
+    files: record.grants.files,
+    beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
+    env: withoutWithheld(policy, {
+      ...baseEnvironment({
+        env,
+        path: none ? (env['PATH'] ?? host.path) : host.path,
+        home: host.home,
+        user,
+        shell: record.shell.path,
+        tmp: '/tmp',
+        runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
+        visible,
+      }),
+    }),
     privateDirs: scratch,
     revert: async () => (guard === null ? [] : guard.revert()),
   };
@@ -147,20 +161,6 @@ function lookUps(given: {
     // What is private to the sandbox has another directory's name on the host.
     directory: (path) =>
       none || (workspace !== null && isBelow(path, workspace)) ? identityOf(path) : null,
-    files: record.grants.files,
-    beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
-    env: withoutWithheld(policy, {
-      ...baseEnvironment({
-        env,
-        path: none ? (env['PATH'] ?? host.path) : host.path,
-        home: host.home,
-        user,
-        shell: record.shell.path,
-        tmp: '/tmp',
-        runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
-        visible,
-      }),
-    }),
     find: (name, path, cwd) => {
       const files = path.split(':').map((dir) => resolve(cwd, dir, name));
       // One that only the sandbox sees may be there, so it is the one that is named.
