@@ -7,14 +7,17 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { analyseShell } from '../src/policy/analyse.ts';
 import { allowPlain } from '../src/policy/shell/allow.ts';
 import { fileSecrecy } from '../src/policy/shell/secret.ts';
+import { analyseWindows } from '../src/policy/windows/analyse.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { openSession } from './support/session.ts';
@@ -242,4 +245,28 @@ test('a pattern for git takes in no file with secrets that it means', () => {
     '*.md',
   ];
   for (const word of plain) assert.notEqual(history(word), null, word);
+});
+
+interface Labelled {
+  readonly id: string;
+  readonly shell: 'bash' | 'powershell' | 'cmd';
+  readonly command: string;
+  readonly expect: string;
+  readonly also_ok?: readonly string[];
+}
+
+test('commands labelled by their meaning before they were tried are decided so', () => {
+  const file = path.join(import.meta.dirname, 'fixtures/policy/attack.jsonl');
+  const rows = readFileSync(file, 'utf8').trimEnd().split('\n');
+  const wrong = rows.flatMap((row) => {
+    const one: Labelled = JSON.parse(row);
+    const { id, shell, command, expect, also_ok: also = [] } = one;
+    const read = shell === 'bash' ? analyseShell(command, shell) : analyseWindows(command, shell);
+    const blocks = read.findings.some(({ bound }) => bound === 'block');
+    const asks = read.findings.length > 0 || read.allowed === null;
+    const decided = blocks ? 'block' : asks ? 'ask' : 'allow';
+    const right = decided === expect || also.includes(decided);
+    return right ? [] : [`${id}: ${expect}, decided ${decided}: ${JSON.stringify(command)}`];
+  });
+  assert.deepEqual(wrong, []);
 });

@@ -9,7 +9,7 @@ import type { Budget, Command, Script } from '../syntax/script.ts';
 import { deedsOf } from './code.ts';
 import { holds } from './evaluate.ts';
 import { nameContent } from './named.ts';
-import { anyOrigin, originOf } from './origin.ts';
+import { anyOrigin, assignedFrom, originOf } from './origin.ts';
 import { programs, readsInput, type Program } from './payload.ts';
 import {
   dumpsEnvironment,
@@ -24,6 +24,7 @@ import {
 } from './reasons.ts';
 import { checkSecrets } from './reveal.ts';
 import { unwrap, type Read } from './unwrap.ts';
+import { assignedPrograms, shellNamed } from './variables.ts';
 import { lookedAlways, report, through, viaMax, wordsMax, type Found, type Walk } from './walk.ts';
 import { head, literalInput, tail, textWord } from './word.ts';
 
@@ -99,7 +100,8 @@ function spent(walk: Walk, command: Command): boolean {
 }
 
 /** One command, and those that it starts. */
-export function classifyCommand(command: Command, walk: Walk): void {
+export function classifyCommand(given: Command, walk: Walk): void {
+  const command = shellNamed(given);
   const [first] = command.words;
   if (/[\uFF01-\uFF5E]/.test(first?.value ?? '')) {
     classifyStarted(narrowed(command), walk);
@@ -112,6 +114,7 @@ export function classifyCommand(command: Command, walk: Walk): void {
   }
   checkSecrets(command, walk);
   feedSubstitutions(command, walk);
+  for (const text of assignedPrograms(command)) classifyText(text, [], command, walk);
   if (first === undefined) return;
   const called = first.value;
   if (called === null) return;
@@ -237,7 +240,9 @@ function checkOrigin(read: Read, whole: Command, walk: Walk): void {
   if (node.sink === undefined && node.script !== true) return;
   const { commands } = walk.script;
   const at = parsed.operands[0];
-  const program = at === undefined ? [] : (command.inner[at] ?? []);
+  const word = at === undefined ? undefined : command.words[at];
+  const filling = word === undefined ? [] : assignedFrom(word.variables, commands);
+  const program = at === undefined ? [] : [...(command.inner[at] ?? []), ...filling];
   const typed = readsInput(read) ? originOf(command.input, commands) : null;
   const origin = typed === 'download' ? typed : (anyOrigin(program, commands) ?? typed);
   if (node.sink === 'code') {

@@ -19,7 +19,11 @@ export function originOf(input: Input, commands: readonly Command[], depth = 0):
     case 'substitution':
       return anyOrigin(input.from, commands, depth);
     case 'text':
-      return anyOrigin(within(commands, input.span), commands, depth);
+      return anyOrigin(
+        [...within(commands, input.span), ...assignedFrom(input.variables, commands)],
+        commands,
+        depth,
+      );
     case 'file':
     case 'inherited':
       return null;
@@ -56,7 +60,9 @@ function ofCommand(command: Command, commands: readonly Command[], depth: number
 function lookBehind(command: Command, commands: readonly Command[], depth: number): Origin {
   const own = ofName(command, depth);
   if (own === 'download') return own;
-  const inside = anyOrigin(innerCommands(command), commands, depth);
+  const used = command.words.slice(0, followedMax).flatMap(({ variables }) => variables);
+  const filling = assignedFrom(used, commands);
+  const inside = anyOrigin([...innerCommands(command), ...filling], commands, depth);
   if (inside === 'download') return inside;
   return originOf(command.input, commands, depth) ?? inside ?? own;
 }
@@ -83,6 +89,21 @@ function ofNode(node: Node, command: Command, depth: number): Origin {
     if (origin !== null) return origin;
   }
   return null;
+}
+
+/** In longer scripts variables are not followed. */
+const followedMax = 256;
+
+/** The commands whose output these variables were given: `x=$(curl …); sh -c "$x"`. */
+export function assignedFrom(
+  variables: readonly string[],
+  commands: readonly Command[],
+): readonly Command[] {
+  if (variables.length === 0 || commands.length > followedMax) return [];
+  const names = new Set(variables);
+  return commands.flatMap(({ assignments }) =>
+    assignments.flatMap(({ name, span }) => (names.has(name) ? within(commands, span) : [])),
+  );
 }
 
 function within(commands: readonly Command[], [from, to]: Span): readonly Command[] {

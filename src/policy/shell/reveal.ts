@@ -71,7 +71,8 @@ function checkReader({ node, args, parsed, whole }: Reader, walk: Walk): void {
 function pathSecrecy(word: Word): Secrecy {
   const direct = wordSecrecy(word);
   const colon = word.value?.lastIndexOf(':') ?? -1;
-  return direct ?? (colon === -1 ? null : fileSecrecy(word.value?.slice(colon + 1) ?? ''));
+  const behind = colon === -1 ? null : fileSecrecy(word.value?.slice(colon + 1) ?? '');
+  return behind === 'block' ? behind : (direct ?? behind);
 }
 
 function unjoined(word: Word): Word {

@@ -135,7 +135,14 @@ const stages = String.raw`BASE64|B64|PROD|PRODUCTION|DEV|STAGING|TEST|LIVE|OLD|N
 const secretNames = oneOf([`(?:^|_)(?:${secretWords})(?:_(?:${stages}))?$`], 'i');
 const joinedNames = /(?:apikey|secretkey|accesskey|privatekey|password|passwd|token|secret)$/i;
 const wellKnown = /^(?:DATABASE_URL|MONGO(?:DB)?_UR[IL]|REDIS_URL|PGPASSWORD|MYSQL_PWD)$/i;
-const harmless = /(?:^|_)(?:PUBLIC|PUB)(?:_|$)/i;
+const harmless = oneOf(
+  [
+    '(?:^|_)(?:PUBLIC|PUB)(?:_|$)',
+    // How many of them a model may read or write.
+    '(?:^|_)(?:MAX|MIN|NUM|TOTAL|INPUT|OUTPUT|PROMPT|COMPLETION)_TOKENS$',
+  ],
+  'i',
+);
 /** One word in lower case is mostly the variable of a loop. */
 const short = /^(?:key|keys|token|tokens|pass|auth|pat|private)$/;
 

@@ -26,7 +26,7 @@ const makesFileSystem = (name: string): Rule => ({
 const help = { help: '--help --version -V' };
 
 export const files: Commands = {
-  rm: {
+  'rm|grm': {
     about: 'deletes files',
     options: {
       recursive: '-r -R --recursive',
@@ -80,7 +80,7 @@ export const files: Commands = {
     options: { help: '-V --help' },
     rules: [makesFileSystem('mke2fs')],
   },
-  dd: {
+  'dd|gdd': {
     about: 'copies raw bytes over files and devices',
     rules: [
       {

@@ -51,6 +51,26 @@ const git: Node = {
         },
       },
     },
+    'send-pack': {
+      options: { help: '--help -h' },
+      rules: [{ ...pushes, match: ['git send-pack x y'], noMatch: ['git send-pack --help'] }],
+    },
+    svn: {
+      subs: {
+        dcommit: {
+          options: { help: '--help -h -n --dry-run' },
+          rules: [{ ...pushes, match: ['git svn dcommit'], noMatch: ['git svn dcommit -n'] }],
+        },
+      },
+    },
+    lfs: {
+      subs: {
+        push: {
+          options: { help: '--help -h --dry-run -d' },
+          rules: [{ ...pushes, match: ['git lfs push origin main'], noMatch: ['git lfs pull'] }],
+        },
+      },
+    },
     submodule: {
       subs: {
         foreach: {
@@ -75,6 +95,7 @@ const git: Node = {
       reads: 'rest',
       options: { value: '-e= -f= -m= -A= -B= -C=', pager: '-O[=] --open-files-in-pager[=]' },
       pattern: 'value',
+      payloads: [{ option: 'pager', language: 'shell' }],
     },
     'blame|annotate': { reads: 'operands' },
     'show|diff|cat-file': { reads: 'operands' },
@@ -149,7 +170,20 @@ export const network: Commands = {
   'fetch|http|https|httpie|xh|aria2c|lynx|w3m|links|ftp|lwp-request|GET|lwp-download|axel':
     fetches('talks to a server'),
   'nc|ncat|netcat|socat|gsutil|rclone': fetches('talks to another machine'),
-  'ssh|scp|rsync|sftp': { about: 'works on another machine' },
+  ssh: { about: 'works on another machine' },
+  'scp|sftp': {
+    about: 'works on another machine',
+    options: { program: '-S=', value: '-i= -P= -o= -F= -J= -l= -c= -D= -b= -s= -B= -R=' },
+    payloads: [{ option: 'program', language: 'shell' }],
+  },
+  rsync: {
+    about: 'works on another machine',
+    options: {
+      program: '-e= --rsh= --rsync-path=',
+      value: '-f= -M= -T= -B= --exclude= --include= --filter= --files-from= --exclude-from=',
+    },
+    payloads: [{ option: 'program', language: 'shell' }],
+  },
   'docker|podman|kubectl|nerdctl|helm|terraform|aws|gcloud|az': {
     about: 'works on containers, clusters or accounts',
   },

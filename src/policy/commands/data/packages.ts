@@ -115,6 +115,18 @@ export const packages: Commands = {
         },
       },
       'exec|dlx': runner,
+      workspaces: {
+        subs: {
+          foreach: {
+            style: 'posix',
+            options: {
+              flag: '-A --all -p --parallel -v --verbose -t --topological -i --interlaced -R -W',
+              value: '-j= --jobs= --include= --exclude= --from= --since[=]',
+            },
+            wrapper: {},
+          },
+        },
+      },
       workspace: { style: 'posix', subs: {}, wrapper: { skip: 1 } },
     },
   },

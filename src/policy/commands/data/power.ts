@@ -111,6 +111,8 @@ export const power: Commands = {
   su: gains('su', '-s= --shell= -g= --group= -G= -w='),
   doas: gains('doas', '-u= -C='),
   pkexec: gains('pkexec', '--user='),
+  run0: gains('run0', '-u= -g= -D= --user= --group= --chdir= --unit= --property= --setenv='),
+  sudoedit: gains('sudoedit', '-u= -g= -p='),
   runuser: gains('runuser', '-u= -g= -G= -s='),
   kill: {
     about: 'ends processes',
@@ -122,6 +124,18 @@ export const power: Commands = {
       help: '--help --version',
     },
     rules: [forced, forcedByName],
+  },
+  fuser: {
+    about: 'ends processes by the files that they use',
+    style: 'exact',
+    options: { kill: signals, list: '-l --list-signals', help: '-V --version', value: '-n= -N=' },
+    rules: [
+      {
+        ...forced,
+        match: ['fuser -k -9 3000/tcp', 'fuser -KILL -k x'],
+        noMatch: ['fuser 9/tcp', 'fuser -k -TERM 9/tcp', 'fuser -l'],
+      },
+    ],
   },
   'pkill|killall|skill|killall5': {
     about: 'ends processes by name',

@@ -120,7 +120,27 @@ export const secrets: Commands = {
   },
   'grep|egrep|fgrep|zgrep|rgrep|pcregrep|ugrep|ggrep|ag|ack': searcher,
   'rg|ripgrep': searcher,
-  'tar|gtar|bsdtar|cpio|zip|gzip|7z|ar|rar': { about: 'packs files', reads: 'joined' },
+  'tar|gtar': {
+    about: 'packs files',
+    reads: 'joined',
+    options: {
+      program: '--to-command= -I= --use-compress-program= --rsh-command= -F= --info-script=',
+      other: '--new-volume-script= --rmt-command=',
+      value: '-f= --file= -C= --directory= -X= --exclude= --exclude-from= --transform= --format=',
+    },
+    payloads: [
+      { option: 'program', language: 'shell' },
+      { option: 'other', language: 'shell' },
+    ],
+  },
+  zip: { about: 'packs files', reads: 'joined', options: { value: '-x= -i= -b= -n= -t= -P=' } },
+  'bsdtar|cpio|gzip|7z|ar|rar': { about: 'packs files', reads: 'joined' },
+  man: {
+    about: 'shows a manual page',
+    options: { program: '-P= --pager=', value: '-M= -m= -C= -L= -S= -s= -e= -r=' },
+    payloads: [{ option: 'program', language: 'shell' }],
+    metadata: true,
+  },
   'base64|gbase64|base32|basenc|uuencode|uudecode': decoders,
   'xxd|hexyl': { ...decoders, options: { decode: '-r -revert', value: '-c= -g= -l= -s= -o=' } },
   openssl: {

@@ -73,7 +73,7 @@ export const wrappers: Commands = {
   ),
   'proxychains|proxychains4': wraps(value('-f=')),
   'start-stop-daemon': { ...wraps(), wrapper: { after: '--' } },
-  'dotenv|direnv|doppler|op|aws-vault|mise|asdf|rtx|volta|fnm|nvm|cargo-watch|gdb': {
+  'direnv|doppler|op|aws-vault|mise|asdf|rtx|volta|fnm|nvm|cargo-watch|gdb': {
     about: 'runs another command in an environment of its own',
     wrapper: { after: '--' },
     subs: {
@@ -93,6 +93,7 @@ export const wrappers: Commands = {
     about: 'runs another command in an environment of its own',
     options: { command: '--run= --command=', value: '-p= -I= --packages=' },
     payloads: [{ option: 'command', language: 'shell' }],
+    subs: { 'develop|shell|run': { wrapper: { at: ['-c', '--command'] } } },
   },
   'env|genv': {
     about: 'shows variables, or runs another command with them',
@@ -135,7 +136,37 @@ export const wrappers: Commands = {
     wrapper: { until: [':::', '::::', ':::+', '::::+'], input: true },
     payloads: [{ operand: 'all', language: 'shell' }],
   },
-  'busybox|toybox|coreutils|rustup-run': wraps(),
+  'busybox|busybox.*|toybox|coreutils|rustup-run': wraps(),
+  'eatmydata|dbus-launch|with-contenv|valgrind|watchexec|choom|tini|dumb-init|daemonize': wraps(
+    value('-n= -p= -c= -e= -o= -l= -r= -w= -u= -E= --adjust= --exts= --watch= --rewrite='),
+  ),
+  runcon: wraps(value('-t= -u= -r= -l= --type= --user= --role= --range=')),
+  setpriv: wraps(
+    value(
+      '--reuid= --regid= --ruid= --euid= --rgid= --egid= --groups= --inh-caps= --ambient-caps= ' +
+        '--bounding-set= --securebits= --pdeathsig= --ptracer= --selinux-label=',
+    ),
+  ),
+  'gosu|su-exec': wraps({}, 1),
+  'ld.so|ld-linux*|ld-musl*': wraps(value('--library-path= --preload= --argv0= --audit=')),
+  perf: {
+    about: 'measures a command',
+    subs: {
+      'stat|record|trace|mem|c2c|kvm': wraps(
+        value('-e= -o= -p= -t= -C= -F= -r= -I= -c= --output='),
+      ),
+    },
+  },
+  onchange: { about: 'runs a command again and again', wrapper: { after: '--' } },
+  chokidar: {
+    about: 'runs a command again and again',
+    options: { command: '-c= --command=', value: '-d= -t= -i= --ignore=' },
+    payloads: [{ option: 'command', language: 'shell' }],
+  },
+  dotenv: {
+    ...wraps(value('-f= --file= -e= -v= -p= -c[=]')),
+    subs: { run: { style: 'posix', wrapper: {} } },
+  },
   script: {
     about: 'records a shell',
     options: {
@@ -157,6 +188,10 @@ export const wrappers: Commands = {
       [windows]: joined('-s= -n= -t= -c= -x= -y= -F= -e= -l= -p='),
       'run-shell|run|if-shell|if|pipe-pane|pipep': {
         options: value('-t= -d= -c='),
+        payloads: [{ operand: 'each', language: 'shell' }],
+      },
+      'send-keys|send': {
+        options: value('-t= -N='),
         payloads: [{ operand: 'each', language: 'shell' }],
       },
     },

@@ -1,0 +1,33 @@
+/** Commands that stand in variables: those that programs start, and the shell's own name. */
+import type { Command, Word } from '../syntax/script.ts';
+import { textWord } from './word.ts';
+
+/** What git, man, less and shells hand to a shell because a variable says so. */
+const started = new Set(
+  (
+    'GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_EXTERNAL_DIFF GIT_ASKPASS ' +
+    'GIT_PROXY_COMMAND EDITOR VISUAL PAGER MANPAGER BROWSER LESSOPEN LESSCLOSE PROMPT_COMMAND ' +
+    'SSH_ASKPASS SUDO_ASKPASS RSYNC_RSH CVS_RSH'
+  ).split(' '),
+);
+
+/** The command lines that assignments before a command, or all of it, put into such variables. */
+export function assignedPrograms({ assignments }: Command): readonly string[] {
+  return assignments.flatMap(({ name, value }) => {
+    const text = value?.value ?? null;
+    return started.has(name) && text !== null ? [text] : [];
+  });
+}
+
+/** `$SHELL -c …` and `"$BASH" -c …` start a shell, whichever it is. */
+export function shellNamed(command: Command): Command {
+  const [first, ...rest] = command.words;
+  if (first === undefined || !isShellVariable(first)) return command;
+  return { ...command, words: [textWord('sh', first.span), ...rest] };
+}
+
+function isShellVariable({ value, pieces, variables }: Word): boolean {
+  const [name] = variables;
+  const only = variables.length === 1 && pieces.length === 1 && pieces[0] === null;
+  return value === null && only && (name === 'SHELL' || name === 'BASH');
+}
