@@ -70,6 +70,8 @@ export interface World {
     path: string | null;
     macs: Readonly<Record<string, string>>;
   }>;
+  /** Settles when a text may be analysed: one in each turn of the event loop. */
+  turn(): Promise<void>;
   /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
   mac(name: string, value: string): string;
   /** @throws TrlError when the command was not started */
@@ -123,6 +125,7 @@ export async function prepare(
       ? null
       : await resolveInside(ground.workspace, request.cwd, ground.privateDirs);
   const { judge, reach } = standing;
+  await world.turn();
   const reading = judge.read(request.command, ground.shell.dialect);
   const { analysis, seen } = reading;
   const lookUp = async (): Promise<{ facts: Facts; cwd: string; macs: Asked['env'] }> => {

@@ -49,7 +49,7 @@ test(
     const args = [...identity, node, '--test', '--test-reporter=tap', ...tests];
     const home = path.join(place.path, 'home');
     const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: temp };
-    const options = { cwd: place.path, env, encoding: 'utf8', timeout: 120_000 } as const;
+    const options = { cwd: place.path, env, encoding: 'utf8', timeout: 300_000 } as const;
     const { stdout, stderr } = spawnSync('setpriv', args, options);
     const skipped = stdout
       .split('\n')

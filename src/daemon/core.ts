@@ -22,12 +22,14 @@ import type { ApprovalDesk, Runtime } from './runtime.ts';
 import type { Runners } from './runners.ts';
 import { Sessions, sessionView, type Session } from './sessions.ts';
 import { Starter } from './starter.ts';
+import type { Turns } from './turns.ts';
 
 export interface CoreOptions {
   readonly host: HostFacts;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly roots: readonly string[];
   readonly policies: Policies;
+  readonly turns: Turns;
   /** Questions to people, and their answers. */
   readonly approving: Approving;
   /** Key of the hashes that stand for values in a question to a person. */
@@ -306,7 +308,9 @@ export class Core implements Runtime {
     const { command, session_id: id, shell = 'bash' } = params;
     if (id !== undefined) return this.#starter.explain(this.#sessions.get(id), command, caller);
     const { explainText } = await import('../policy/explain.ts');
-    return explainText(await this.#options.policies.of(null), shell, command, caller);
+    const policy = await this.#options.policies.of(null);
+    await this.#options.turns.next();
+    return explainText(policy, shell, command, caller);
   }
 
   listExecs(_: Caller, session: SessionId | null): ReturnType<Runtime['listExecs']> {

@@ -23,6 +23,7 @@ import { Core } from './core.ts';
 import { listen, serveStream } from './door/listen.ts';
 import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
+import { Turns } from './turns.ts';
 import { version } from './version.ts';
 
 const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
@@ -161,6 +162,7 @@ async function main(argv: readonly string[]): Promise<void> {
       env: process.env,
       roots,
       policies,
+      turns: new Turns(),
       approving: new Approving({
         store: {
           put: (id, json) => store.putDurable('approvals', id, json),

@@ -50,6 +50,7 @@ export class Starter {
         const key = Buffer.from(options.macKey).toString('hex');
         return stateOf(await link.request({ op: 'state', session_id: id, key }));
       },
+      turn: () => options.turns.next(),
       mac: (name, value) => macOf(options.macKey, name, value),
       launch: (approved) => runners.launch(approved),
       exited: (id) => runners.exited(id),
