@@ -5,9 +5,11 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { analyseShell } from '../src/policy/analyse.ts';
 import type { Analysis } from '../src/policy/analysis.ts';
+import { analyseWindows } from '../src/policy/windows/analyse.ts';
 
 interface Case {
   readonly id: string;
+  readonly shell: 'bash' | 'powershell' | 'cmd';
   readonly command: string;
   readonly expect: string;
   readonly also_ok?: readonly string[];
@@ -29,10 +31,12 @@ function decision({ findings, allowed }: Analysis): string {
   return findings.length > 0 || allowed === null ? 'ask' : 'allow';
 }
 
-for (const file of ['shell.jsonl', 'shell-more.jsonl']) {
+for (const file of ['shell.jsonl', 'shell-more.jsonl', 'blind-allow.jsonl']) {
   test(`every labelled command of ${file} is decided as its label says`, () => {
-    const wrong = cases(file).flatMap(({ id, command, expect, also_ok: also = [] }) => {
-      const decided = decision(analyseShell(command, 'bash'));
+    const wrong = cases(file).flatMap(({ id, shell, command, expect, also_ok: also = [] }) => {
+      const decided = decision(
+        shell === 'bash' ? analyseShell(command, shell) : analyseWindows(command, shell),
+      );
       const right = decided === expect || also.includes(decided);
       return right ? [] : [`${id}: ${expect}, decided ${decided}: ${JSON.stringify(command)}`];
     });

@@ -8,6 +8,8 @@ interface Spelling {
   readonly value: string | null;
   /** The value stands in the same word, or not at all. */
   readonly attached: boolean;
+  /** The value is the next word where that fits, or there is none. */
+  readonly loose: boolean;
 }
 type Grammar = ReadonlyMap<string, Spelling>;
 
@@ -27,8 +29,9 @@ function grammarOf(spellings: string): Grammar {
   if (made !== undefined) return made;
   const grammar = new Map<string, Spelling>();
   for (const spelled of spellings.split(' ').filter((one) => one !== '')) {
-    const [, name = '', inline, value] = /^([^[=]+)(?:(\[)?=([^\]]*)\]?)?$/.exec(spelled) ?? [];
-    grammar.set(name, { name, value: value ?? null, attached: inline !== undefined });
+    const [, name = '', how, value] = /^([^[=?]+)(?:([[?])?=([^\]]*)\]?)?$/.exec(spelled) ?? [];
+    const attached = how === '[';
+    grammar.set(name, { name, value: value ?? null, attached, loose: how === '?' });
   }
   grammars.set(spellings, grammar);
   return grammar;
@@ -82,9 +85,10 @@ function readLong(grammar: Grammar, word: string, next: string | undefined): Ste
 }
 
 function bare(spelling: Spelling, next: string | undefined): Step | null {
-  const { name, value, attached } = spelling;
+  const { name, value, attached, loose } = spelling;
   if (value === null || attached) return { names: [name], took: 0 };
-  return next !== undefined && fitsKind(next, value) ? { names: [name], took: 1 } : null;
+  if (next !== undefined && fitsKind(next, value)) return { names: [name], took: 1 };
+  return loose ? { names: [name], took: 0 } : null;
 }
 
 function readShort(
@@ -125,14 +129,22 @@ function fitsKind(value: string, kind: string): boolean {
     // Also git's `1,5:path` and `:name:path`.
     case '@': {
       const path = value.slice(value.lastIndexOf(':') + 1);
-      return isInside(path) && fileSecrecy(path) === null;
+      return isInside(path) && mayShow(path);
     }
     // A glob that takes files in, and so could take in a secret one, must not name such.
     case '!':
-      return value.startsWith('!') || !globMaySecret(value);
+      return value.startsWith('!') || (mayShow(value) && !globMaySecret(value));
     default:
       return kind.split('|').includes(value);
   }
+}
+
+/**
+ * Whether a file of this name may be shown unasked. `.env*` is refused as it is written: what is
+ * called `.environment` may hold what `.env` holds, so a person looks at it.
+ */
+export function mayShow(path: string): boolean {
+  return fileSecrecy(path) === null && !/(?:^|[/\\])\.env/i.test(path);
 }
 
 /** Whether a path stays below where it starts: relative, and never above by `..`. */

@@ -2,9 +2,10 @@
 import type { Allowed } from '../analysis.ts';
 import type { AllowRule, OperandKind } from '../commands/allowance.ts';
 import { allowed } from '../commands/data/allowed.ts';
-import { accept, isInside, type Accepted } from './accept.ts';
+import { confusableWord } from '../syntax/characters.ts';
+import { accept, isInside, mayShow, type Accepted } from './accept.ts';
 import { harden } from './harden.ts';
-import { fileSecrecy, globMaySecret } from './secret.ts';
+import { globMaySecret } from './secret.ts';
 
 const byName = new Map<string, AllowRule[]>();
 for (const rule of allowed) {
@@ -19,7 +20,9 @@ const wordsMax = 1_024;
  * `files` lie inside the workspace and hold no secret is for the caller to look up.
  */
 export function allowPlain(argv: readonly string[]): Allowed | null {
-  if (argv.length > wordsMax || argv.some((word) => /\p{Cc}/u.test(word))) return null;
+  if (argv.length > wordsMax) return null;
+  // A person who reads the line, or its record, must see the names that are opened.
+  if (argv.some((word) => /\p{Cc}/u.test(word) || confusableWord(word))) return null;
   for (const rule of byName.get(argv[0] ?? '') ?? []) {
     const found = allowBy(rule, argv);
     if (found !== null) return found;
@@ -68,7 +71,7 @@ function acceptsOperands(rule: AllowRule, accepted: Accepted): boolean {
     case 'listing':
       return operands.length === 0 || (end === -1 && selects(rule, accepted));
     case 'search':
-      return paths(rule, accepted).every((path) => isInside(path) && fileSecrecy(path) === null);
+      return paths(rule, accepted).every((path) => isInside(path) && mayShow(path));
     case 'packages':
       return (
         end === -1 &&
@@ -84,7 +87,7 @@ function paths(rule: AllowRule, { given, operands }: Accepted): readonly string[
 }
 
 function isOwnFile(path: string): boolean {
-  return path !== '-' && isInside(path) && fileSecrecy(path) === null;
+  return path !== '-' && isInside(path) && mayShow(path);
 }
 
 /** `ls` shows names and sizes; of directories with keys not even those. */
@@ -97,7 +100,7 @@ function isRevisionOrPath(word: string): boolean {
   const paths = pathsOf(word);
   // `:/text` finds a commit by its message, and is a path from the top.
   if (!word.startsWith(':') && paths.some((path) => path.startsWith('/'))) return false;
-  return paths.every((path) => fileSecrecy(path) === null && !globMaySecret(path));
+  return paths.every((path) => mayShow(path) && !globMaySecret(path));
 }
 
 /** The word, `HEAD:path`, and pathspecs such as `:(glob)path`, `:!path` and `:/path`. */

@@ -61,10 +61,29 @@ const lookalikes = new Map<string, string>(
     ['Y', 'УΥҮ'],
     ['Z', 'Ζ'],
     ['-', '‐‑‒–—―−ー'],
-    ['/', '∕⁄⧸'],
-    ['.', '․'],
+    ['/', '∕⁄⧸╱'],
+    ['.', '․۔'],
   ].flatMap(([ascii = '', others = '']) => Array.from(others, (other) => [other, ascii] as const)),
 );
+
+/** Quotation marks and signs that an editor puts in the place of those a shell reads. */
+const marks = new Map<string, string>(
+  [
+    ['"', '“”„‟″〃'],
+    ["'", '‘’‚‛′ʹʼˈ'],
+    [':', '∶꞉ː'],
+    ['~', '∼˜'],
+    ['*', '∗⁎'],
+    ['|', '∣ǀ'],
+    ['\\', '∖⧵'],
+  ].flatMap(([ascii = '', others = '']) => Array.from(others, (other) => [other, ascii] as const)),
+);
+const letterRuns = /[\p{L}\p{M}]+/gu;
+const latin = /\p{Script=Latin}/u;
+const others = /[\p{sc=Cherokee}\p{sc=Lisu}\p{sc=Coptic}\p{sc=Armenian}]/u;
+const cyrillicOrGreek = /[\p{Script=Cyrillic}\p{Script=Greek}]/u;
+/** What looks like a dot or a slash, next to an ASCII letter: it divides no prose. */
+const divides = /[․．。。∕⁄⧸／](?=[A-Za-z0-9])|(?<=[A-Za-z0-9])[․．∕⁄⧸／]/u;
 
 /**
  * A word as a reader may take it: full-width and other compatible forms folded (NFKC), lookalikes
@@ -72,7 +91,7 @@ const lookalikes = new Map<string, string>(
  */
 export function skeleton(word: string): string {
   if (!nonAscii.test(word)) return word;
-  const shown = word.replaceAll(invisible, '').normalize('NFKC');
+  const shown = withoutInvisible(word).normalize('NFKC');
   return Array.from(shown, (letter) => lookalikes.get(letter) ?? letter).join('');
 }
 
@@ -86,6 +105,11 @@ export function visible(text: string): string {
 export function spelled(text: string): string {
   const short = text.length > evidenceMax ? `${text.slice(0, evidenceMax)}…` : text;
   return visible(short).replaceAll(/[^\0-\x7F]/gu, escaped);
+}
+
+/** The text without what shows nothing. */
+export function withoutInvisible(text: string): string {
+  return text.replaceAll(invisible, '');
 }
 
 /** One `invisible` problem for every run of such characters, at most eight. */
@@ -109,6 +133,29 @@ export function confusableName(name: string): boolean {
 export function confusableOption(argument: string): boolean {
   if (dashes.test(argument)) return true;
   return argument.startsWith('-') && nonAscii.test(argument.split('=', 1)[0] ?? argument);
+}
+
+/**
+ * Whether a word of a command may be taken for another one: all of it, or a part of the path that
+ * it may be, reads as ASCII while it is not, or letters of two scripts look like one word.
+ * Words of one other script, and accents, are what they seem.
+ */
+export function confusableWord(word: string): boolean {
+  if (!nonAscii.test(word)) return false;
+  const parts = [word, ...word.split(/[/\\:=]/)];
+  if (parts.some((part) => readsAsAscii(part)) || divides.test(word)) return true;
+  return [...word.matchAll(letterRuns)].some(([run]) => isMixed(run));
+}
+
+function readsAsAscii(part: string): boolean {
+  if (!nonAscii.test(part)) return false;
+  return !nonAscii.test(Array.from(skeleton(part), (one) => marks.get(one) ?? one).join(''));
+}
+
+function isMixed(run: string): boolean {
+  if (!latin.test(run)) return false;
+  if (others.test(run)) return true;
+  return Array.from(run).some((one) => cyrillicOrGreek.test(one) && lookalikes.has(one));
 }
 
 function escaped(character: string): string {

@@ -2,7 +2,13 @@
 import type { Assignment as AssignmentNode, Command as CommandNode, Redirection } from 'unbash';
 import type { Span } from '../analysis.ts';
 import { reached } from './budget.ts';
-import { confusableName, confusableOption, spelled } from './characters.ts';
+import {
+  confusableName,
+  confusableOption,
+  confusableWord,
+  spelled,
+  withoutInvisible,
+} from './characters.ts';
 import { isLate, report, spanOf, type Place, type Reading } from './reading.ts';
 import { readRedirects } from './redirect.ts';
 import { assign, type Value } from './scope.ts';
@@ -166,7 +172,7 @@ function noteConfusables(reading: Reading, { words }: Command): void {
   for (const [index, word] of words.entries()) {
     if (told >= confusablesMax) return;
     const source = word.pieces.filter((piece) => piece !== null).join('');
-    const confusable = index === 0 ? confusableName(source) : confusableOption(source);
+    const confusable = index === 0 ? confusableName(source) : misread(source);
     const { span } = word;
     const known = (): boolean =>
       problems.some((each) => each.code === 'confusable' && each.span[0] === span[0]);
@@ -174,6 +180,15 @@ function noteConfusables(reading: Reading, { words }: Command): void {
     problems.push({ code: 'confusable', span, evidence: spelled(source) });
     told += 1;
   }
+}
+
+/**
+ * Words with blanks are prose, where dashes and quotation marks of print are at home. What shows
+ * nothing is told as `invisible`.
+ */
+function misread(source: string): boolean {
+  if (confusableOption(source)) return true;
+  return !/\s/.test(source) && confusableWord(withoutInvisible(source));
 }
 
 /** `set -- a b` gives the positional parameters. */

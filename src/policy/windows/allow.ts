@@ -3,9 +3,9 @@
  * shells, and the few commands of the shells themselves, each by a grammar of its own.
  */
 import type { Allowed } from '../analysis.ts';
-import { isInside } from '../shell/accept.ts';
+import { isInside, mayShow } from '../shell/accept.ts';
 import { allowPlain } from '../shell/allow.ts';
-import { fileSecrecy } from '../shell/secret.ts';
+import { confusableWord } from '../syntax/characters.ts';
 import type { Dialect } from './walk.ts';
 import type { Command, Word } from './words.ts';
 
@@ -18,7 +18,8 @@ export function allowed(command: Command, dialect: Dialect): Allowed | null {
   const words = command.words.map(({ value, quoted }) => ({ value: value ?? '', quoted }));
   // Quotes inside a word reach a program differently than the shell has read them.
   const unclear = words.some(({ value }) => /["\p{Cc}]/u.test(value) || value === '');
-  if (unclear || command.words.some(isDynamic)) return null;
+  if (unclear || words.some(({ value }) => confusableWord(value))) return null;
+  if (command.words.some(isDynamic)) return null;
   const [first, ...rest] = words;
   const name = first?.value.toLowerCase() ?? '';
   if (first?.quoted === true) return null;
@@ -117,7 +118,7 @@ function reading(
   dialect: Dialect,
 ): Allowed | null {
   const paths = files.map((file) => file.replaceAll('\\', '/'));
-  return paths.some((path) => fileSecrecy(path) !== null) ? null : made(argv, paths, dialect);
+  return paths.some((path) => !mayShow(path)) ? null : made(argv, paths, dialect);
 }
 
 function made(argv: readonly string[], files: readonly string[], dialect: Dialect): Allowed {

@@ -2,7 +2,7 @@
  * The commands that may run unasked: for each the flags and operands it accepts, and nothing else.
  * Spellings: `-s` a flag; `-n=#` a value that is a number, attached or the next word; `=*` any
  * text, `=%` a format, `=@` a path, `=a|b` one of these, `=!` a glob; `[=…]` a value that must be
- * attached; `-#` digits.
+ * attached; `?=…` one that is the next word or missing; `-#` digits.
  */
 import type { AllowRule } from '../allowance.ts';
 
@@ -168,11 +168,16 @@ export const allowed: readonly AllowRule[] = [
   {
     id: 'npx.tsc',
     words: ['npx', 'tsc'],
-    options: '-p=@ --project=@ --pretty --skipLibCheck --strict --listFiles',
+    // `--incremental` writes a file beside the project even then; `--noEmit false` writes all.
+    options:
+      '-p=@ --project=@ --pretty?=true|false --skipLibCheck?=true|false --strict?=true|false ' +
+      '--listFiles?=true|false --explainFiles?=true|false --traceResolution?=true|false ' +
+      '--diagnostics?=true|false --extendedDiagnostics?=true|false ' +
+      '--noErrorTruncation?=true|false --incremental=false',
     required: '--noEmit',
     operands: 'none',
     harden: 'npx',
-    match: ['npx tsc --noEmit', 'npx tsc -p tsconfig.json --noEmit'],
+    match: ['npx tsc --noEmit --pretty false', 'npx tsc -p tsconfig.json --noEmit --pretty'],
     noMatch: ['npx tsc', 'npx tsc --noEmit false', 'npx tsc --noEmit --outDir x', 'npx -y tsc'],
   },
   {
