@@ -1,6 +1,5 @@
 /** Starts executions: the session's ground first, then the story of `run.ts`. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { macOf } from '../approval/key.ts';
 import { Patience } from '../approval/patience.ts';
 import { askedDigest } from '../approval/request.ts';
 import { Refused } from '../approval/approve.ts';
@@ -21,6 +20,7 @@ import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
 import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
+import { worldOf } from './world.ts';
 
 /** A command that a person has to be asked about. */
 interface Asks {
@@ -43,18 +43,7 @@ export class Starter {
     this.#options = options;
     this.#sessions = sessions;
     this.#execs = execs;
-    const { runners } = options;
-    this.#world = {
-      state: async (id) => {
-        const link = await runners.link();
-        const key = Buffer.from(options.macKey).toString('hex');
-        return stateOf(await link.request({ op: 'state', session_id: id, key }));
-      },
-      turn: () => options.turns.next(),
-      mac: (name, value) => macOf(options.macKey, name, value),
-      launch: (approved) => runners.launch(approved),
-      exited: (id) => runners.exited(id),
-    };
+    this.#world = worldOf(options);
     const { approvals } = options.approving;
     this.#parking = new Parking(approvals, execs, this.#unparking());
     // A person's no counts as a block does, for the session's next question.
@@ -386,16 +375,4 @@ function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assura
   if (facts === null) return probed;
   const enforced = facts.complete && facts.unprotected === 0;
   return { ...probed, checks: [...probed.checks, { name: 'workspace_protected', enforced }] };
-}
-
-function stateOf(answer: object): Awaited<ReturnType<World['state']>> {
-  const cwd: unknown = Reflect.get(answer, 'cwd');
-  const path: unknown = Reflect.get(answer, 'path');
-  const macs: unknown = Reflect.get(answer, 'macs');
-  const entries = typeof macs === 'object' && macs !== null ? Object.entries(macs) : [];
-  return {
-    cwd: typeof cwd === 'string' ? cwd : null,
-    path: typeof path === 'string' ? path : null,
-    macs: Object.fromEntries(entries.map(([name, mac]) => [name, String(mac)])),
-  };
 }
