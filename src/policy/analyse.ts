@@ -6,6 +6,7 @@ import { classifyScript, openFound } from './shell/classify.ts';
 import { openBudget } from './syntax/budget.ts';
 import { readScript } from './syntax/read.ts';
 import type { Problem, Script } from './syntax/script.ts';
+import { judgeForeign } from './windows/analyse.ts';
 import { problemWhy } from './shell/problems.ts';
 
 /**
@@ -15,7 +16,7 @@ import { problemWhy } from './shell/problems.ts';
 export function analyseShell(text: string, dialect: ShellDialect): Analysis {
   const budget = openBudget();
   const script = readScript(text, budget);
-  const found = openFound(budget);
+  const found = openFound(budget, judgeForeign);
   classifyScript({ found, script, source: text, carrier: null, via: [] });
   found.findings.push(...script.problems.map((problem) => asFinding(problem)));
   const clear = found.findings.length === 0 && script.plain !== null;

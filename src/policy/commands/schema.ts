@@ -101,9 +101,9 @@ export interface Node {
   payloads?: z.infer<typeof payload>[] | undefined;
   /**
    * Whose content it shows: `operands` all, `rest` all but the first, `joined` also words such as
-   * `@file` and `name=file`.
+   * `@file` and `name=file`; `input` only what comes in on its standard input.
    */
-  reads?: 'operands' | 'rest' | 'joined' | undefined;
+  reads?: 'operands' | 'rest' | 'joined' | 'input' | undefined;
   /** Options that make a reader show no content, or that take the place of the first operand. */
   quiet?: string | undefined;
   pattern?: string | undefined;
@@ -133,7 +133,7 @@ export const node: z.ZodMiniType<Node> = z.lazy(() =>
     rules: z.optional(z.array(rule)),
     wrapper: z.optional(wrapper),
     payloads: z.optional(z.array(payload)),
-    reads: z.optional(z.enum(['operands', 'rest', 'joined'])),
+    reads: z.optional(z.enum(['operands', 'rest', 'joined', 'input'])),
     quiet: z.optional(z.string()),
     pattern: z.optional(z.string()),
     prints: z.optional(z.boolean()),

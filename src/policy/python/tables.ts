@@ -133,6 +133,8 @@ export const tables = {
     ...named('', 'print repr str type help callable id hash isinstance issubclass dir'),
     ...named('inspect.', 'getsource signature getdoc isfunction isbuiltin'),
   ],
+  /** Modules that others have imported, and so offer as their own attribute. */
+  carried: named('', 'os sys subprocess shutil builtins'),
   /** Other names of the same module or function; longest first. */
   aliases: {
     __builtin__: 'builtins',

@@ -26,6 +26,11 @@ def canonical(name):
         other = T['aliases'].get('.'.join(parts[:count]))
         if other is not None:
             return canonical('.'.join([other] + parts[count:]))
+    # shutil.os.remove: a module is the same wherever another one has it.
+    for at in range(len(parts) - 1, 0, -1):
+        own = parts[:at] != ['asyncio'] and not any(part.endswith('()') for part in parts[:at])
+        if parts[at] in T['carried'] and own:
+            return canonical('.'.join(parts[at:]))
     if parts[0] == 'builtins' and len(parts) > 1:
         return canonical('.'.join(parts[1:]))
     return name

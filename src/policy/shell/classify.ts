@@ -9,7 +9,7 @@ import type { Budget, Command, Script } from '../syntax/script.ts';
 import { deedsOf } from './code.ts';
 import { holds } from './evaluate.ts';
 import { nameContent } from './named.ts';
-import { anyOrigin, assignedFrom, originOf } from './origin.ts';
+import { anyOrigin, assignedFrom, originOf, within } from './origin.ts';
 import { programs, readsInput, type Program } from './payload.ts';
 import {
   dumpsEnvironment,
@@ -23,9 +23,18 @@ import {
   tooMany,
 } from './reasons.ts';
 import { checkSecrets } from './reveal.ts';
-import { unwrap, type Read } from './unwrap.ts';
-import { assignedPrograms, shellNamed } from './variables.ts';
-import { lookedAlways, report, through, viaMax, wordsMax, type Found, type Walk } from './walk.ts';
+import { unwrap, withUnknown, type Read } from './unwrap.ts';
+import { assignedPrograms, baseNamed, shellNamed } from './variables.ts';
+import {
+  lookedAlways,
+  report,
+  through,
+  viaMax,
+  wordsMax,
+  type Foreign,
+  type Found,
+  type Walk,
+} from './walk.ts';
 import { head, literalInput, tail, textWord } from './word.ts';
 
 /** What classification found. */
@@ -40,6 +49,8 @@ export interface Place {
   readonly via?: readonly string[];
   readonly budget?: Budget;
 }
+
+const foreignShell = /^(?:powershell|pwsh|cmd)$/i;
 
 const noScript: Script = { commands: [], plain: null, problems: [], defined: [] };
 
@@ -62,7 +73,7 @@ function plainCommand(words: Command['words'], span: Span): Command {
 }
 
 /** An analysis that has found nothing yet. */
-export function openFound(budget: Budget): Found {
+export function openFound(budget: Budget, foreign: Foreign | null = null): Found {
   return {
     findings: [],
     named: new Map(),
@@ -70,6 +81,7 @@ export function openFound(budget: Budget): Found {
     read: new Set(),
     looked: 0,
     words: 0,
+    foreign,
     told: new Set(),
   };
 }
@@ -101,7 +113,7 @@ function spent(walk: Walk, command: Command): boolean {
 
 /** One command, and those that it starts. */
 export function classifyCommand(given: Command, walk: Walk): void {
-  const command = shellNamed(given);
+  const command = baseNamed(shellNamed(given));
   const [first] = command.words;
   if (/[\uFF01-\uFF5E]/.test(first?.value ?? '')) {
     classifyStarted(narrowed(command), walk);
@@ -120,6 +132,7 @@ export function classifyCommand(given: Command, walk: Walk): void {
   if (called === null) return;
   const named = lookUp(called);
   nameContent(called, command, named?.node, walk);
+  if (foreignShell.test(baseName(called))) walk.found.foreign?.(command, walk);
   if (named === undefined) return;
   const bare = !/[/\\]/.test(called);
   classifyNode({ node: named.node, name: baseName(called), bare, whole: command }, command, walk);
@@ -148,7 +161,7 @@ function classifyNode(level: Level, command: Command, walk: Walk): void {
   const args = tail(command, 1);
   const parsed = parseOptions(args.words, node);
   const read: Read = { node, command: args, parsed };
-  const inner = unwrap(read);
+  const inner = [...unwrap(read), ...fromFar(read, walk)];
   const asked = { ...read, bare: level.bare, starts: inner.length > 0 };
   for (const rule of node.rules ?? []) {
     if (holds(asked, rule.when)) report(walk, rule, whole);
@@ -166,6 +179,17 @@ function classifyNode(level: Level, command: Command, walk: Walk): void {
   if (sub !== undefined && at !== undefined && !parsed.options.has('help')) {
     classifyNode({ ...level, node: sub.node, name: `${name} ${sub.name}` }, tail(args, at), walk);
   }
+}
+
+/** `curl … | xargs sh -c`: what comes from the network or a decoder is an argument. */
+function fromFar(read: Read, walk: Walk): readonly Command[] {
+  const { input } = read.command;
+  if (read.node.wrapper?.input !== true || input.kind === 'inherited') return [];
+  if (originOf(input, walk.script.commands) === null) return [];
+  const piped = input.kind === 'pipe' || input.kind === 'substitution';
+  const { span } = read.command;
+  const cat = plainCommand([textWord('cat', span)], span);
+  return withUnknown(read, piped ? input.from : [{ ...cat, input }]);
 }
 
 /** `false`: a bound is reached, and the next one would not be looked at either. */
@@ -260,13 +284,26 @@ function isFed({ input }: Command): boolean {
 
 /** `tee >(sh)`: what goes into the outer command comes out into the inner one. */
 function feedSubstitutions(command: Command, walk: Walk): void {
-  if (command.input.kind === 'inherited') return;
-  for (const [at, commands] of command.inner.entries()) {
-    const span = command.words[at]?.span;
-    if (span === undefined || !walk.source.slice(...span).startsWith('>(')) continue;
-    for (const inner of commands) {
-      if (inner.input.kind !== 'inherited') continue;
-      classifyStarted({ ...inner, input: command.input }, through(walk, '>()'));
+  const feed = (inner: readonly Command[], input: Command['input']): void => {
+    for (const one of inner) {
+      if (one.input.kind !== 'inherited') continue;
+      classifyStarted({ ...one, input }, through(walk, '>()'));
+    }
+  };
+  const isOutput = (span: Span | undefined): span is Span =>
+    span !== undefined && walk.source.startsWith('>(', span[0]);
+  if (command.input.kind !== 'inherited') {
+    for (const [at, inner] of command.inner.entries()) {
+      if (isOutput(command.words[at]?.span)) feed(inner, command.input);
     }
   }
+  const from = [{ ...command, redirects: [] }];
+  for (const { operator, target } of command.redirects) {
+    if (!operator.includes('>') || !isOutput(target?.span)) continue;
+    const inner = within(walk.script.commands.slice(0, substitutedMax), target?.span ?? [0, 0]);
+    feed(inner, { kind: 'pipe', from });
+  }
 }
+
+/** Commands of a script among which those of `> >(…)` are looked for. */
+const substitutedMax = 256;

@@ -4,7 +4,7 @@ import type { Node } from '../commands/schema.ts';
 import { baseName, lookUpSub } from '../commands/table.ts';
 import type { Command } from '../syntax/script.ts';
 import { name, type Walk } from './walk.ts';
-import { tail } from './word.ts';
+import { isStandardInput, tail } from './word.ts';
 
 const builtins = new Set(
   (
@@ -34,7 +34,8 @@ export function nameContent(
   const texts = operands.map((at) => args.words[at]?.value ?? null);
   const [first, second] = texts;
   if (node.script === true && !options.has('command') && !options.has('code')) {
-    if (typeof first === 'string' && !/^[-/]dev\/|^-$/.test(first)) name(walk, 'script', first);
+    const stream = isStandardInput(first ?? '-') || first?.startsWith('/dev/') === true;
+    if (typeof first === 'string' && !stream) name(walk, 'script', first);
   }
   const base = baseName(called).toLowerCase();
   if (base === 'make') name(walk, 'script', 'Makefile');

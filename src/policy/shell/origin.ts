@@ -106,6 +106,6 @@ export function assignedFrom(
   );
 }
 
-function within(commands: readonly Command[], [from, to]: Span): readonly Command[] {
+export function within(commands: readonly Command[], [from, to]: Span): readonly Command[] {
   return commands.filter(({ span }) => span[0] >= from && span[1] <= to);
 }

@@ -2,10 +2,16 @@
 import type { Given } from '../commands/grammar.ts';
 import type { Payload } from '../commands/schema.ts';
 import type { Span } from '../analysis.ts';
-import { staticOutput } from '../syntax/output.ts';
 import type { Word } from '../syntax/script.ts';
 import type { Read } from './unwrap.ts';
-import { legible, literalInput } from './word.ts';
+import {
+  gappedInput,
+  gappedOutput,
+  gapText,
+  isStandardInput,
+  legible,
+  literalInput,
+} from './word.ts';
 
 /** A program inside a command. */
 export interface Program {
@@ -40,7 +46,7 @@ function fromOutput({ node, parsed, command }: Read): readonly Program[] {
   const inner = at === undefined ? undefined : command.inner[at];
   const word = at === undefined ? undefined : command.words[at];
   if (node.script !== true || inner === undefined || inner.length === 0) return [];
-  const text = word === undefined ? null : staticOutput(inner);
+  const text = word === undefined ? null : gappedOutput(inner);
   if (word === undefined || text === null) return [];
   const language = node.sink === 'code' ? 'code' : 'shell';
   return [{ language, text, span: word.span, positional: [], how: '' }];
@@ -122,14 +128,9 @@ function fromWords(
   const last = words.at(-1);
   if (first === undefined || last === undefined) return [];
   const language = payload.language === 'config' ? 'shell' : payload.language;
-  const text = words.map((word) => asText(word)).join(' ');
+  const text = words.map(({ pieces }) => gapText(pieces)).join(' ');
   const span = [first.span[0], last.span[1]] as const;
   return [{ language, text, span, positional, how: payload.when === 'command' ? '-c' : '' }];
-}
-
-/** A gap becomes a variable, so that the text around it is still read as it is. */
-function asText(word: Word): string {
-  return word.pieces.map((piece) => piece ?? '${_}').join('');
 }
 
 /** Whether an interpreter takes its program from standard input. */
@@ -138,20 +139,16 @@ export function readsInput({ node, parsed, command }: Read): boolean {
   if (parsed.options.has('command') || parsed.options.has('code')) return false;
   if (parsed.options.has('module')) return false;
   const first = command.words[parsed.operands[0] ?? command.words.length]?.value;
-  const named = parsed.operands.length > 0 && first !== '-' && first !== '/dev/stdin';
+  const named = parsed.operands.length > 0 && !isStandardInput(first ?? '');
   return !named || parsed.options.has('stdin') || node.script !== true;
 }
 
 function fromInput(read: Read): readonly Program[] {
   if (!readsInput(read)) return [];
   const { input } = read.command;
-  const text = literalInput(input) ?? partlyKnown(read);
+  const text = literalInput(input) ?? gappedInput(input);
   if (text === null) return [];
   const span = input.kind === 'text' ? input.span : read.command.span;
   const language = read.node.sink === 'code' ? 'code' : 'shell';
   return [{ language, text, span, positional: [], how: '' }];
-}
-
-function partlyKnown({ command: { input } }: Read): string | null {
-  return input.kind === 'text' ? input.pieces.map((piece) => piece ?? '${_}').join('') : null;
 }

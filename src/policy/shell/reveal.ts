@@ -27,8 +27,9 @@ export function checkSecrets(command: Command, walk: Walk): void {
     checkPrinted(args.words, command, walk);
   }
   if (node.names === true && parsed.options.has('print')) checkNames(args.words, command, walk);
-  const reads = node.reads !== undefined || node.source !== undefined;
-  if (reads) checkInput(command, walk);
+  // `xargs` alone, or before `echo`, writes what it is given.
+  const reads = node.reads !== undefined || node.source !== undefined || node.wrapper?.input;
+  if (reads === true) checkInput(command, walk);
   checkReader({ node, args, parsed, whole: command }, walk);
   checkSent(parsed, command, walk);
   const at = parsed.operands[0];
@@ -54,7 +55,8 @@ interface Reader {
 }
 
 function checkReader({ node, args, parsed, whole }: Reader, walk: Walk): void {
-  if (node.reads === undefined) return;
+  checkShown(parsed, whole, walk);
+  if (node.reads === undefined || node.reads === 'input') return;
   const given = (effect: string | undefined): boolean =>
     effect !== undefined && parsed.options.has(effect);
   const skip = node.reads === 'rest' && !given(node.pattern) ? 1 : 0;
@@ -64,6 +66,15 @@ function checkReader({ node, args, parsed, whole }: Reader, walk: Walk): void {
     if (word === undefined) continue;
     const secrecy = node.reads === 'joined' ? wordSecrecy(unjoined(word)) : pathSecrecy(word);
     tell(quiet && secrecy === 'block' ? 'ask' : secrecy, word, whole, walk);
+  }
+}
+
+/** Files that an option names: `xargs -a .env`, `openssl enc -base64 -in .env`. */
+function checkShown({ options }: Parsed<Word>, whole: Command, walk: Walk): void {
+  if (options.has('into')) return;
+  for (const given of options.get('shows') ?? []) {
+    const secrecy = given?.text == null ? null : fileSecrecy(given.text);
+    if (given !== null) tell(secrecy, given.word, whole, walk);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Which files and variables hold secrets, by name. Pure: links are a fact for others. */
 import type { Word } from '../syntax/script.ts';
-import { shown } from './word.ts';
+import { plainPath, shown } from './word.ts';
 
 /** `block`: its content must not be shown. `ask`: it may hold a secret. */
 export type Secrecy = 'block' | 'ask' | null;
@@ -29,7 +29,7 @@ function oneOf(sources: readonly string[], flags: string): RegExp {
 
 /** How secret the file of this path is; a gap (U+FFFF) may stand for anything. */
 export function fileSecrecy(path: string): Secrecy {
-  const plain = path.replaceAll(/\/(?:\.?\/)+/g, '/').replace(/^\.\//, '');
+  const plain = plainPath(path);
   const base = plain.slice(plain.lastIndexOf('/') + 1);
   if (processEnvironment.test(plain) || systemFile.test(plain)) return 'block';
   if (environmentFile.test(base)) return template.test(base) ? 'ask' : 'block';

@@ -3,7 +3,7 @@ import type { Span } from '../analysis.ts';
 import type { Given, Parsed } from '../commands/grammar.ts';
 import type { Node, Wrapper } from '../commands/schema.ts';
 import type { Command, Word } from '../syntax/script.ts';
-import { literalInput, tail, textWord } from './word.ts';
+import { appended, literalInput, tail, textWord } from './word.ts';
 
 const itemsMax = 256;
 /** Of a text that is divided into words, in UTF-16 units. */
@@ -156,6 +156,23 @@ function withInput(read: Read, inner: Command): Command {
       ? [...inner.words, ...items.map((item) => textWord(item, span))]
       : inner.words.map((word) => filled(word, replaced, text.trim()));
   return { ...inner, words, inner: words.map((_, at) => inner.inner[at] ?? []) };
+}
+
+/** The same commands with what `from` writes as a last argument, or where `replace` says. */
+export function withUnknown(read: Read, from: readonly Command[]): readonly Command[] {
+  if (read.node.wrapper?.input !== true) return [];
+  const replaced = replacement(read.parsed.options.get('replace'));
+  return unwrap(read).map((inner) => {
+    const span = inner.words[0]?.span ?? inner.span;
+    if (replaced === null) return appended(inner, textWord(null, span), from);
+    // In the middle of a script it is mostly an argument.
+    const isName = (word: Word): boolean => {
+      const before = word.value?.split(replaced, 1)[0] ?? null;
+      return before !== null && before !== word.value && /(?:^|[;&|({`])\s*$/.test(before);
+    };
+    const commands = inner.words.map((word, at) => (isName(word) ? from : (inner.inner[at] ?? [])));
+    return { ...inner, inner: commands };
+  });
 }
 
 function replacement(given: readonly (Given<Word> | null)[] | undefined): string | null {

@@ -19,6 +19,16 @@ export function assignedPrograms({ assignments }: Command): readonly string[] {
   });
 }
 
+/** `/???/rm` and `$prefix/bin/rm`: which directory it is does not change what the program is. */
+export function baseNamed(command: Command): Command {
+  const [first, ...rest] = command.words;
+  if (first === undefined || first.value !== null) return command;
+  const base = /\/([\w.+-]+)$/.exec(first.glob ?? first.pieces.at(-1) ?? '')?.[1];
+  return base === undefined
+    ? command
+    : { ...command, words: [textWord(base, first.span), ...rest] };
+}
+
 /** `$SHELL -c …` and `"$BASH" -c …` start a shell, whichever it is. */
 export function shellNamed(command: Command): Command {
   const [first, ...rest] = command.words;

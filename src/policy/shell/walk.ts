@@ -13,9 +13,14 @@ export interface Found {
   /** How many commands were classified, and words of them. */
   looked: number;
   words: number;
+  /** Judges a command that starts a shell of another language; `null`: none is known. */
+  readonly foreign: Foreign | null;
   /** Finding keys, so that one thing is told once. */
   readonly told: Set<string>;
 }
+
+/** Given from outside, because those shells start these again. */
+export type Foreign = (command: Command, walk: Walk) => void;
 
 /** A place in the analysis. */
 export interface Walk {

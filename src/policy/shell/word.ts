@@ -34,6 +34,70 @@ export function innerCommands({ inner }: Command): readonly Command[] {
   return [...new Set(inner)].flat();
 }
 
+/** The word of that number, and what runs inside it, at the end. */
+export function appended(command: Command, word: Word, from: readonly Command[]): Command {
+  return { ...command, words: [...command.words, word], inner: [...command.inner, from] };
+}
+
+/** A path without `//`, `/./` and `/x/..`. */
+export function plainPath(path: string): string {
+  if (!/\/\.{0,2}\//.test(path)) return path.replace(/^\.\//, '');
+  const parts: string[] = [];
+  for (const part of path.split('/').slice(path.startsWith('/') ? 1 : 0)) {
+    if (part === '' || part === '.') continue;
+    if (part === '..' && parts.length > 0 && parts.at(-1) !== '..') parts.pop();
+    else parts.push(part);
+  }
+  return (path.startsWith('/') ? '/' : '') + parts.join('/');
+}
+
+/** Whether a path is standard input under one of its names. */
+export function isStandardInput(path: string): boolean {
+  return /^(?:-|\/dev\/(?:stdin|fd\/0)|\/proc\/(?:self|thread-self)\/fd\/0)$/.test(plainPath(path));
+}
+
+/** A gap becomes a variable, so that the text around it is still read as it is. */
+export function gapText(pieces: readonly (string | null)[]): string {
+  return pieces.map((piece) => piece ?? '${_}').join('');
+}
+
+const gapsMax = { depth: 8, commands: 256, words: 4_096 };
+
+/** What comes in on standard input with gaps as variables; `null`: not even that is known. */
+export function gappedInput(input: Input): string | null {
+  if (input.kind === 'text') return gapText(input.pieces);
+  if (input.kind !== 'pipe' && input.kind !== 'substitution') return null;
+  return gappedOutput(input.from);
+}
+
+/** What the commands write, with gaps as variables. */
+export function gappedOutput(commands: readonly Command[]): string | null {
+  const count = { commands: 0, words: 0 };
+  const made = new Map<Command, Command>();
+  const filled = (command: Command, depth: number): Command => {
+    const before = made.get(command);
+    count.commands += 1;
+    count.words += command.words.length;
+    if (before !== undefined) return before;
+    const over = count.commands > gapsMax.commands || count.words > gapsMax.words;
+    if (over || depth > gapsMax.depth) return command;
+    const words = command.words.map((word) => {
+      return word.value === null ? textWord(gapText(word.pieces), word.span) : word;
+    });
+    const { input } = command;
+    const piped = input.kind === 'pipe' || input.kind === 'substitution';
+    const whole: Input = piped
+      ? { ...input, from: input.from.map((one) => filled(one, depth + 1)) }
+      : input.kind === 'text'
+        ? { ...input, text: gapText(input.pieces) }
+        : input;
+    const gapped = { ...command, words, input: whole };
+    made.set(command, gapped);
+    return gapped;
+  };
+  return staticOutput(commands.map((command) => filled(command, 0)));
+}
+
 /** Text that is known to come in on standard input: a literal, or what `echo` and kin write. */
 export function literalInput(input: Input): string | null {
   switch (input.kind) {

@@ -207,7 +207,7 @@ function expressionOf(value: string, pattern: string): string | null {
     if (token === '?') return '.';
     if (token.length > 2 && token.startsWith('[')) return classOf(token);
     const literal = token.length > 1 && token.startsWith('\\') ? token.slice(1) : token;
-    return literal.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
+    return literal.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
   });
   return source.includes(null) ? null : source.join('');
 }

@@ -3,6 +3,8 @@ import { limits } from '../../limits.ts';
 import type { Analysis } from '../analysis.ts';
 import { openFound } from '../shell/classify.ts';
 import { lookedAlways } from '../shell/walk.ts';
+import type * as shellWalk from '../shell/walk.ts';
+import type * as shell from '../syntax/script.ts';
 import { isPast, openBudget } from '../syntax/budget.ts';
 import { invisibles } from '../syntax/characters.ts';
 import { allowed } from './allow.ts';
@@ -23,7 +25,7 @@ const depthMax = 8;
  */
 export function analyseWindows(text: string, shell: Dialect): Analysis {
   const budget = openBudget();
-  const found = openFound(budget);
+  const found = openFound(budget, judgeForeign);
   const part = within(text);
   const script = read(part, shell, budget.deadline);
   const walk = judged(script, shell, { found, carrier: null, via: [] });
@@ -87,6 +89,17 @@ function judged(
     judge(walk, command);
   }
   return walk;
+}
+
+/** `powershell -c TEXT` and `cmd /c TEXT` that a shell of Unix starts. */
+export function judgeForeign(command: shell.Command, at: shellWalk.Walk): void {
+  const { found, carrier, via } = at;
+  const words = command.words.map(({ span, value, pieces, variables }) => {
+    return { span, value, pieces, variables, quoted: false, raw: null, group: [] };
+  });
+  const consumers = new Map<Command, Command>();
+  const place = { found, carrier, via, aliases: new Map<string, string>(), consumers };
+  judgeCmd({ ...place, dialect: 'cmd', nested }, { ...blank, span: command.span, words });
 }
 
 /** A script inside a command: read once, however often it is reached. */

@@ -87,9 +87,23 @@ const forcedByName: Rule = {
   noMatch: ['kill -s TERM 1', 'kill -s 9 -l', 'pkill --signal TERM kill'],
 };
 
+const stops: Rule = {
+  ...forced,
+  instead: 'Stop-Process -Id PID, without -Force.',
+  when: { any: ['force'] },
+  match: ['Stop-Process -Force -Id 1', 'stop-process -Id 1 -fo', 'spps -Force 1'],
+  noMatch: ['Stop-Process -Id 1', 'echo Stop-Process -Force', 'rg "Stop-Process -Force"'],
+};
+
 const signals = '-9 -KILL -SIGKILL -kill -sigkill -Kill -SigKill -09';
 
 export const power: Commands = {
+  'stop-process|spps': {
+    about: 'ends processes',
+    style: 'windows',
+    options: { force: '-force -f -fo -for -forc', value: '-id= -name= -inputobject=' },
+    rules: [stops],
+  },
   shutdown: powers('shutdown', '--help'),
   reboot: powers('reboot', '--help --version'),
   halt: powers('halt', '--help --version'),

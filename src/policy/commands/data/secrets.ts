@@ -148,12 +148,18 @@ export const secrets: Commands = {
     subs: {
       'enc|base64|aes-256-cbc|aes-128-cbc|des3|rsautl|pkeyutl|cms|smime': {
         style: 'exact',
-        options: { decode: '-d -decrypt', value: '-in= -out= -k= -pass= -K= -iv=' },
+        options: {
+          decode: '-d -decrypt',
+          shows: '-in=',
+          into: '-out=',
+          value: '-k= -pass= -K= -iv=',
+        },
         source: 'decoder',
       },
     },
   },
   'source-highlight|highlight': reader(),
+  'tee|gtee|ts': { about: 'passes its input on', reads: 'input' },
   tr: reader({ flag: '-d -s -c -C -t' }, 'rest'),
   'ls|dir|vdir|stat|file|basename|dirname|realpath|readlink': { metadata: true },
 };

@@ -93,8 +93,12 @@ export const shells: Commands = {
   'powershell|pwsh': {
     about: 'runs a script',
     style: 'windows',
-    options: { encoded: `-ec= ${prefixes('encodedcommand', 1)}` },
+    options: {
+      encoded: `-ec= ${prefixes('encodedcommand', 1)}`,
+      command: '-c -co -com -comm -comma -comman -command -f -fi -fil -file',
+    },
     rules: [encoded],
+    sink: 'shell',
   },
   'mapfile|readarray': {
     options: { code: '-C=' },

@@ -72,7 +72,25 @@ export const wrappers: Commands = {
     value('-l= -p= -e= --config-file='),
   ),
   'proxychains|proxychains4': wraps(value('-f=')),
-  'start-stop-daemon': { ...wraps(), wrapper: { after: '--' } },
+  'start-stop-daemon': {
+    ...wraps(),
+    options: {
+      exec: '-x= --exec= -a= --startas=',
+      flag: '-S --start -b --background -m --make-pidfile -o --oknodo -q --quiet -t --test',
+      query: '-K --stop -T --status -H --help -V --version',
+      value:
+        '-p= --pidfile= --pid= --ppid= -u= --user= -n= --name= -s= --signal= -R= --retry= -g= ' +
+        '--group= -c= --chuid= -r= --chroot= -d= --chdir= -N= --nicelevel= -P= --procsched= ' +
+        '-I= --iosched= -k= --umask= -O= --output=',
+    },
+    wrapper: { after: '--', split: 'exec', unless: 'query' },
+  },
+  faketime: wraps({ flag: '-m -f --exclude-monotonic', value: '-p= --date-prog=' }, 1),
+  chpst: wraps(value('-u= -U= -/= -e= -d= -n= -l= -L= -m= -o= -p= -f= -c= -r= -b= -a= -s= -t=')),
+  'softlimit|s6-softlimit': wraps(value('-a= -c= -d= -f= -h= -l= -m= -o= -p= -r= -s= -t=')),
+  'setuidgid|envuidgid|envdir|setlock|s6-setuidgid|s6-envdir|s6-setlock': wraps({}, 1),
+  sem: joined('-j= --jobs= --id= --semaphorename= --st= --semaphoretimeout= --timeout='),
+  wsl: wraps(value('-d= --distribution= -u= --user= --cd= --shell-type=')),
   'direnv|doppler|op|aws-vault|mise|asdf|rtx|volta|fnm|nvm|cargo-watch|gdb': {
     about: 'runs another command in an environment of its own',
     wrapper: { after: '--' },
@@ -124,8 +142,9 @@ export const wrappers: Commands = {
     style: 'posix',
     options: {
       replace: '-I= -i[=] --replace[=]',
-      value: '-n= -L= -P= -s= -d= -a= -E= -R= -S= -J= --max-args= --max-lines[=] --max-procs=',
-      other: '--delimiter= --arg-file= --max-chars= --eof[=] -e[=] -l[=] --process-slot-var=',
+      shows: '-a= --arg-file=',
+      value: '-n= -L= -P= -s= -d= -E= -R= -S= -J= --max-args= --max-lines[=] --max-procs=',
+      other: '--delimiter= --max-chars= --eof[=] -e[=] -l[=] --process-slot-var=',
     },
     wrapper: { input: true },
   },

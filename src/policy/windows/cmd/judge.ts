@@ -5,6 +5,7 @@ import {
   secretFile,
   secretVariable,
 } from '../../shell/reasons.ts';
+import { lookUp } from '../../commands/table.ts';
 import { isSecretName } from '../../shell/secret.ts';
 import { insideWsl, judgeCmd, judgePowerShell } from '../interpreters.ts';
 import * as reasons from '../reasons.ts';
@@ -72,8 +73,10 @@ export function judge(walk: Walk, command: Command): void {
     case 'find':
     case 'certutil':
       judgeReader(walk, command, name);
+      if (name !== 'type' && name !== 'certutil') judgeFed(walk, command);
       break;
     default:
+      if (lookUp(name)?.node.reads !== undefined) judgeFed(walk, command);
       judgeStarted(walk, command, name);
   }
 }
@@ -150,6 +153,13 @@ function judgeReader(walk: Walk, command: Command, name: string): void {
     const secrecy = secrecyOf(word);
     if (secrecy === 'block') report(walk, secretFile, command);
     else if (secrecy === 'ask') report(walk, perhapsSecretFile, command);
+  }
+}
+
+/** `more < .env`. */
+function judgeFed(walk: Walk, command: Command): void {
+  for (const from of command.input) {
+    if (from.words[0]?.value === 'type') judgeReader(walk, from, 'type');
   }
 }
 

@@ -27,6 +27,8 @@ export function readCmd(text: string, deadline: number): Script {
 class Reader {
   readonly #text: string;
   readonly #commands: Command[] = [];
+  /** The last `< file`, as the command that would write it. */
+  #stdin: Command | null = null;
   readonly #problems: Problem[] = [];
   readonly #constants = new Map<string, string | null>(fixed);
   #at = 0;
@@ -219,8 +221,7 @@ class Reader {
     const file = /^[^\s)"&|<>]{1,256}/.exec(this.#text.slice(from, from + 256))?.[0];
     if (file === undefined) return;
     const span = [from, from + file.length] as const;
-    const words = [textWord('type', span), textWord(file, span)];
-    this.#commands.push({ kind: 'command', span, words, input: [], shown: true, calls: [] });
+    this.#commands.push(typed(textWord(file, span)));
   }
 
   /** The commands of a set: read by a reader of their own, at their place. */
@@ -244,6 +245,7 @@ class Reader {
   #command(input: readonly Command[]): readonly Command[] {
     const from = this.#at;
     const words: Word[] = [];
+    this.#stdin = null;
     for (;;) {
       this.#skip(/[ \t]/);
       if (this.#late() || this.#ends()) break;
@@ -261,7 +263,8 @@ class Reader {
       return [];
     }
     const span = [from, words.at(-1)?.span[1] ?? this.#at] as const;
-    const command: Command = { kind: 'command', span, words, input, shown: true, calls: [] };
+    const fed = this.#stdin === null ? input : [this.#stdin];
+    const command: Command = { kind: 'command', span, words, input: fed, shown: true, calls: [] };
     this.#commands.push(command);
     this.#assign(command);
     return [command];
@@ -294,7 +297,8 @@ class Reader {
     this.#at += found[0].length;
     if (!found[0].includes('&')) {
       this.#skip(/[ \t]/);
-      if (!this.#ends()) this.#word(false);
+      const file = this.#ends() ? null : this.#word(false);
+      if (file !== null && /^0?<$/.test(found[0])) this.#stdin = typed(file);
     }
     this.#problem('redirect', from);
     return true;
@@ -387,4 +391,9 @@ function moved(command: Command, offset: number): Command {
     span: [word.span[0] + offset, word.span[1] + offset] as const,
   }));
   return { ...command, span, words };
+}
+
+function typed(file: Word): Command {
+  const words = [textWord('type', file.span), file];
+  return { kind: 'command', span: file.span, words, input: [], shown: true, calls: [] };
 }
