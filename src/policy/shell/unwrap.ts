@@ -32,6 +32,7 @@ export function unwrap(read: Read): readonly Command[] {
   const split = wrapper.split === undefined ? [] : splits(read, wrapper.split);
   return [...found, ...split]
     .map((inner) => (wrapper.packages === true ? unversioned(inner) : inner))
+    .filter((inner) => wrapper.packages !== true || !isOwnScript(inner))
     .map((inner) => (wrapper.input === true ? withInput(read, inner) : inner))
     .filter(({ words }) => words.length > 0);
 }
@@ -142,6 +143,17 @@ function unversioned(inner: Command): Command {
   const name = value.replace(/(?<=[^/])@[^@/]*$/, '');
   const binary = /^@[^/]+\/cli$/.test(name) ? name.slice(1, -4) : name;
   return { ...inner, words: [textWord(binary, first.span), ...rest] };
+}
+
+/** No project has a binary `sudo`, but many have one of these. */
+const scripts = /^(?:format|eval|exec|halt|reboot|shutdown|poweroff)$/i;
+
+/**
+ * Whether a runner of packages would find this name among the project's own scripts: a program of
+ * the system, or a builtin of the shell, is not meant by it.
+ */
+function isOwnScript({ words }: Command): boolean {
+  return scripts.test(words[0]?.value ?? '');
 }
 
 /** Items of a known input: as the last arguments, or in the place of `{}`. */

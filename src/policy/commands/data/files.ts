@@ -25,6 +25,8 @@ const makesFileSystem = (name: string): Rule => ({
 
 const help = { help: '--help --version -V' };
 
+const volumes = ['/dev/', ...Array.from('abcdefghijklmnopqrstuvwxyz', (letter) => `${letter}:`)];
+
 export const files: Commands = {
   'rm|grm': {
     about: 'deletes files',
@@ -68,9 +70,10 @@ export const files: Commands = {
         bound: 'block',
         why: 'formats a volume',
         instead: null,
-        when: { none: ['help'], builtin: true },
-        match: ['format C:', 'FORMAT d:'],
-        noMatch: ['npm run format', 'formatter x', './format'],
+        // A command of Windows: elsewhere the name is a project's own, until a volume is named.
+        when: { none: ['help'], builtin: true, operand: { starts: volumes } },
+        match: ['format C:', 'FORMAT d: /q', 'format /dev/sda1'],
+        noMatch: ['npm run format', 'formatter x', './format', 'format', 'format src'],
       },
     ],
   },

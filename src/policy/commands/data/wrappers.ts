@@ -91,17 +91,27 @@ export const wrappers: Commands = {
   'setuidgid|envuidgid|envdir|setlock|s6-setuidgid|s6-envdir|s6-setlock': wraps({}, 1),
   sem: joined('-j= --jobs= --id= --semaphorename= --st= --semaphoretimeout= --timeout='),
   wsl: wraps(value('-d= --distribution= -u= --user= --cd= --shell-type=')),
-  'direnv|doppler|op|aws-vault|mise|asdf|rtx|volta|fnm|nvm|cargo-watch|gdb': {
+  'direnv|doppler|op|aws-vault|cargo-watch|gdb': {
     about: 'runs another command in an environment of its own',
     wrapper: { after: '--' },
     subs: {
       'exec|run': { style: 'posix', wrapper: { skip: 1 } },
     },
   },
+  'mise|asdf|rtx|volta|fnm|nvm': {
+    about: 'runs a tool of the project',
+    wrapper: { after: '--', packages: true },
+    subs: {
+      'exec|run': { style: 'posix', wrapper: { skip: 1, packages: true } },
+    },
+  },
   'poetry|uv|pipenv|bundle|rbenv|pyenv|conda|hatch|rye|pdm': {
     about: 'runs another command in an environment of its own',
     subs: {
-      'run|exec': { ...wraps(value('-n= --name= -p= --prefix= --with= --python= --package=')) },
+      'run|exec': {
+        ...wraps(value('-n= --name= -p= --prefix= --with= --python= --package=')),
+        wrapper: { packages: true },
+      },
     },
   },
   'cross-env|env-cmd': { ...wraps(value('-f= -e=')), wrapper: { assignments: true } },
