@@ -305,6 +305,11 @@ test('hostile texts end with an error', () => {
   }
 });
 
+test('a key with a line end in it does not break the line of a problem', () => {
+  assert.deepEqual(problemsIn('{base\r\n\nbase}').length, 1);
+  assert.match(problemsIn('{base\r\n\nbase}')[0] ?? '', /unknown key "base\\u\{A\}base"/);
+});
+
 test('whatever a text holds, it is a policy or a refusal with places in the text', () => {
   const words = 'base commands match limits timeout extends auto 5m ... a ~ 0x1F --- %YAML'.split(
     ' ',

@@ -19,13 +19,23 @@ export class PolicyError extends TrlError {
   readonly problems: readonly Problem[];
 
   constructor(file: string, problems: readonly Problem[], options: ErrorOptions = {}) {
-    const lines = problems.map((one) => showProblem(file, one));
+    // Keys and values are the file's own: none of them may break a line or hide in it.
+    const shown = problems.map((one) => ({ ...one, message: oneLine(one.message) }));
+    const lines = shown.map((one) => showProblem(file, one));
     const more = lines.length > shownMax ? `; and ${lines.length - shownMax} more` : '';
     const message = `Cannot use the policy: ${lines.slice(0, shownMax).join('; ')}${more}`;
-    super('INVALID_PARAMS', message, { ...options, data: { file, problems } });
+    super('INVALID_PARAMS', message, { ...options, data: { file, problems: shown } });
     this.file = file;
-    this.problems = problems;
+    this.problems = shown;
   }
+}
+
+/** Control characters and what shows nothing, a line's end too, are written as `\u{A}`. */
+function oneLine(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
+  );
 }
 
 /** `policy.yaml:3:5: unknown key "comands"` */
