@@ -142,6 +142,20 @@ test(
   },
 );
 
+test('auto lets a command look for keys that its sandbox has not', { skip }, async () => {
+  await using daemon = await runtime('auto');
+  await using session = await sessionOf(daemon);
+  const looking = await session.run('cat ~/.ssh/id_rsa "$HOME/.aws/credentials"');
+  assert.equal(looking.exit_code, 1);
+  assert.match(looking.stderr, /No such file[^]*No such file/);
+  assert.equal(await outcome(session, 'cat .ssh/id_rsa'), 'block secrets.file');
+  assert.equal(await outcome(session, 'cat ~/.env'), 'block secrets.file');
+  await using online = await sessionOf(daemon, { network: 'on' });
+  assert.equal(await outcome(online, 'cat ~/.ssh/id_rsa'), 'block secrets.hidden');
+  await using guarded = await sessionOf(daemon, { policy: 'guarded' });
+  assert.equal(await outcome(guarded, 'cat ~/.ssh/id_rsa'), 'block secrets.hidden');
+});
+
 test('locked asks nobody; a session can only be stricter than its runtime', { skip }, async () => {
   await using daemon = await runtime('guarded');
   await using locked = await sessionOf(daemon, { policy: 'locked' });

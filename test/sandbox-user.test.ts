@@ -29,7 +29,9 @@ test(
     const node = path.join(place.path, 'node');
     copyFileSync(process.execPath, node);
     const ours = ['src', 'test', 'trl', 'tools', 'dist', 'package.json', 'package-lock.json'];
-    const packages = ['picomatch', 'zod', '@lydell'].map((one) => `node_modules/${one}`);
+    const packages = ['picomatch', 'unbash', 'yaml', 'zod', '@lydell'].map(
+      (one) => `node_modules/${one}`,
+    );
     const isOurs = (name: string): boolean => !name.includes('/node24/node_modules');
     const asIs = { recursive: true, preserveTimestamps: true, filter: isOurs } as const;
     for (const name of [...ours, ...packages].filter((one) => existsSync(path.join(root, one)))) {

@@ -214,6 +214,7 @@ export function reachOf({ grants, assurance }: SessionRecord, ground: Ground): R
     level: assurance?.level ?? levelOf(ground.box),
     protectedPaths: held?.enforced ?? true,
     network: grants.network,
+    keysHidden: !/\/\.(?:ssh|aws|gnupg)(?:\/|$)/.test(ground.workspace ?? ''),
     beyond: ground.beyond,
   };
 }

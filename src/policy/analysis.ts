@@ -6,6 +6,12 @@ export type Span = readonly [number, number];
 /** How strict a finding is: it is a lower bound of the decision, and nothing lowers it. */
 export type Bound = 'ask' | 'block';
 
+/**
+ * Of a file with keys that no sandbox shows (`~/.ssh/id_rsa`): the one block that `auto` lifts,
+ * where the file is certain to be absent.
+ */
+export const hiddenSecretCode = 'secrets.hidden';
+
 /** One reason why a command is not simply allowed. */
 export interface Finding {
   /** Stable and dotted, class first: `fs.rm-rf`, `shell.dynamic`, `limit.nesting`. */

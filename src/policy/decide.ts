@@ -1,7 +1,7 @@
 /** Which verdict a command gets. Pure: text was analysed and facts gathered before. */
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
 import { isInjectionName } from '../names.ts';
-import type { Analysis, Finding } from './analysis.ts';
+import { hiddenSecretCode, type Analysis, type Finding } from './analysis.ts';
 import { isNamed, type Facts } from './facts.ts';
 import type { BaseName } from './policy.ts';
 import { permit } from './verdict.ts';
@@ -20,6 +20,8 @@ export interface Reach {
   /** Whether the paths that no command may write are all held. */
   readonly protectedPaths: boolean;
   readonly network: 'off' | 'on';
+  /** Whether the workspace is no place of keys, such as `~/.ssh` itself. */
+  readonly keysHidden: boolean;
   /** Grants beyond the workspace, one clause each: `may write "/srv/data"`. */
   readonly beyond: readonly string[];
 }
@@ -40,7 +42,10 @@ export function decide(policy: Deciding, known: Known): Verdict {
     return withPolicy(policy, permit('trusted', 'everything may run in the sandbox asked for'));
   }
   const found = [...known.analysis.findings, ...(known.facts?.findings ?? [])];
-  const blocks = found.filter(({ bound }) => bound === 'block');
+  const held = policy.base === 'auto' && holdsKeys(known.reach);
+  const blocks = found.filter(
+    ({ bound, code }) => bound === 'block' && !(held && code === hiddenSecretCode),
+  );
   if (blocks.length > 0) return verdictOf(policy, 'block', blocks.map(ruleOf));
   switch (policy.base) {
     case 'auto':
@@ -50,6 +55,11 @@ export function decide(policy: Deciding, known: Known): Verdict {
     case 'locked':
       return onlyListed(listed(policy, known, found));
   }
+}
+
+/** Whether the keys of the home directory are certain to be absent from the sandbox. */
+function holdsKeys(reach: Reach | null): boolean {
+  return reach !== null && reach.keysHidden && reachesBeyond(reach).length === 0;
 }
 
 /** `auto`: the sandbox holds what stays inside it; a person answers for what reaches beyond. */

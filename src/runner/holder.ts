@@ -56,6 +56,9 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
     const pid = await readPid(child);
     const opened = keep(holder, pid);
     if (holder.level === 'root-uid') await closeNodes(opened);
+    // It may have said its pid before the kill came: what was given up is not kept.
+    if (signal?.aborted === true) opened.close();
+    signal?.throwIfAborted();
     return opened;
   } catch (error) {
     signal?.throwIfAborted();

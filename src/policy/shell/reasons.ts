@@ -1,4 +1,5 @@
 /** Why a command is held, where no single entry of the knowledge base says it. */
+import { hiddenSecretCode } from '../analysis.ts';
 import type { Reason } from './walk.ts';
 
 const nameOnly = 'Ask for the one name that is needed; never for its value.';
@@ -9,6 +10,8 @@ export const secretFile: Reason = {
   why: 'shows the content of a file with secrets',
   instead: 'Read a template such as .env.example.',
 };
+/** A sandbox shows no such file: `auto` lifts it where one holds. */
+export const hiddenSecretFile: Reason = { ...secretFile, code: hiddenSecretCode };
 export const perhapsSecretFile: Reason = {
   ...secretFile,
   code: 'secrets.perhaps',

@@ -3,10 +3,10 @@ import { parseOptions, type Parsed } from '../commands/grammar.ts';
 import type { Node } from '../commands/schema.ts';
 import { lookUp, lookUpSub } from '../commands/table.ts';
 import type { Command, Word } from '../syntax/script.ts';
-import { perhapsSecretFile, secretFile, secretVariable } from './reasons.ts';
+import { hiddenSecretFile, perhapsSecretFile, secretFile, secretVariable } from './reasons.ts';
 import { fileSecrecy, isSecretName, wordSecrecy, type Secrecy } from './secret.ts';
 import { report, type Walk } from './walk.ts';
-import { innerCommands, legible, tail } from './word.ts';
+import { innerCommands, legible, shown, tail } from './word.ts';
 
 const nameMax = 200;
 /** Words beyond are not asked about; a command of so many is no allowed one. */
@@ -112,8 +112,19 @@ function checkSent(parsed: Parsed<Word>, whole: Command, walk: Walk): void {
   }
 }
 
+/** Keys of the home directory and of the system: no sandbox has them, unless they were granted. */
+function isHidden(word: Word): boolean {
+  const [first] = word.pieces;
+  const isHome = first === null ? word.variables.join() === 'HOME' : first?.startsWith('~/');
+  const text = shown(word);
+  if (text.includes('/../') || word.glob !== null) return false;
+  return isHome === true
+    ? /^(?:~|\uFFFF)\/\.(?:ssh|aws|gnupg)\//.test(text)
+    : /^\/etc\/g?shadow-?$/.test(text);
+}
+
 function tell(secrecy: Secrecy, word: Word, whole: Command, walk: Walk): void {
-  if (secrecy === 'block') report(walk, secretFile, whole);
+  if (secrecy === 'block') report(walk, isHidden(word) ? hiddenSecretFile : secretFile, whole);
   else if (secrecy === 'ask') report(walk, perhapsSecretFile, whole, legible(word));
 }
 
