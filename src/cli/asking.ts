@@ -93,6 +93,7 @@ async function answer(
     const said = await terminal.line('Run it? Type yes: ', signal);
     if (said.trim() !== 'yes') throw new Left();
     await client.decide(approve);
+    await terminal.rest();
     return;
   }
   for (let left = passphraseTries; ; left -= 1) {
@@ -100,6 +101,7 @@ async function answer(
     if (passphrase === '') throw new Left();
     try {
       await client.decide({ ...approve, passphrase });
+      await terminal.rest();
       return;
     } catch (error) {
       if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;

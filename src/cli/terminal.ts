@@ -14,6 +14,8 @@ const ends = new Set(['\r', '\n']);
 /** Ctrl-C, Ctrl-\, Ctrl-D: raw mode leaves their meaning to us. */
 const leaves = new Set(['\x03', '\x1c', '\x04']);
 
+const restMs = 50;
+
 /** The person at the terminal wants to leave. */
 export class Left extends Error {}
 
@@ -103,6 +105,15 @@ export class Terminal implements Disposable {
   /** A line that is shown as it is typed. */
   line(prompt: string, signal?: AbortSignal): Promise<string> {
     return this.#line(prompt, true, signal);
+  }
+
+  /**
+   * Until the terminal is put back, Ctrl-C is a key like others: one that was typed while something
+   * else was awaited becomes the signal that it is meant as.
+   */
+  async rest(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, restMs));
+    if (this.#typed.includes('\x03')) process.kill(process.pid, 'SIGINT');
   }
 
   [Symbol.dispose](): void {
