@@ -11,6 +11,33 @@ export type SessionId = `s-${string}`;
 /** `x-` and 32 lower-case hex digits (128 random bits). */
 export type ExecId = `x-${string}`;
 
+/** `a-` and 32 lower-case hex digits (128 random bits). */
+export type ApprovalId = `a-${string}`;
+
+/**
+ * States of a question to a person. `pending` → `approved` → `used`; or `denied` by a person,
+ * `expired` (a denial too: nobody decided, or what was approved did not start in time), `cancelled`
+ * by who asked, `superseded` by a question about what changed. Nothing leaves the last five.
+ */
+export const approvalStates = [
+  'pending',
+  'approved',
+  'used',
+  'denied',
+  'expired',
+  'cancelled',
+  'superseded',
+] as const;
+export type ApprovalState = (typeof approvalStates)[number];
+
+/** The shipped policies, from loosest to strictest. */
+export const policyProfiles = ['trusted', 'auto', 'guarded', 'locked'] as const;
+export type PolicyProfile = (typeof policyProfiles)[number];
+
+/** Languages whose texts a policy judges. */
+export const judgedShells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
+export type JudgedShell = (typeof judgedShells)[number];
+
 /** Who asks. */
 export interface Caller {
   readonly actor: string;

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { Approval, ApprovalId, ApprovalState } from '../src/approval/approval.ts';
+import type { Approval } from '../src/approval/approval.ts';
 import { askedDigest } from '../src/approval/request.ts';
-import type { ExecId } from '../src/command.ts';
+import type { ApprovalId, ApprovalState, ExecId } from '../src/command.ts';
 import { TrlError } from '../src/errors.ts';
 import { ask, asked, desk, no, yes } from './support/approval.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Verdict } from '../src/command.ts';
-import { fits, globFits, userRule } from '../src/policy/match.ts';
+import { fits, globFits, strictestRule } from '../src/policy/match.ts';
 import { decisions, type CommandRule, type WordPattern } from '../src/policy/policy.ts';
 import { strictestVerdict, underRules, unlistedId } from '../src/policy/rules.ts';
 
@@ -77,7 +77,7 @@ test('the strictest rule that fits decides, the first of equals', () => {
     ruleOf('block', ['a', '...', 'y'], 'rule.4'),
   ];
   const layer = { name: 'l', kind: 'user', base: 'guarded', callers: [], commands } as const;
-  const found = (line: string) => userRule({ layers: [layer] }, line.split(' '))?.id ?? null;
+  const found = (line: string) => strictestRule(layer.commands, line.split(' '))?.id ?? null;
   assert.deepEqual(['a', 'a x', 'a x y', 'a z y', 'b'].map(found), [
     'rule.1',
     'rule.2',

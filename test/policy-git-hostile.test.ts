@@ -9,7 +9,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import type { Hardened } from '../src/policy/analysis.ts';
 import { analyseShell } from '../src/policy/analyse.ts';
-import { filterNames, filterQuery, withoutFilters } from '../src/policy/shell/harden.ts';
+import { withoutFilters } from '../src/policy/shell/harden.ts';
 
 const ground = mkdtempSync(path.join(os.tmpdir(), 'trl-hostile-'));
 after(() => rmSync(ground, { recursive: true, force: true }));
@@ -81,6 +81,27 @@ function runs(repo: Repository, run: Hardened, extra: Record<string, string> = {
 }
 
 const words = (command: string): Hardened => ({ argv: command.split(' '), unset: [], set: {} });
+
+/** What `filterQuery` is answered with, `\0` between names: drivers of `filter.NAME.clean` … */
+function filterNames(answer: string): readonly string[] {
+  const names = new Set<string>();
+  for (const key of answer.split('\0')) {
+    const name = /^filter\.(.+)\.[^.]+$/s.exec(key)?.[1];
+    if (name !== undefined) names.add(name);
+  }
+  return [...names].toSorted();
+}
+
+/** The argv that lists the filter drivers a repository configures; it runs none of them. */
+const filterQuery: readonly string[] = [
+  'git',
+  '--no-pager',
+  'config',
+  '--null',
+  '--name-only',
+  '--get-regexp',
+  '^filter\\.',
+];
 
 function hardened(repo: Repository, command: string): Hardened {
   const { allowed } = analyseShell(command, 'bash');

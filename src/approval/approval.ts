@@ -1,26 +1,9 @@
 /** One question to a person, from asked to over. */
 import { randomBytes } from 'node:crypto';
-import type { ExecId, Verdict } from '../command.ts';
+import type { ApprovalId, ApprovalState, ExecId, Verdict } from '../command.ts';
 import { limits } from '../limits.ts';
 import { askedDigest } from './request.ts';
 import type { Asked } from './request.ts';
-
-/** `a-` and 32 lower-case hex digits (128 random bits). */
-export type ApprovalId = `a-${string}`;
-
-/**
- * `pending` → `approved` → `used`; or `denied` by a person, `expired` (a denial too: nobody
- * decided, or what was approved did not start in time), `cancelled` by who asked, `superseded` by
- * a question about what changed. Nothing leaves the last five.
- */
-export type ApprovalState =
-  | 'pending'
-  | 'approved'
-  | 'used'
-  | 'denied'
-  | 'expired'
-  | 'cancelled'
-  | 'superseded';
 
 /** `same_uid`: nothing but the user's uid showed who it was, and an agent has that too. */
 export type Proof = 'passphrase' | 'same_uid';

@@ -2,11 +2,11 @@
  * All questions to people and their answers. Every change of state is one compare-and-swap that
  * is on disk before it takes effect: a yes survives the daemon, and starts one process at most.
  */
-import type { ExecId, SessionId, Verdict } from '../command.ts';
+import type { ApprovalId, ApprovalState, ExecId, SessionId, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { dueAt, isGrant, isOpen, newApprovalId, readApproval } from './approval.ts';
-import type { Approval, ApprovalId, ApprovalState, Proof } from './approval.ts';
+import type { Approval, Proof } from './approval.ts';
 import { changesBetween } from './changes.ts';
 import { askedDigest, ordered } from './request.ts';
 import type { Asked } from './request.ts';

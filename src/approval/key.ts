@@ -7,19 +7,18 @@ import {
   closeSync,
   constants,
   fstatSync,
-  fsyncSync,
   linkSync,
   lstatSync,
   openSync,
   readSync,
   rmSync,
-  writeSync,
 } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
+import { createDurable } from './private-file.ts';
 
 const keyBytes = 32;
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
  * The key of `stateDir` (32 bytes, made at first use, 0600), so that approvals of an earlier daemon
@@ -34,13 +33,7 @@ export function openKey(stateDir: string | null): Buffer {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return readKey(file);
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
   try {
-    const fd = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    try {
-      writeSync(fd, fresh);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    createDurable(draft, fresh);
     // Whole or not at all: half a key would stop every later start.
     linkSync(draft, file);
     return fresh;

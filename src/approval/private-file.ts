@@ -47,6 +47,17 @@ export function readPrivate(file: string): string | null {
   }
 }
 
+/** A new file (0600), whole and on disk when this returns. `file` must not exist. */
+export function createDurable(file: string, bytes: Uint8Array): void {
+  const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    writeSync(fd, bytes);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /**
  * Puts `text` in place of the file, whole or not at all, and on disk. A missing directory is made
  * with mode 0700.
@@ -62,13 +73,7 @@ export function writePrivate(file: string, text: string): void {
     if (found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {
       throw untrusted(directory, 'others may write to it');
     }
-    const fd = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    try {
-      writeSync(fd, text);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    createDurable(fresh, Buffer.from(text));
     renameSync(fresh, file);
     const held = openSync(directory, O_RDONLY | O_DIRECTORY);
     fsyncSync(held);

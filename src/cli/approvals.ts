@@ -1,5 +1,6 @@
 /** `trl approvals …`: what waits for a person, and the person's answers. */
-import type { ApprovalDecideParams, ApprovalState, ApprovalView, Client } from '../client/index.ts';
+import type { ApprovalDecideParams, ApprovalView, Client } from '../client/index.ts';
+import { approvalStates } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { detailsOf, outcomeOf, seen } from './approval-text.ts';
 import type { Args } from './args.ts';
@@ -11,16 +12,7 @@ import { say, sayJson, sayTable } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
 import { visible } from './visible.ts';
 
-const states = [
-  'pending',
-  'approved',
-  'used',
-  'denied',
-  'expired',
-  'cancelled',
-  'superseded',
-  'all',
-] as const satisfies readonly (ApprovalState | 'all')[];
+const states = [...approvalStates, 'all'] as const;
 const passphraseTries = 3;
 const passphraseBytesMax = 1_024;
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */

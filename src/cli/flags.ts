@@ -1,4 +1,6 @@
 /** Every flag of the command line, once: parsing, help and completions read it here. */
+import { approvalStates } from '../command.ts';
+
 export interface Flag {
   /** What stands for the value in help; `null`: the flag takes none. */
   readonly value: string | null;
@@ -57,7 +59,7 @@ export const flags = {
   state: {
     value: 'STATE',
     about: 'only these; default pending',
-    complete: ['pending', 'approved', 'used', 'denied', 'expired', 'cancelled', 'all'],
+    complete: [...approvalStates, 'all'],
   },
   stdin: { value: null, about: 'pass the input on, even from a terminal' },
   tail: { value: 'N', about: 'only the last lines' },

@@ -5,7 +5,7 @@
 import { parseArgs, usage } from './args.ts';
 import { sayFailure } from './show.ts';
 import { takesCommand, verbs } from './verbs.ts';
-import { version } from './version.ts';
+import { version } from '../protocol/version.ts';
 
 /** The exit code of the process. */
 async function main(argv: readonly string[]): Promise<number> {

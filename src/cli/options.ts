@@ -1,5 +1,6 @@
 /** Flags as parameters of the wire. */
 import path from 'node:path';
+import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
 import type { Args } from './args.ts';
@@ -16,9 +17,6 @@ const sessionFlags: readonly FlagName[] = [
   'allow-write',
   'deny-write',
 ];
-
-/** Profiles that a session can add to the runtime's policy. */
-const profiles = ['trusted', 'auto', 'guarded', 'locked'] as const;
 
 /**
  * What a new session gets.
@@ -40,7 +38,7 @@ export function sessionParams(
     sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
     files: filesOf(args),
-    policy: ownsDaemon ? undefined : args.oneOf('policy', profiles),
+    policy: ownsDaemon ? undefined : args.oneOf('policy', policyProfiles),
   });
 }
 

@@ -6,7 +6,8 @@
  */
 import { once } from 'node:events';
 import type { Verdict } from '../command.ts';
-import { explainText, shellNamed, type ExplainedShell } from '../policy/explain.ts';
+import type { JudgedShell } from '../command.ts';
+import { explainText, shellNamed } from '../policy/explain.ts';
 import type { Policy } from '../policy/policy.ts';
 import { isObject } from '../protocol/json.ts';
 import { LineReader } from '../protocol/lines.ts';
@@ -17,7 +18,7 @@ const windowMax = 4;
 const outputBytesMax = 64 * 1024;
 
 /** Answers every line of standard input, then settles. Memory stays bounded. */
-export async function explainLines(policy: Policy, shell: ExplainedShell): Promise<void> {
+export async function explainLines(policy: Policy, shell: JudgedShell): Promise<void> {
   const window: Promise<string>[] = [];
   let output = '';
   let isRead = true;
@@ -63,7 +64,7 @@ async function* lines(input: AsyncIterable<Uint8Array>): AsyncGenerator<string |
   if (rest.length > 0) yield decode(rest);
 }
 
-async function answer(policy: Policy, shell: ExplainedShell, line: string | null): Promise<string> {
+async function answer(policy: Policy, shell: JudgedShell, line: string | null): Promise<string> {
   const asked = read(line, shell);
   if (typeof asked === 'string') return JSON.stringify({ id: null, error: asked });
   try {
@@ -82,12 +83,12 @@ function told({ decision, rules, runs, notes }: Verdict): object {
 
 interface Asked {
   readonly id: string | number;
-  readonly shell: ExplainedShell;
+  readonly shell: JudgedShell;
   readonly command: string;
 }
 
 /** What is asked, or why the line cannot be read. */
-function read(line: string | null, usual: ExplainedShell): Asked | string {
+function read(line: string | null, usual: JudgedShell): Asked | string {
   if (line === null) return `the line is not UTF-8, or longer than ${lineBytesMax} bytes`;
   let found: unknown;
   try {

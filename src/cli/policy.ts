@@ -1,7 +1,8 @@
 /** `trl policy`: checks, tries, shows and explains policies. No daemon is needed. */
 import path from 'node:path';
 import { isTrlError, TrlError } from '../errors.ts';
-import { explainedShells, explainText, shellNamed } from '../policy/explain.ts';
+import { judgedShells } from '../command.ts';
+import { explainText, shellNamed } from '../policy/explain.ts';
 import { loadFile, loadPolicy, type Loaded } from '../policy/files/load.ts';
 import { managedFile, projectFileName } from '../policy/files/places.ts';
 import { PolicyError, showProblem } from '../policy/files/problem.ts';
@@ -15,7 +16,7 @@ import { explainLines } from './policy-lines.ts';
 import { showVerdict } from './policy-view.ts';
 import { commandText } from './quote.ts';
 import { plain, say, sayJson } from './show.ts';
-import { version } from './version.ts';
+import { version } from '../protocol/version.ts';
 
 /** What decides where nothing is named: what agents' terminals get. */
 const fallback = 'guarded';
@@ -84,7 +85,7 @@ export async function test(args: Args): Promise<number> {
 /** `trl policy explain -- COMMAND` and `trl policy explain --stdin`. */
 export async function explain(args: Args): Promise<number> {
   const policy = chosenPolicy(args);
-  const shell = args.read('shell', shellNamed, explainedShells.join(' or ')) ?? 'bash';
+  const shell = args.read('shell', shellNamed, judgedShells.join(' or ')) ?? 'bash';
   if (args.has('stdin')) {
     if (args.words.length > 0) throw usage('policy explain', '--stdin takes no command');
     await explainLines(policy, shell);

@@ -1,20 +1,6 @@
 /** Durations, sizes and counts as people write them. */
 
-const durationsMs: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['', 1_000],
-  ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-]);
-const sizesBytes: ReadonlyMap<string, number> = new Map([
-  ['', 1],
-  ['k', 2 ** 10],
-  ['m', 2 ** 20],
-  ['g', 2 ** 30],
-  ['t', 2 ** 40],
-]);
+import { durationsMs, sizesBytes } from '../policy/files/units.ts';
 
 export const durationWanted = 'a duration such as 500ms, 30s, 5m or 1h';
 export const sizeWanted = 'a size in bytes such as 4096, 64k, 100m or 2g';
@@ -23,7 +9,7 @@ export const countWanted = 'a whole number';
 /** `30s`, `1.5m`, `500ms`; a number alone is seconds. In `ms`, `null` when it is none. */
 export function parseDuration(text: string): number | null {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/i.exec(text) ?? [];
-  return scaled(number, durationsMs.get(unit.toLowerCase()));
+  return scaled(number, durationsMs.get(unit.toLowerCase() || 's'));
 }
 
 /** `2g`, `1.5M`, `64KiB`; powers of 1024. In `bytes`, `null` when it is none. */

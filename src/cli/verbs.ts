@@ -1,4 +1,5 @@
 /** Every verb of the command line: what it takes, what it says of itself, what it runs. */
+import { policyProfiles } from '../command.ts';
 import type { Args } from './args.ts';
 import type { FlagName } from './flags.ts';
 
@@ -287,7 +288,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
       about: 'show a policy; without a name, the one that decides here',
       flags: ['json', 'help'],
       examples: ['trl policy show guarded'],
-      complete: ['trusted', 'auto', 'guarded', 'locked'],
+      complete: policyProfiles,
       load: async () => (await import('./policy.ts')).show,
     },
   ],

@@ -1,8 +1,7 @@
 /** A connection to a daemon, as a program uses it. */
-import type { ExecId, SessionId } from '../command.ts';
+import type { ApprovalId, ExecId, SessionId } from '../command.ts';
 import type {
   ApprovalDecideParams,
-  ApprovalId,
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,

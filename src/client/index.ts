@@ -20,12 +20,10 @@ export type {
 } from './methods.ts';
 export { errorTable, isTrlError, TrlError } from '../errors.ts';
 export type { ErrorCode } from '../errors.ts';
-export type { ExecId, SandboxKind, SessionId } from '../command.ts';
+export type { ApprovalId, ApprovalState, ExecId, SandboxKind, SessionId } from '../command.ts';
 export type {
   ApprovalDecideParams,
-  ApprovalId,
   ApprovalListParams,
-  ApprovalState,
   ApprovalStatus,
   ApprovalView,
   AskedView,

@@ -1,8 +1,7 @@
 /** What each method of the wire takes and answers. `call` is typed by it. */
-import type { ExecId, SessionId } from '../command.ts';
+import type { ApprovalId, ExecId, SessionId } from '../command.ts';
 import type {
   ApprovalDecideParams,
-  ApprovalId,
   ApprovalListParams,
   ExecParams,
   ExecReadParams,

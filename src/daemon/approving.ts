@@ -1,6 +1,6 @@
 /** Approvals on the wire: what is waiting, who may decide, and when what waits is over. */
-import type { Caller } from '../command.ts';
-import type { Approval, ApprovalId } from '../approval/approval.ts';
+import type { ApprovalId, Caller } from '../command.ts';
+import type { Approval } from '../approval/approval.ts';
 import { Approvals } from '../approval/approvals.ts';
 import type { ApprovalStore, Permits } from '../approval/approvals.ts';
 import type { Enrolment } from '../approval/enrolment.ts';

@@ -1,7 +1,7 @@
 /** Every execution the daemon knows: running here, adopted from before, ended, or lost. */
-import type { ApprovalId } from '../approval/approval.ts';
+
 import { waitingReason } from '../approval/approve.ts';
-import type { Caller, ExecId, SessionId } from '../command.ts';
+import type { ApprovalId, Caller, ExecId, SessionId } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { ExecView, WireError } from '../protocol/types.ts';

@@ -16,6 +16,7 @@ import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
 import { planBox } from '../sandbox/plan.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { openGuard } from '../workspace/guard.ts';
+import { isBelow } from '../workspace/inspect.ts';
 import { surveyWorkspace, type WorkspaceFacts } from '../workspace/protect.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -251,9 +252,6 @@ function refuseGrants(
     );
   }
 }
-
-const isBelow = (path: string, root: string): boolean =>
-  root === '/' || `${path}/`.startsWith(`${root}/`);
 
 /** Grants are compared by real path. */
 function realOf(path: string): string {

@@ -24,7 +24,7 @@ import { listen, serveStream } from './door/listen.ts';
 import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
 import { Turns } from './turns.ts';
-import { version } from './version.ts';
+import { version } from '../protocol/version.ts';
 
 const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
 
@@ -204,7 +204,7 @@ async function serve(args: Args, core: Core): Promise<void> {
     end = resolve;
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
-  const options = { runtime: core, version, log };
+  const options = { runtime: core, version: version(), log };
   if (args.verb === 'stdio') {
     const { stdin: input, stdout: output } = process;
     await Promise.race([serveStream({ ...options, input, output }), asked]);
@@ -213,7 +213,7 @@ async function serve(args: Args, core: Core): Promise<void> {
   }
   const door = await listen({ ...options, place: socketPlace(args) });
   const said = args.json
-    ? JSON.stringify({ socket_path: door.socketPath, pid: process.pid, version })
+    ? JSON.stringify({ socket_path: door.socketPath, pid: process.pid, version: options.version })
     : `listening on ${door.socketPath}`;
   process.stdout.write(`${said}\n`);
   await asked;

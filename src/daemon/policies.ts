@@ -13,7 +13,7 @@ import {
   trustFileName,
   userFileName,
 } from '../policy/files/places.ts';
-import { version } from './version.ts';
+import { version } from '../protocol/version.ts';
 
 interface Known {
   /** What the files looked like that it was made of. */
@@ -97,10 +97,15 @@ export class Policies {
       import('../policy/files/load.ts'),
       import('../policy/files/trust.ts'),
     ]);
-    const project = workspace === null ? null : findProject(workspace, { version });
+    const project = workspace === null ? null : findProject(workspace, { version: version() });
     if (project?.kind === 'untrusted') this.#log(project.warning);
     const file = project?.kind === 'trusted' ? project.file : null;
-    return loadPolicy({ ...choiceOf(this.#chosen), fallback: 'auto', version, project: file });
+    return loadPolicy({
+      ...choiceOf(this.#chosen),
+      fallback: 'auto',
+      version: version(),
+      project: file,
+    });
   }
 
   /** Whether anything but a shipped profile decides. */

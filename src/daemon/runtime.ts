@@ -2,10 +2,9 @@
  * What the daemon can do, as its doors see it. The doors parse and order requests; everything
  * else is behind this interface. Methods throw `TrlError`.
  */
-import type { Caller, ExecId, SessionId, Verdict } from '../command.ts';
+import type { ApprovalId, Caller, ExecId, SessionId, Verdict } from '../command.ts';
 import type {
   ApprovalDecideParams,
-  ApprovalId,
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,

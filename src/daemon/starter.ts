@@ -5,6 +5,7 @@ import { askedDigest } from '../approval/request.ts';
 import { Refused } from '../approval/approve.ts';
 import type { Assurance, Caller, Request, Verdict } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { ExecParams } from '../protocol/types.ts';
 import { finish, permitted, prepare, run } from '../run.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from '../run.ts';
@@ -97,7 +98,7 @@ export class Starter {
     // Last: by then it shows which sessions are busy.
     for (const [session, record] of waiting) {
       // What policy permits for its question must be known before somebody answers it.
-      await this.#options.policies.of(session.record.workspace).catch(() => null);
+      await this.#policyOf(session).catch(() => null);
       this.#parking.restore(session, record);
     }
     this.#parking.forgetOrphans();
@@ -109,7 +110,8 @@ export class Starter {
     const key = params.exec_key ?? null;
     const known = this.#execs.byKey(session.record.id, key);
     if (known !== null) {
-      return this.#parking.supply(known, await this.#request(session, params, mode));
+      const policy = await this.#policyOf(session);
+      return this.#parking.supply(known, requestIn(session, params, { mode, policy }));
     }
     if (key === null) return this.#startIn(session, params, { mode, caller });
     // A second call with the key of one that is still starting waits for that one.
@@ -135,7 +137,7 @@ export class Starter {
     }
     let found: Tracked | Asks;
     try {
-      const launching = this.#launch(session, this.#request(session, params, mode), caller);
+      const launching = this.#launch(session, params, { mode, caller });
       if (mode === 'foreground') session.starting = launching.catch(() => {});
       found = await launching;
     } catch (error) {
@@ -157,11 +159,15 @@ export class Starter {
     return this.#parking.park(session, question, { request, caller, record });
   }
 
-  async #launch(session: Session, asked: Promise<Asking>, caller: Caller): Promise<Tracked | Asks> {
-    const request = await asked;
-    const ground = await this.#groundOf(session);
+  async #launch(
+    session: Session,
+    params: ExecParams,
+    { mode, caller }: { mode: Request['mode']; caller: Caller },
+  ): Promise<Tracked | Asks> {
+    const policy = await this.#policyOf(session);
+    const request = requestIn(session, params, { mode, policy });
+    const { ground, standing } = await this.#circumstances(session, policy, caller);
     const id = newExecId();
-    const standing = await this.#standing(session, ground, caller);
     const prepared = await prepare(this.#world, { ground, standing }, request, id);
     const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
     const record = {
@@ -192,13 +198,10 @@ export class Starter {
 
   /** What policy says of a command in a session; nothing is refused, asked or run. */
   async explain(session: Session, command: string, caller: Caller): Promise<Verdict> {
-    const ground = await this.#groundOf(session);
-    const standing = await this.#standing(session, ground, caller);
-    const request = await this.#request(
-      session,
-      { session_id: session.record.id, command },
-      'detached',
-    );
+    const policy = await this.#policyOf(session);
+    const { ground, standing } = await this.#circumstances(session, policy, caller);
+    const params = { session_id: session.record.id, command };
+    const request = requestIn(session, params, { mode: 'detached', policy });
     try {
       return (await prepare(this.#world, { ground, standing }, request, newExecId())).verdict;
     } catch (error) {
@@ -238,29 +241,40 @@ export class Starter {
     return approval === null ? null : permitted(question, approval);
   }
 
-  async #standing(session: Session, ground: Ground, caller: Caller): Promise<Standing> {
+  /** Looked up once for a command: what follows from it must not follow from two of them. */
+  #policyOf(session: Session): Promise<Policy> {
+    return this.#options.policies.of(session.record.workspace);
+  }
+
+  async #circumstances(
+    session: Session,
+    policy: Policy,
+    caller: Caller,
+  ): Promise<{ ground: Ground; standing: Standing }> {
+    const ground = await this.#groundOf(session, policy);
     const { record } = session;
     // Loaded when the first command comes: what knows commands takes a while to load.
     const { judgeFor } = await import('../policy/judge.ts');
-    return {
-      judge: judgeFor(await this.#options.policies.of(record.workspace), caller, record.policy),
+    const standing = {
+      judge: judgeFor(policy, caller, record.policy),
       reach: reachOf(record, ground),
       requester: caller.actor,
     };
+    return { ground, standing };
   }
 
   #unparking(): Unparking {
     return {
       permitted,
       prepare: async (session, { request, caller }, id) => {
-        const ground = await this.#groundOf(session);
-        const standing = await this.#standing(session, ground, caller);
-        return prepare(this.#world, { ground, standing }, request, id);
+        const policy = await this.#policyOf(session);
+        const circumstances = await this.#circumstances(session, policy, caller);
+        return prepare(this.#world, circumstances, request, id);
       },
       isThere: (session) => this.#sessions.find(session.record.id) === session,
       turn: (session, signal) => this.#turn(session, signal),
       run: async (session, decided, started) => {
-        const ground = await this.#groundOf(session);
+        const ground = await this.#groundOf(session, await this.#policyOf(session));
         this.#execs.started += 1;
         return this.#hinted(ground, run(this.#world, ground, decided, started));
       },
@@ -296,9 +310,9 @@ export class Starter {
   }
 
   #resume(session: Session, record: ExecRecord): void {
-    const outcome = this.#groundOf(session).then((ground) =>
-      this.#hinted(ground, finish(this.#world, ground, record.id)),
-    );
+    const outcome = this.#policyOf(session)
+      .then((policy) => this.#groundOf(session, policy))
+      .then((ground) => this.#hinted(ground, finish(this.#world, ground, record.id)));
     const tracked = this.#execs.track(record, outcome);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
   }
@@ -319,30 +333,24 @@ export class Starter {
     void tracked.settled.then(free, free);
   }
 
-  async #request(session: Session, params: ExecParams, mode: Request['mode']): Promise<Asking> {
-    const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
-    return requestOf(session.record, params, { mode, maxima });
-  }
-
-  async #groundOf(session: Session): Promise<Ground> {
-    const { version } = await this.#options.policies.of(session.record.workspace);
+  #groundOf(session: Session, policy: Policy): Promise<Ground> {
+    const { version } = policy;
     // A policy that was read anew may show less, and withhold more.
     if (session.policyVersion !== version) session.ground = null;
     session.policyVersion = version;
     const place = placeOf(session.record.workspace);
     if (place !== null && place !== session.place) session.ground = null;
     if (place !== null) session.place = place;
-    session.ground ??= this.#openGround(session).catch((error: unknown) => {
+    session.ground ??= this.#openGround(session, policy).catch((error: unknown) => {
       session.ground = null;
       throw error;
     });
     return session.ground;
   }
 
-  async #openGround(session: Session): Promise<Ground> {
-    const { host, env, quarantine, policies } = this.#options;
+  async #openGround(session: Session, policy: Policy): Promise<Ground> {
+    const { host, env, quarantine } = this.#options;
     const open = async (lookup: typeof host): Promise<Ground> => {
-      const policy = await policies.of(session.record.workspace);
       const found = await openGround({
         record: session.record,
         host: lookup,
@@ -368,6 +376,14 @@ export class Starter {
       return open({ ...host, idmap: false });
     }
   }
+}
+
+function requestIn(
+  { record }: Session,
+  params: ExecParams,
+  { mode, policy }: { mode: Request['mode']; policy: Policy },
+): Asking {
+  return requestOf(record, params, { mode, maxima: policy.limits });
 }
 
 /** Names a workspace that was too large to look through, or had too much to cover. */

@@ -4,7 +4,7 @@ import { isInjectionName } from '../names.ts';
 import { hiddenSecretCode, type Analysis, type Finding } from './analysis.ts';
 import { isNamed, type Facts } from './facts.ts';
 import type { BaseName } from './policy.ts';
-import { permit } from './verdict.ts';
+import { permit, plainRule } from './verdict.ts';
 
 /** What a decision needs to know of a policy, for one caller. */
 export interface Deciding {
@@ -135,19 +135,8 @@ export function ruleOf({ code, bound, why, span, via, evidence, instead }: Findi
   return { id: code, decision: bound, reason: why, span, via, evidence, instead };
 }
 
-const plain = { span: null, via: [], evidence: null, instead: null } as const;
-const asking = (id: string, reason: string): DecidingRule => ({
-  ...plain,
-  id,
-  decision: 'ask',
-  reason,
-});
-const allowing = (id: string, reason: string): DecidingRule => ({
-  ...plain,
-  id,
-  decision: 'allow',
-  reason,
-});
+const asking = (id: string, reason: string): DecidingRule => plainRule(id, 'ask', reason);
+const allowing = (id: string, reason: string): DecidingRule => plainRule(id, 'allow', reason);
 
 function verdictOf(
   policy: Deciding,

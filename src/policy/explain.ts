@@ -2,20 +2,17 @@
  * What a policy says of a text alone: nothing is looked up, so neither links nor executables nor
  * package scripts are known, and the verdict says so.
  */
-import type { Caller, Verdict } from '../command.ts';
+import { judgedShells, type Caller, type JudgedShell, type Verdict } from '../command.ts';
 import { judgeFor, type Judge, type Reading } from './judge.ts';
 import type { Policy } from './policy.ts';
 
-export const explainedShells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
-export type ExplainedShell = (typeof explainedShells)[number];
-
 /** Also by the names that the programs have: `sh`, `pwsh`; `null`: none that is known. */
-export function shellNamed(name: string): ExplainedShell | null {
+export function shellNamed(name: string): JudgedShell | null {
   const meant = programNames.get(name) ?? name;
-  return explainedShells.find((known) => known === meant) ?? null;
+  return judgedShells.find((known) => known === meant) ?? null;
 }
 
-const programNames: ReadonlyMap<string, ExplainedShell> = new Map([
+const programNames: ReadonlyMap<string, JudgedShell> = new Map([
   ['sh', 'posix'],
   ['dash', 'posix'],
   ['pwsh', 'powershell'],
@@ -37,7 +34,7 @@ const python = () => import('./python/check.ts');
  */
 export async function explainText(
   policy: Policy,
-  shell: ExplainedShell,
+  shell: JudgedShell,
   text: string,
   caller: Caller | null = null,
 ): Promise<Verdict> {
@@ -52,7 +49,7 @@ export async function explainText(
   return { ...verdict, notes: [...said, ...untried] };
 }
 
-async function readingOf(judge: Judge, shell: ExplainedShell, text: string): Promise<Reading> {
+async function readingOf(judge: Judge, shell: JudgedShell, text: string): Promise<Reading> {
   const seen = { units: [], plain: null };
   switch (shell) {
     case 'bash':

@@ -8,6 +8,7 @@ import { access, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Allowed, Analysis, Finding, Named } from './analysis.ts';
 import { gitFilters, type GitPlace } from './git-filters.ts';
+import { isInside } from './inside.ts';
 import { packageScript, type PackageScript } from './package-script.ts';
 import { fileSecrecy } from './shell/secret.ts';
 
@@ -44,9 +45,6 @@ export interface Facts {
 
 /** Larger files are told apart by their times. */
 const hashedBytesMax = 16 * 1024 * 1024;
-
-export const isInside = (file: string, directory: string): boolean =>
-  file === directory || file.startsWith(directory === '/' ? '/' : `${directory}/`);
 
 /** Whether a name is in a list whose entries may end in `*`; as npm, without regard to case. */
 export const isNamed = (name: string, patterns: readonly string[]): boolean =>

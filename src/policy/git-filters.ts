@@ -5,6 +5,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { isInside } from './inside.ts';
 
 /** One setting of a git configuration file: `section.key` in lower case, and the subsection. */
 export interface GitSetting {
@@ -67,7 +68,7 @@ async function settingsOf(
 
 async function leadsInside(file: string, directory: string | null): Promise<boolean> {
   const real = await realpath(file).catch(() => null);
-  return real !== null && directory !== null && `${real}/`.startsWith(`${directory}/`);
+  return real !== null && directory !== null && isInside(real, directory);
 }
 
 const extensions = new Set(
@@ -90,7 +91,7 @@ function isForeignFormat(name: string, value: string): boolean {
  */
 async function gitDirectories(workspace: string, cwd: string): Promise<string[] | null> {
   // What lies in a directory of the sandbox's own cannot be looked up.
-  if (!`${cwd}/`.startsWith(`${workspace}/`)) return null;
+  if (!isInside(cwd, workspace)) return null;
   for (let at = cwd; ; at = path.dirname(at)) {
     const found = (await pointed(at)) ?? ((await isGitDirectory(at, at)) ? at : null);
     if (found !== null) return wholeRepository(found, workspace);
@@ -131,7 +132,7 @@ async function isGitDirectory(directory: string, common: string): Promise<boolea
 async function read(file: string, inside: string | null): Promise<string | null | undefined> {
   const real = await realpath(file).catch(() => null);
   if (real === null) return null;
-  if (inside !== null && !`${real}/`.startsWith(`${inside}/`)) return null;
+  if (inside !== null && !isInside(real, inside)) return null;
   const flags = constants.O_RDONLY | constants.O_NONBLOCK;
   const handle = await open(real, flags).catch(() => null);
   if (handle === null) return undefined;

@@ -1,12 +1,12 @@
 /** One policy as it stands for one caller: what it looks at, and by what it decides. */
-import type { Caller, DecidingRule, ShellDialect, Verdict } from '../command.ts';
+import type { Caller, ShellDialect, Verdict } from '../command.ts';
 import type { Analysis } from './analysis.ts';
 import { analyseShell } from './analyse.ts';
 import { decide, type Known, type Reach } from './decide.ts';
 import { baseOf, isBaseName, strictestBase, type BaseName, type Policy } from './policy.ts';
 import { strictestVerdict, underRules, type Seen } from './rules.ts';
 import { seenIn } from './units.ts';
-import { permit } from './verdict.ts';
+import { permit, plainRule } from './verdict.ts';
 
 export interface Judge {
   readonly name: string;
@@ -82,15 +82,8 @@ function network(policy: Policy, reach: Reach | null): Verdict[] {
   const isOff = policy.network === 'off';
   const reason = isOff ? 'may use the network, which policy has off' : 'may use the network';
   const decision = isOff ? 'block' : 'ask';
-  const rule = {
-    id: 'reach.network',
-    decision,
-    reason,
-    span: null,
-    via: [],
-    evidence: null,
-  } as const;
-  return [{ ...permit('network', ''), decision, rules: [{ ...rule, instead: null }] }];
+  const rules = [plainRule('reach.network', decision, reason)];
+  return [{ ...permit('network', ''), decision, rules }];
 }
 
 /** What a rule of a person lets start must be a program that was found, as all the others are. */
@@ -98,14 +91,7 @@ function started(verdict: Verdict, { facts }: Known): Verdict {
   const [program, ...rest] = verdict.runs ?? [];
   if (program === undefined || program.startsWith('/') || facts === null) return verdict;
   if (facts.executable !== null) return { ...verdict, runs: [facts.executable, ...rest] };
-  const rule: DecidingRule = {
-    id: 'facts.executable',
-    decision: 'ask',
-    reason: 'is not found on the fixed PATH',
-    span: null,
-    via: [],
-    evidence: program,
-    instead: null,
-  };
+  const missing = plainRule('facts.executable', 'ask', 'is not found on the fixed PATH');
+  const rule = { ...missing, evidence: program };
   return { ...verdict, decision: 'ask', rules: [rule, ...verdict.rules], runs: null };
 }

@@ -1,6 +1,6 @@
 /** Whether a rule that a person wrote fits an argument list. Pure, and linear in its length. */
 import { decisions } from './policy.ts';
-import type { CommandRule, Decision, Policy, WordPattern } from './policy.ts';
+import type { CommandRule, Decision, WordPattern } from './policy.ts';
 
 /** Any number of arguments, also none. */
 export const rest = '...';
@@ -9,19 +9,10 @@ export const rest = '...';
 const globbedLengthMax = 4_096;
 
 /**
- * The strictest rule of the policy that fits, the first of equals; `null` when none does.
+ * The strictest of the rules that fits, the first of equals; `null` when none does.
  *
  * @param argv decoded arguments; `null` for one that is not static: only `...` takes it
  */
-export function userRule(
-  policy: Pick<Policy, 'layers'>,
-  argv: readonly (string | null)[],
-): CommandRule | null {
-  const found = policy.layers.flatMap(({ commands }) => commands);
-  return strictestRule(found, argv);
-}
-
-/** As {@link userRule}, of these rules. */
 export function strictestRule(
   rules: readonly CommandRule[],
   argv: readonly (string | null)[],

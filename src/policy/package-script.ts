@@ -4,6 +4,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import type { Place } from './facts.ts';
+import { isInside } from './inside.ts';
 
 export interface PackageScript {
   /** The `package.json`. */
@@ -39,7 +40,7 @@ export async function packageScript(name: string, place: Place): Promise<Package
 async function nearestPackage(place: Place): Promise<{ file: string; json: object } | null> {
   const { workspace } = place;
   if (workspace === null) return null;
-  for (let at = place.cwd; at === workspace || at.startsWith(`${workspace}/`);) {
+  for (let at = place.cwd; isInside(at, workspace);) {
     const file = path.join(at, 'package.json');
     const json = await readJson(file);
     if (json !== undefined) return typeof json === 'object' && json ? { file, json } : null;

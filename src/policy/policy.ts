@@ -3,12 +3,12 @@
  * what a session may be given. A layer is one profile or one file.
  */
 import { createHash } from 'node:crypto';
-import type { Caller, Role } from '../command.ts';
+import { policyProfiles, type Caller, type PolicyProfile, type Role } from '../command.ts';
 import { limits, type LimitName } from '../limits.ts';
 
 /** The shipped profiles, from loosest to strictest. */
-export const baseNames = ['trusted', 'auto', 'guarded', 'locked'] as const;
-export type BaseName = (typeof baseNames)[number];
+export const baseNames = policyProfiles;
+export type BaseName = PolicyProfile;
 
 export const isBaseName = (name: string): name is BaseName =>
   baseNames.some((known) => known === name);
@@ -108,9 +108,6 @@ export interface GivenBounds extends Partial<Omit<Bounds, 'approvals'>> {
     readonly expiresMs: number | null;
   };
 }
-
-export const strictestDecision = (found: readonly Decision[]): Decision =>
-  strictest(decisions, found) ?? 'allow';
 
 export const strictestBase = (found: readonly (BaseName | null)[]): BaseName | null =>
   strictest(

@@ -6,21 +6,8 @@ import { knowledgeVersion } from './knowledge.ts';
 import { joinLayers } from './policy.ts';
 import type { BaseName, NetworkMode, Policy } from './policy.ts';
 
-/** What becomes of a command that is not on the list of what runs without asking. */
-export type Unlisted =
-  /** It runs. */
-  | 'allow'
-  /** It runs where the sandbox holds all of it, and is asked elsewhere. */
-  | 'allow-when-held'
-  | 'ask'
-  /** There is nobody to ask. */
-  | 'block';
-
 export interface Profile {
   readonly about: string;
-  readonly unlisted: Unlisted;
-  /** Whether the classes that must not run are blocked. */
-  readonly blocks: boolean;
   /** The most that a session may be given, where no file says. */
   readonly network: NetworkMode;
 }
@@ -28,26 +15,18 @@ export interface Profile {
 export const profiles = {
   trusted: {
     about: 'everything runs, in the sandbox that was asked for',
-    unlisted: 'allow',
-    blocks: false,
     network: 'on',
   },
   auto: {
     about: 'nothing is asked while the sandbox holds the command; blocks stay',
-    unlisted: 'allow-when-held',
-    blocks: true,
     network: 'ask',
   },
   guarded: {
     about: 'a short list runs, the rest is asked; blocks stay',
-    unlisted: 'ask',
-    blocks: true,
     network: 'ask',
   },
   locked: {
     about: 'a short list runs, nothing is asked, the rest is refused',
-    unlisted: 'block',
-    blocks: true,
     network: 'off',
   },
 } as const satisfies Record<BaseName, Profile>;

@@ -1,12 +1,20 @@
-/** Verdicts that follow from no analysis. */
-import type { Verdict } from '../command.ts';
+/** Rules and verdicts that stand on no part of a text. */
+import type { DecidingRule, Verdict } from '../command.ts';
+
+/** A rule about the whole command. */
+export function plainRule(
+  id: string,
+  decision: DecidingRule['decision'],
+  reason: string,
+): DecidingRule {
+  return { id, decision, reason, span: null, via: [], evidence: null, instead: null };
+}
 
 /** Lets a command run for one reason, under a policy that has no text. */
 export function permit(id: string, reason: string): Verdict {
-  const rule = { id, decision: 'allow', reason, span: null, via: [], evidence: null } as const;
   return {
     decision: 'allow',
-    rules: [{ ...rule, instead: null }],
+    rules: [plainRule(id, 'allow', reason)],
     policy: { name: id, version: '' },
     runs: null,
     notes: [],

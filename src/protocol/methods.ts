@@ -4,6 +4,7 @@
  */
 // Never taken apart: bundlers then keep what is used, 50 KB of it instead of 450.
 import * as z from 'zod/mini';
+import { approvalStates, judgedShells, policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -11,16 +12,11 @@ import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { nearest } from './nearest.ts';
-import type { ApprovalState } from './types.ts';
 
 const readWaitMsMax = 60_000;
 const approvalWaitMsMax = 3_600_000;
 const readLinesMax = 100_000;
 const terminalSideMax = 65_535;
-
-const profiles = ['trusted', 'auto', 'guarded', 'locked'] as const;
-
-const explainedShells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
 
 const nothing = z.object({});
 const session = z.object({ session_id: field.sessionId });
@@ -66,7 +62,9 @@ const sessionCreate = z.object({
   carry: z.exactOptional(
     z.enum(['none', 'cwd+env', 'shell'], { error: '"none", "cwd+env" or "shell"' }),
   ),
-  policy: z.exactOptional(z.enum(profiles, { error: '"trusted", "auto", "guarded" or "locked"' })),
+  policy: z.exactOptional(
+    z.enum(policyProfiles, { error: '"trusted", "auto", "guarded" or "locked"' }),
+  ),
 });
 
 interface Stdin {
@@ -95,16 +93,6 @@ const execBase = z.object({
   output_bytes: z.exactOptional(field.whole(0, limits.outputBytes.max)),
   wait_ms: z.exactOptional(field.whole(0, approvalWaitMsMax)),
 });
-
-const approvalStates = [
-  'pending',
-  'approved',
-  'used',
-  'denied',
-  'expired',
-  'cancelled',
-  'superseded',
-] as const satisfies readonly ApprovalState[];
 
 /** One row a method: the schema of its `params`. */
 export const methods = {
@@ -166,7 +154,7 @@ export const methods = {
   'policy.explain': z.object({
     command: field.command,
     session_id: z.exactOptional(field.sessionId),
-    shell: z.exactOptional(z.enum(explainedShells, { error: explainedShells.join(', ') })),
+    shell: z.exactOptional(z.enum(judgedShells, { error: judgedShells.join(', ') })),
   }),
   'system.ping': nothing,
   'system.stats': nothing,

@@ -4,10 +4,14 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import type {
+  ApprovalId,
+  ApprovalState,
   Assurance,
   EnforcedLimit,
   ExecId,
   FileGrants,
+  JudgedShell,
+  PolicyProfile,
   SandboxKind,
   SessionId,
   ShellDialect,
@@ -43,7 +47,6 @@ export interface SessionCreateParams {
   /** A profile that the session's commands must pass besides the runtime's policy. */
   readonly policy?: PolicyProfile;
 }
-export type PolicyProfile = 'trusted' | 'auto' | 'guarded' | 'locked';
 export interface LimitParams {
   readonly cpu_s?: number;
   readonly processes?: number;
@@ -269,21 +272,6 @@ export interface RuntimeView {
   readonly active_sessions: number;
 }
 
-/** `a-` and 32 lower-case hex digits (128 random bits). */
-export type ApprovalId = `a-${string}`;
-/**
- * `pending` → `approved` → `used`; else `denied` by a person, `expired` (nobody decided, or what
- * was approved never ran), `cancelled`, or `superseded` by a question about what changed.
- */
-export type ApprovalState =
-  | 'pending'
-  | 'approved'
-  | 'used'
-  | 'denied'
-  | 'expired'
-  | 'cancelled'
-  | 'superseded';
-
 /** One question to a person, and its answer. No variable's value is in it. */
 export interface ApprovalView {
   readonly approval_id: ApprovalId;
@@ -343,7 +331,7 @@ export interface PolicyExplainParams {
   readonly command: string;
   readonly session_id?: SessionId;
   /** Default `bash`; of a session it is the session's own. */
-  readonly shell?: 'bash' | 'posix' | 'zsh' | 'powershell' | 'cmd' | 'python';
+  readonly shell?: JudgedShell;
 }
 
 export interface ApprovalListParams {

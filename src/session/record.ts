@@ -1,10 +1,15 @@
 /** A session: a durable record and no process. Values of variables are not in it. */
 import { randomBytes } from 'node:crypto';
-import type { Assurance, Carry, ExecId, Grants, SessionId, Shell } from '../command.ts';
+import type {
+  Assurance,
+  Carry,
+  ExecId,
+  Grants,
+  PolicyProfile,
+  SessionId,
+  Shell,
+} from '../command.ts';
 import type { AskedBounds } from './bounds.ts';
-
-/** Names of the shipped profiles, from the most open to the strictest. */
-export type PolicyProfile = 'trusted' | 'auto' | 'guarded' | 'locked';
 
 export interface SessionRecord {
   readonly id: SessionId;

@@ -2,7 +2,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Verdict } from '../../src/command.ts';
-import { explainText, type ExplainedShell } from '../../src/policy/explain.ts';
+import type { JudgedShell } from '../../src/command.ts';
+import { explainText } from '../../src/policy/explain.ts';
 import { knowledgeVersion } from '../../src/policy/knowledge.ts';
 import { joinLayers, type CommandRule, type Policy } from '../../src/policy/policy.ts';
 import { shapes, type Shape } from './policy-hostile.ts';
@@ -10,7 +11,7 @@ import { shapes, type Shape } from './policy-hostile.ts';
 /** A text that is to be decided on. */
 export interface Input {
   readonly name: string;
-  readonly shell: ExplainedShell;
+  readonly shell: JudgedShell;
   readonly text: string;
 }
 
@@ -103,7 +104,7 @@ export function fixtures(): readonly Input[] {
     readFileSync(path.join(directory, file), 'utf8').trimEnd().split('\n'),
   );
   return lines.flatMap((line) => {
-    const { id, shell, command }: { id: string; shell: ExplainedShell; command: string } =
+    const { id, shell, command }: { id: string; shell: JudgedShell; command: string } =
       JSON.parse(line);
     return shell === 'python' ? [] : [{ name: id, shell, text: command }];
   });

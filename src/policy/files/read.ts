@@ -1,4 +1,5 @@
 /** Reads policy files: text in, checked rules out. Pure; `load.ts` finds the files. */
+import type { JudgedShell } from '../../command.ts';
 import { limits as limitTable } from '../../limits.ts';
 import type { LimitName } from '../../limits.ts';
 import type { BaseName, CallerRule, CommandRule, Decision, GivenBounds } from '../policy.ts';
@@ -24,12 +25,10 @@ export interface Origin {
   readonly label?: string;
 }
 
-export type Shell = 'bash' | 'posix' | 'zsh' | 'powershell' | 'cmd' | 'python';
-
 /** A user's own case for `trl policy test`. */
 export interface Case {
   readonly command: string;
-  readonly shell: Shell;
+  readonly shell: JudgedShell;
   readonly expect: Decision;
   readonly line: number;
   readonly column: number;

@@ -3,6 +3,7 @@
  * and what is read are the same.
  */
 import * as z from 'zod/mini';
+import { judgedShells } from '../../command.ts';
 import { baseNames, decisions } from '../policy.ts';
 import { durationPattern, durationWanted, sizePattern, sizeWanted } from './units.ts';
 
@@ -104,7 +105,7 @@ const limits = z.strictObject({
 
 const testCase = z.strictObject({
   command: z.string().check(z.maxLength(65_536)),
-  shell: z.optional(z.enum(['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'])),
+  shell: z.optional(z.enum(judgedShells)),
   expect: z.enum(decisions),
 });
 

@@ -1,13 +1,15 @@
 /** Durations and sizes as a policy file writes them: always with their unit. */
 
-const durationsMs: ReadonlyMap<string, number> = new Map([
+/** By unit, in `ms`. */
+export const durationsMs: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
   ['s', 1_000],
   ['m', 60_000],
   ['h', 3_600_000],
   ['d', 86_400_000],
 ]);
-const sizesBytes: ReadonlyMap<string, number> = new Map([
+/** By unit, in bytes: powers of 1024. */
+export const sizesBytes: ReadonlyMap<string, number> = new Map([
   ['', 1],
   ['k', 2 ** 10],
   ['m', 2 ** 20],

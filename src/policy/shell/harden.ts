@@ -150,27 +150,6 @@ function argvOf(
   }
 }
 
-/** What `filterQuery` is answered with, `\0` between names: drivers of `filter.NAME.clean` … */
-export function filterNames(answer: string): readonly string[] {
-  const names = new Set<string>();
-  for (const key of answer.split('\0')) {
-    const name = /^filter\.(.+)\.[^.]+$/s.exec(key)?.[1];
-    if (name !== undefined) names.add(name);
-  }
-  return [...names].toSorted();
-}
-
-/** The argv that lists the filter drivers a repository configures; it runs none of them. */
-export const filterQuery: readonly string[] = [
-  'git',
-  '--no-pager',
-  'config',
-  '--null',
-  '--name-only',
-  '--get-regexp',
-  '^filter\\.',
-];
-
 /**
  * The same run with these filter drivers turned off, as `git status` and `git diff` run them on
  * files whose times changed. By variables, since `-c` cannot name a driver that has `=` in it.

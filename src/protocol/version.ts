@@ -1,15 +1,14 @@
-/** The runtime's own version, from the package it was installed with. */
+/** The version of this program, from the package it was installed with. */
 import { readFileSync } from 'node:fs';
 
-function read(): string {
+/** `0.1.0`; `unknown` where the package cannot tell. */
+export function version(): string {
   const found: unknown = JSON.parse(readFileSync(new URL(packagePlace(), import.meta.url), 'utf8'));
   const value: unknown =
     typeof found === 'object' && found !== null ? Reflect.get(found, 'version') : null;
   return typeof value === 'string' ? value : 'unknown';
 }
 
-/** `dist/daemon.js` and `src/daemon/version.ts` lie at different depths. */
+/** `dist/daemon.js` and `src/protocol/version.ts` lie at different depths. */
 const packagePlace = (): string =>
   import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json';
-
-export const version = read();
