@@ -19,6 +19,8 @@ const concepts = [
   'sandbox',
   'process',
   'output',
+  'redaction',
+  'secrets',
   'audit',
   'publish',
   'session',
@@ -37,16 +39,21 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ...concepts.map((concept) => [concept, place([])] as const),
   ['policy', place([], ['picomatch', 'unbash', 'yaml', 'zod'])],
   ['workspace', place([], ['picomatch'])],
+  ['redaction', place([], ['re2js'])],
+  ['secrets', place([], ['@napi-rs/keyring'])],
+  // A program of its own, as the runner: it holds the values and sees the raw output.
+  ['redactor', place(['redaction'])],
   ['process', place(['runner'], ['@lydell/node-pty'])],
-  ['runner', place([])],
+  ['runner', place(['redactor'])],
   ['run.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
   ['client', place(['protocol'])],
-  ['daemon', place(['run.ts', ...concepts, 'runner', 'protocol'], ['zod'])],
+  ['daemon', place(['run.ts', ...concepts, 'configuration', 'runner', 'protocol'], ['zod'])],
   ...doors.map((door) => [door, place(['client', 'protocol'])] as const),
   // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
   // a method of the wire that sets it would be an agent's, too.
-  ['cli', place(['client', 'protocol', 'policy', 'approval'])],
+  ['cli', place(['client', 'protocol', 'policy', 'approval', 'redaction', 'configuration'])],
+  ['configuration', place([], ['yaml', 'zod'])],
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {
