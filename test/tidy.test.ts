@@ -37,7 +37,9 @@ interface Place {
 const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ...words.map((word) => [word, { places: [], packages: [], builtins: false }] as const),
   ...concepts.map((concept) => [concept, place([])] as const),
-  ['policy', place([], ['picomatch', 'unbash', 'yaml', 'zod'])],
+  // What people write in files is read in one way.
+  ['yaml', place([], ['yaml', 'zod'])],
+  ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
   ['workspace', place([], ['picomatch'])],
   ['redaction', place([], ['re2js'])],
   ['secrets', place([], ['@napi-rs/keyring'])],
@@ -48,12 +50,18 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['run.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
   ['client', place(['protocol'])],
-  ['daemon', place(['run.ts', ...concepts, 'configuration', 'runner', 'protocol'], ['zod'])],
+  [
+    'daemon',
+    place(['run.ts', ...concepts, 'configuration', 'yaml', 'runner', 'protocol'], ['zod']),
+  ],
   ...doors.map((door) => [door, place(['client', 'protocol'])] as const),
   // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
   // a method of the wire that sets it would be an agent's, too.
-  ['cli', place(['client', 'protocol', 'policy', 'approval', 'redaction', 'configuration'])],
-  ['configuration', place([], ['yaml', 'zod'])],
+  [
+    'cli',
+    place(['client', 'protocol', 'policy', 'approval', 'redaction', 'configuration', 'yaml']),
+  ],
+  ['configuration', place(['yaml'], ['zod'])],
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {

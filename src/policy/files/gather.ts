@@ -1,11 +1,6 @@
-/** Gathers facts: reads the bytes of policy files, and refuses files that others may change. */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import type { Stats } from 'node:fs';
+/** Gathers facts: the bytes of policy files. */
+import { readBytes as bytesOf, type Owner } from '../../yaml/gather.ts';
 import { PolicyError } from './problem.ts';
-import { policyBytesMax } from './tree.ts';
-
-/** Who must own a file that decides: `user` is this process's user or root. */
-export type Owner = 'anyone' | 'user' | 'root';
 
 /**
  * The bytes of a regular file of at most 1 MiB; `null` where there is none.
@@ -14,48 +9,5 @@ export type Owner = 'anyone' | 'user' | 'root';
  * @throws PolicyError when it cannot be read, is too large, or may be changed by others
  */
 export function readBytes(file: string, owner: Owner, follow = true): Buffer | null {
-  const descriptor = open(file, follow);
-  if (descriptor === null) return null;
-  try {
-    const stats = fstatSync(descriptor);
-    const reason = whyNot(stats, owner);
-    if (reason !== null) throw failure(file, reason);
-    const bytes = Buffer.alloc(policyBytesMax + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length < bytes.length; length += read) {
-      read = readSync(descriptor, bytes, length, bytes.length - length, null);
-    }
-    return bytes.subarray(0, length);
-  } catch (cause) {
-    throw cause instanceof PolicyError ? cause : failure(file, 'it cannot be read', cause);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function open(file: string, follow: boolean): number | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  try {
-    return openSync(file, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
-  } catch (cause) {
-    const code = cause instanceof Error ? Reflect.get(cause, 'code') : null;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const reason = code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be opened (${code})`;
-    throw failure(file, reason, cause);
-  }
-}
-
-function whyNot(stats: Stats, owner: Owner): string | null {
-  if (!stats.isFile()) return 'it is not a regular file';
-  if (stats.size > policyBytesMax) {
-    return `it is ${stats.size} bytes long; at most ${policyBytesMax} are read`;
-  }
-  if (owner === 'anyone') return null;
-  if ((stats.mode & 0o022) !== 0) return 'others may write it: chmod go-w it first';
-  const owners = owner === 'root' ? [0] : [0, process.getuid?.() ?? 0];
-  return owners.includes(stats.uid) ? null : `it belongs to uid ${stats.uid}`;
-}
-
-function failure(file: string, message: string, cause?: unknown): PolicyError {
-  return new PolicyError(file, [{ line: 1, column: 1, message }], { cause });
+  return bytesOf({ file, Failure: PolicyError }, { owner, follow });
 }

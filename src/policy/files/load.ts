@@ -4,11 +4,12 @@
  */
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
+import type { Owner } from '../../yaml/gather.ts';
 import { knowledgeVersion } from '../knowledge.ts';
 import { joinLayers, strictestBase } from '../policy.ts';
 import type { BaseName, GivenBounds, Layer, Policy } from '../policy.ts';
 import { profilePolicy, profiles } from '../profiles.ts';
-import { readBytes, type Owner } from './gather.ts';
+import { readBytes } from './gather.ts';
 import { configDirectory, managedFile, userFileName } from './places.ts';
 import { PolicyError } from './problem.ts';
 import { readPolicyFile, type Origin, type PolicyFile } from './read.ts';

@@ -1,44 +1,9 @@
-/** What is wrong with a policy file, and where. */
-import { TrlError } from '../../errors.ts';
+/** A policy that cannot be used. */
+import { FileError, type Problem } from '../../yaml/problem.ts';
 
-export interface Problem {
-  /** Both from 1; the column counts UTF-16 units. */
-  readonly line: number;
-  readonly column: number;
-  /** `unknown key "comands"; did you mean "commands"?` */
-  readonly message: string;
-}
-
-const shownMax = 5;
-
-/** A policy that cannot be used. Nothing of it may be. */
-export class PolicyError extends TrlError {
-  /** The file, as it was named. */
-  readonly file: string;
-  /** At least one, in the order of the file. */
-  readonly problems: readonly Problem[];
-
+/** Nothing of the file may be used. */
+export class PolicyError extends FileError {
   constructor(file: string, problems: readonly Problem[], options: ErrorOptions = {}) {
-    // Keys and values are the file's own: none of them may break a line or hide in it.
-    const shown = problems.map((one) => ({ ...one, message: oneLine(one.message) }));
-    const lines = shown.map((one) => showProblem(file, one));
-    const more = lines.length > shownMax ? `; and ${lines.length - shownMax} more` : '';
-    const message = `Cannot use the policy: ${lines.slice(0, shownMax).join('; ')}${more}`;
-    super('INVALID_PARAMS', message, { ...options, data: { file, problems: shown } });
-    this.file = file;
-    this.problems = shown;
+    super(file, problems, { ...options, what: 'policy' });
   }
-}
-
-/** Control characters and what shows nothing, a line's end too, are written as `\u{A}`. */
-function oneLine(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
-  );
-}
-
-/** `policy.yaml:3:5: unknown key "comands"` */
-export function showProblem(file: string, { line, column, message }: Problem): string {
-  return `${file}:${line}:${column}: ${message}`;
 }

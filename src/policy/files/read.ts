@@ -2,16 +2,17 @@
 import type { JudgedShell } from '../../command.ts';
 import { limits as limitTable } from '../../limits.ts';
 import type { LimitName } from '../../limits.ts';
+import type { Problem } from '../../yaml/problem.ts';
+import { problemsMax, readTree, type Tree } from '../../yaml/tree.ts';
+import { problemsOf } from '../../yaml/wording.ts';
 import type { BaseName, CallerRule, CommandRule, Decision, GivenBounds } from '../policy.ts';
 import type { LayerKind } from '../policy.ts';
 import { fits, rest } from '../match.ts';
 import { exampleWords } from './example.ts';
 import { openEnded } from './open-ended.ts';
-import { PolicyError, type Problem } from './problem.ts';
-import { keysOfSchema, policySchema, type PolicyText } from './schema.ts';
-import { problemsMax, readTree, type Tree } from './tree.ts';
+import { PolicyError } from './problem.ts';
+import { keysOfSchema, notEnforced, policySchema, type PolicyText } from './schema.ts';
 import { durationMs, sizeBytes } from './units.ts';
-import { problemsOf } from './wording.ts';
 
 /** Where a text comes from. */
 export interface Origin {
@@ -56,10 +57,10 @@ const notInProjects = ['base', 'callers', 'extends'] as const;
  * @throws PolicyError with all that is wrong, in the order of the file
  */
 export function readPolicyFile(input: string | Uint8Array, origin: Origin): PolicyFile {
-  const tree = readTree(input, origin.file);
+  const tree = readTree(input, { file: origin.file, Failure: PolicyError });
   const parsed = policySchema.safeParse(tree.value);
   if (!parsed.success) {
-    const wording = { tree, keysAt: keysOfSchema, version: origin.version };
+    const wording = { tree, keysAt: keysOfSchema, notEnforced, version: origin.version };
     throw failure(
       origin,
       parsed.error.issues.slice(0, problemsMax).flatMap((issue) => problemsOf(issue, wording)),

@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini';
 import { judgedShells } from '../../command.ts';
+import { keysAt } from '../../yaml/keys.ts';
 import { baseNames, decisions } from '../policy.ts';
 import { durationPattern, durationWanted, sizePattern, sizeWanted } from './units.ts';
 
@@ -32,23 +33,26 @@ const paths = (description: string) =>
     .check(z.maxLength(entriesMax), z.describe(description));
 const base = (description: string) => z.enum(baseNames).check(z.describe(description));
 
-const wordPattern = z.union([
-  word(),
-  z.strictObject({
-    any: z
-      .array(word())
-      .check(z.minLength(1), z.maxLength(entriesMax), z.describe('One of these.')),
-  }),
-  z.strictObject({
-    glob: z
-      .string()
-      .check(
-        z.minLength(1),
-        z.maxLength(globLengthMax),
-        z.describe('`*` any text without "/", `**` any text, `?` one character.'),
-      ),
-  }),
-]);
+const wordPattern = z.union(
+  [
+    word(),
+    z.strictObject({
+      any: z
+        .array(word())
+        .check(z.minLength(1), z.maxLength(entriesMax), z.describe('One of these.')),
+    }),
+    z.strictObject({
+      glob: z
+        .string()
+        .check(
+          z.minLength(1),
+          z.maxLength(globLengthMax),
+          z.describe('`*` any text without "/", `**` any text, `?` one character.'),
+        ),
+    }),
+  ],
+  { error: 'must be a text, {any: […]} or {glob: …}' },
+);
 
 const example = z.union([text(), z.array(word()).check(z.minLength(1))]);
 
@@ -211,25 +215,5 @@ type Path = readonly (string | number)[];
 
 /** The keys that the mapping at `path` of a file may have; empty where there is no mapping. */
 export function keysOfSchema(path: Path): readonly string[] {
-  let found: unknown[] = [policyJsonSchema()];
-  for (const key of path) {
-    found = found.flatMap(forms).map((form) => {
-      const inner = typeof key === 'number' ? field(form, 'items') : field(form, 'properties');
-      return typeof key === 'number' ? inner : field(inner, key);
-    });
-  }
-  const keys = found.flatMap(forms).map((form) => field(form, 'properties'));
-  return keys.flatMap((one) => (typeof one === 'object' && one !== null ? Object.keys(one) : []));
-}
-
-/** A schema, or the several that a value may have. */
-function forms(schema: unknown): unknown[] {
-  const several = field(schema, 'anyOf');
-  return Array.isArray(several) ? several : [schema];
-}
-
-function field(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? Reflect.get(value, key)
-    : undefined;
+  return keysAt(policyJsonSchema(), path);
 }

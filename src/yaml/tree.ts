@@ -5,9 +5,9 @@
  */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, Node, Pair } from 'yaml';
-import { PolicyError, type Problem } from './problem.ts';
+import type { Failure, Problem } from './problem.ts';
 
-export const policyBytesMax = 2 ** 20;
+export const fileBytesMax = 2 ** 20;
 /** Problems that are told of one file. */
 export const problemsMax = 20;
 const depthMax = 32;
@@ -29,24 +29,27 @@ export interface Tree {
   problemAtKey(path: Path, message: string): Problem;
 }
 
-/**
- * @param file only named in errors
- * @throws PolicyError for anything that is not one plain YAML mapping in UTF-8 of at most 1 MiB
- */
-export function readTree(input: string | Uint8Array, file: string): Tree {
-  const text = decode(input, file);
+/** Of which file errors speak, and as what. */
+export interface Named {
+  readonly file: string;
+  readonly Failure: Failure;
+}
+
+/** @throws FileError for anything that is not one plain YAML mapping in UTF-8 of at most 1 MiB */
+export function readTree(input: string | Uint8Array, named: Named): Tree {
+  const text = decode(input, named);
   const lines = new LineCounter();
   const problemAt = (offset: number, message: string): Problem => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col), message };
   };
-  const document = parse(text, lines, file);
+  const document = parse(text, lines, named);
   const complaints = [...document.errors, ...document.warnings];
   if (complaints.length > 0) {
     const found = complaints
       .slice(0, problemsMax)
       .map(({ pos, code, message }) => problemAt(pos[0], said.get(code) ?? plainMessage(message)));
-    throw new PolicyError(file, found);
+    throw new named.Failure(named.file, found);
   }
   const reader = new Reader();
   if (document.directives?.yaml.explicit === true) reader.refuse(0, 'directives are not taken');
@@ -55,9 +58,9 @@ export function readTree(input: string | Uint8Array, file: string): Tree {
     const found = reader.refused
       .slice(0, problemsMax)
       .map(({ offset, message }) => problemAt(offset, message));
-    throw new PolicyError(file, found);
+    throw new named.Failure(named.file, found);
   }
-  if (value === null) throw failure(file, 'the file is empty: it must be a mapping of keys');
+  if (value === null) throw failure(named, 'the file is empty: it must be a mapping of keys');
   return {
     value,
     problem: (path, message) => problemAt(reader.offsetOf(path, reader.values), message),
@@ -65,7 +68,7 @@ export function readTree(input: string | Uint8Array, file: string): Tree {
   };
 }
 
-function parse(text: string, lines: LineCounter, file: string): Document.Parsed {
+function parse(text: string, lines: LineCounter, named: Named): Document.Parsed {
   try {
     return parseDocument(text, {
       version: '1.2',
@@ -80,23 +83,23 @@ function parse(text: string, lines: LineCounter, file: string): Document.Parsed 
       lineCounter: lines,
     });
   } catch (cause) {
-    throw failure(file, 'it cannot be read: it is nested too deeply', cause);
+    throw failure(named, 'it cannot be read: it is nested too deeply', cause);
   }
 }
 
-function decode(input: string | Uint8Array, file: string): string {
+function decode(input: string | Uint8Array, named: Named): string {
   const bytes = typeof input === 'string' ? Buffer.byteLength(input) : input.length;
-  if (bytes > policyBytesMax) {
-    throw failure(file, `it is ${bytes} bytes long; at most ${policyBytesMax} are read`);
+  if (bytes > fileBytesMax) {
+    throw failure(named, `it is ${bytes} bytes long; at most ${fileBytesMax} are read`);
   }
-  const text = typeof input === 'string' ? input : decodeUtf8(input, file);
+  const text = typeof input === 'string' ? input : decodeUtf8(input, named);
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
   const found = hidden.exec(body);
   if (found !== null) {
     const before = body.slice(0, found.index).split('\n');
     const column = (before.at(-1)?.length ?? 0) + 1;
     const message = hiddenMessage(found[0]);
-    throw new PolicyError(file, [{ line: before.length, column, message }]);
+    throw new named.Failure(named.file, [{ line: before.length, column, message }]);
   }
   return body;
 }
@@ -111,14 +114,14 @@ function hiddenMessage(character: string): string {
   return `the character \\u{${code}} cannot be seen and is not taken`;
 }
 
-function decodeUtf8(bytes: Uint8Array, file: string): string {
+function decodeUtf8(bytes: Uint8Array, named: Named): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     const valid = validLength(bytes);
     const before = new TextDecoder().decode(bytes.subarray(0, valid)).split('\n');
     const place = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-    throw new PolicyError(file, [{ ...place, message: 'this is not UTF-8' }], { cause });
+    throw new named.Failure(named.file, [{ ...place, message: 'this is not UTF-8' }], { cause });
   }
 }
 
@@ -209,8 +212,8 @@ function keyOf(path: Path): string {
   return JSON.stringify(path);
 }
 
-function failure(file: string, message: string, cause?: unknown): PolicyError {
-  return new PolicyError(file, [{ line: 1, column: 1, message }], { cause });
+function failure({ file, Failure }: Named, message: string, cause?: unknown): Error {
+  return new Failure(file, [{ line: 1, column: 1, message }], { cause });
 }
 
 /** The package's sentence without its ends. */

@@ -2,7 +2,6 @@
 import type * as z from 'zod/mini';
 import { nearestKey } from './nearest.ts';
 import type { Problem } from './problem.ts';
-import { notEnforced } from './schema.ts';
 import { problemsMax, type Tree } from './tree.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -15,13 +14,15 @@ export interface Wording {
   readonly tree: Tree;
   /** Keys that a mapping may have, by the path of the mapping. */
   readonly keysAt: (path: Path) => readonly string[];
+  /** Keys, by path, that are known and not taken. */
+  readonly notEnforced: ReadonlySet<string>;
   /** The runtime's version, named where a key is not enforced yet. */
   readonly version: string;
 }
 
 /** The problems of one issue: one for each unknown key, else one. */
 export function problemsOf(issue: Issue, wording: Wording, above: Path = []): Problem[] {
-  const { tree, keysAt, version } = wording;
+  const { tree, keysAt, version, notEnforced } = wording;
   const path = [...above, ...issue.path.filter((part) => typeof part !== 'symbol')];
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.slice(0, problemsMax).map((key) => {
@@ -69,6 +70,8 @@ function subject(path: Path): string {
 }
 
 function said(issue: Issue, value: unknown): string {
+  const isPlain = typeof value === 'number' || typeof value === 'boolean';
+  if (issue.code === 'invalid_union' && isPlain) return `must be a text: write "${value}"`;
   if (issue.message !== unsaid) return `${issue.message}, got ${shown(value)}`;
   switch (issue.code) {
     case 'invalid_type':
@@ -86,10 +89,6 @@ function said(issue: Issue, value: unknown): string {
         ? `must have at most ${issue.maximum} characters`
         : `must have at most ${issue.maximum} entries`;
     case 'invalid_union':
-      if (typeof value === 'number' || typeof value === 'boolean') {
-        return `must be a text: write "${value}"`;
-      }
-      return `must be a text, {any: […]} or {glob: …}, got ${shown(value)}`;
     case 'invalid_format':
     case 'not_multiple_of':
     case 'unrecognized_keys':
