@@ -76,6 +76,16 @@ export const limits = {
   approvalsOfSession: { unit: 'count', default: 32, max: 256, about: 'approvals a session awaits' },
   approvalsPending: { unit: 'count', default: 256, max: 4_096, about: 'approvals awaited in all' },
   approvalWords: { unit: 'bytes', default: 4 * KiB, max: 4 * KiB, about: 'words of an answer' },
+  redactionEntries: { unit: 'count', default: 100, max: 100, about: 'secrets named in a receipt' },
+  redactionLagBytes: {
+    unit: 'bytes',
+    default: 1 * MiB,
+    max: 1 * MiB,
+    about: 'output that waits to be redacted, each command',
+  },
+  redactionMs: { unit: 'ms', default: 30_000, max: 30_000, about: 'redacting one chunk' },
+  secretsActive: { unit: 'count', default: 256, max: 256, about: 'known values of a command' },
+  secretBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'one secret' },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof limits;

@@ -1,10 +1,8 @@
 /** What is found in output, and what takes its place. Pure; holds no state. */
 
-/**
- * `known`: a value that a source holds, in whatever encoding. `format`: the form of one provider's
- * keys. `context`: what stands beside it says so. `score`: it looks drawn at random.
- */
-export type FindingKind = 'known' | 'format' | 'context' | 'score';
+import type { FindingKind } from '../command.ts';
+
+export type { FindingKind, KnownValue } from '../command.ts';
 
 /** One secret in a text; never a character of it. */
 export interface Finding {
@@ -18,15 +16,6 @@ export interface Finding {
   readonly score: number;
   /** The name beside it: of a variable, field, flag or header; `null`: none. */
   readonly key: string | null;
-}
-
-/** A secret whose value is known beforehand. */
-export interface KnownValue {
-  readonly name: string;
-  /** At most 64 KiB in UTF-8. */
-  readonly value: string;
-  /** What stands in its place: `[HIDDEN:8f2a1b]`. */
-  readonly tag: string;
 }
 
 /** Output in order: bytes that pass, and hidden ones by their count. */

@@ -1,0 +1,253 @@
+/**
+ * One stream of output, redacted: known values first, then what looks like a secret. However the
+ * input is cut into chunks, the output is the same, unless a flush was forced. No byte is lost or
+ * moved; what is hidden is replaced by its tag.
+ */
+import type { Finding, KnownValue, Piece } from './finding.ts';
+import type { Tags } from './tag.ts';
+import { redactedBytes, type RedactedBytes } from './text.ts';
+
+/** Hides known values; see `known/masker.ts`. */
+export interface Masker {
+  push(chunk: Uint8Array): Piece[];
+  flush(): Piece[];
+  end(): Piece[];
+  /** Symbols held back because they may begin a known value. */
+  readonly held: number;
+}
+
+/** Finds unknown secrets in whole lines, or in one piece of a line; see `detect/detector.ts`. */
+export interface Finder {
+  scan(text: string, bytes: Uint8Array): Finding[];
+}
+
+/** One replacement. Its length is that of the input; no character of it is kept. */
+export interface Redaction {
+  /** Offsets `[from, to)` in bytes of the input stream. */
+  readonly from: number;
+  readonly to: number;
+  readonly tag: string;
+  readonly finding: Omit<Finding, 'start' | 'end'>;
+}
+
+export interface StreamParts {
+  /** `null`: no value is known. */
+  readonly masker: Masker | null;
+  readonly finder: Finder;
+  readonly tags: Tags;
+  /** Called in the order of the stream. Must not throw. */
+  readonly told: (redaction: Redaction) => void;
+}
+
+/** A line is looked at in pieces of at most this many bytes. */
+export const pieceBytesMax = 8 * 1024;
+/** How far back from the end of a piece a place between two words is looked for. */
+const cutBytesMax = 1_024;
+/** Below this many symbols nothing can be rebuilt from what a forced flush gives out. */
+const flushSymbolsMax = 6;
+const lineFeed = 10;
+
+/** A known value's tag in the text that is looked through, and the input that it stands for. */
+interface Hidden {
+  /** Offsets in the held bytes. */
+  readonly start: number;
+  readonly end: number;
+  /** Offsets in the input. */
+  readonly from: number;
+  readonly to: number;
+  readonly piece: Extract<Piece, { kind: 'hidden' }>;
+}
+
+export class StreamRedactor {
+  readonly #parts: StreamParts;
+  /** The unfinished line, with known values already replaced. */
+  #held = Buffer.alloc(0);
+  #hidden: Hidden[] = [];
+  /** Offsets in the input of the first held byte, and after the last one. */
+  #from = 0;
+  #to = 0;
+  /** Flushes that were forced: after one, output may depend on when it came. */
+  forced = 0;
+
+  constructor(parts: StreamParts) {
+    this.#parts = parts;
+  }
+
+  push(chunk: Uint8Array): RedactedBytes {
+    const { masker } = this.#parts;
+    this.#take(masker === null ? [{ kind: 'text', bytes: chunk }] : masker.push(chunk));
+    return this.#give(false);
+  }
+
+  /** Whether something is held back. */
+  get holds(): boolean {
+    return this.#held.length > 0 || (this.#parts.masker?.held ?? 0) > 0;
+  }
+
+  /**
+   * Gives out what is held, because somebody waits for it: a prompt, say. Nothing is given out
+   * while so much of a known value may be held that it could be put together from pieces.
+   */
+  flush(): RedactedBytes {
+    const { masker } = this.#parts;
+    if (!this.holds || (masker !== null && masker.held >= flushSymbolsMax)) {
+      return redactedBytes(Buffer.alloc(0));
+    }
+    this.forced += 1;
+    if (masker !== null) this.#take(masker.flush());
+    return this.#give(true);
+  }
+
+  end(): RedactedBytes {
+    const { masker } = this.#parts;
+    if (masker !== null) this.#take(masker.end());
+    return this.#give(true);
+  }
+
+  #take(pieces: readonly Piece[]): void {
+    if (pieces.length === 0) return;
+    const parts: Uint8Array[] = this.#held.length === 0 ? [] : [this.#held];
+    let length = this.#held.length;
+    for (const piece of pieces) {
+      if (piece.kind === 'text') {
+        parts.push(piece.bytes);
+        length += piece.bytes.length;
+        this.#to += piece.bytes.length;
+        continue;
+      }
+      const tag = Buffer.from(piece.tag, 'latin1');
+      const from = this.#to;
+      this.#to += piece.bytes;
+      this.#hidden.push({ start: length, end: length + tag.length, from, to: this.#to, piece });
+      parts.push(tag);
+      length += tag.length;
+    }
+    const [only] = parts;
+    // A copy where one chunk is all: what it lies in is used again by whoever read it.
+    this.#held =
+      parts.length === 1 && only !== undefined ? Buffer.from(only) : Buffer.concat(parts, length);
+  }
+
+  /** Looks through what is complete, or through everything, and gives it out. */
+  #give(all: boolean): RedactedBytes {
+    const held = this.#held;
+    const out: Uint8Array[] = [];
+    let done = 0;
+    while (done < held.length) {
+      const stop = nextStop(held, done);
+      if (stop === null) break;
+      this.#look(done, stop, out);
+      done = stop;
+    }
+    if (all && done < held.length) {
+      this.#look(done, held.length, out);
+      done = held.length;
+    }
+    this.#drop(done);
+    const [only] = out;
+    return redactedBytes(out.length === 1 && only !== undefined ? only : Buffer.concat(out));
+  }
+
+  #look(start: number, stop: number, out: Uint8Array[]): void {
+    const bytes = this.#held.subarray(start, stop);
+    const findings = this.#parts.finder.scan(bytes.toString('latin1'), bytes);
+    let at = start;
+    for (const finding of findings) {
+      const from = start + finding.start;
+      const to = start + finding.end;
+      if (from < at || to <= from || to > stop) continue;
+      this.#tellKnown(at, from);
+      out.push(this.#held.subarray(at, from));
+      const tag = this.#parts.tags.of(this.#held.subarray(from, to));
+      out.push(Buffer.from(tag, 'latin1'));
+      this.#tell(this.#inputOf(from, false), this.#inputOf(to, true), tag, finding);
+      at = to;
+    }
+    this.#tellKnown(at, stop);
+    if (at < stop) out.push(this.#held.subarray(at, stop));
+  }
+
+  #tell(from: number, to: number, tag: string, finding: Omit<Finding, 'start' | 'end'>): void {
+    const { kind, rule, score, key } = finding;
+    this.#parts.told({ from, to, tag, finding: { kind, rule, score, key } });
+  }
+
+  /** Known values whose tags lie in a part that passes. */
+  #tellKnown(start: number, stop: number): void {
+    for (let index = this.#firstAfter(start); index < this.#hidden.length; index += 1) {
+      const one = this.#hidden[index];
+      if (one === undefined || one.start >= stop) break;
+      // The rest of a tag that a piece ended in was told with its beginning.
+      if (one.start < start) continue;
+      this.#tell(one.from, one.to, one.piece.tag, one.piece.finding);
+    }
+  }
+
+  /** Index of the first hidden part that ends after the held byte `offset`. */
+  #firstAfter(offset: number): number {
+    let low = 0;
+    let high = this.#hidden.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#hidden[middle]?.end ?? Infinity) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Where in the input the held byte `offset` came from; inside a tag: its start or its end. */
+  #inputOf(offset: number, isEnd: boolean): number {
+    const index = this.#firstAfter(offset);
+    const around = this.#hidden[index];
+    if (around !== undefined && around.start < offset) return isEnd ? around.to : around.from;
+    const before = this.#hidden[index - 1];
+    return before === undefined ? this.#from + offset : before.to + offset - before.end;
+  }
+
+  #drop(done: number): void {
+    if (done === 0) return;
+    this.#from = this.#inputOf(done, true);
+    this.#held = this.#held.subarray(done);
+    this.#hidden = this.#hidden
+      .slice(this.#firstAfter(done))
+      .map((one) => ({ ...one, start: one.start - done, end: one.end - done }));
+  }
+}
+
+/**
+ * Where the next part to look through ends: after whole lines, as many as are there, or inside a
+ * line that is longer than a piece. It depends on nothing but the bytes since the line began, so
+ * that chunks make no difference. `null`: more is needed.
+ */
+function nextStop(held: Buffer, from: number): number | null {
+  let at = from;
+  for (;;) {
+    // The last line feed within a piece: all lines up to it are short enough.
+    const feed = held.subarray(at, at + pieceBytesMax).lastIndexOf(lineFeed);
+    if (feed !== -1) {
+      at += feed + 1;
+      continue;
+    }
+    if (at > from) return at;
+    return held.length - at < pieceBytesMax
+      ? null
+      : at + cut(held.subarray(at, at + pieceBytesMax));
+  }
+}
+
+/** Length of a piece: up to the last place between two words, if there is one near its end. */
+function cut(piece: Buffer): number {
+  for (let at = piece.length; at > piece.length - cutBytesMax; at -= 1) {
+    if (isBetween(piece[at - 1] ?? 0)) return at;
+  }
+  return piece.length;
+}
+
+/** Space, comma, semicolon, brackets: no token of a secret holds one. */
+const between = new Set(Buffer.from(' \t,;(){}<>|'));
+const isBetween = (byte: number): boolean => between.has(byte);
+
+/** Known values by which a masker is made, in one list without two of the same value. */
+export function distinct(values: readonly KnownValue[]): KnownValue[] {
+  return [...new Map(values.map((one) => [one.value, one])).values()];
+}

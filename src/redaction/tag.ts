@@ -1,0 +1,46 @@
+/**
+ * What stands in the place of a secret: `[HIDDEN:8f2a1b]`. The digits begin the HMAC-SHA-256 of
+ * the secret's own bytes, so that equal secrets can be told to be equal and nothing else is told.
+ */
+import { createHmac } from 'node:crypto';
+
+const digitsMin = 6;
+const digitsStep = 2;
+/** Set apart from every other use of the key. */
+const domain = 'trl redaction tag v1\n';
+/** Secrets remembered at once; beyond, a tag is lengthened less eagerly, and never wrong. */
+const rememberedMax = 200_000;
+
+/**
+ * The tags of one installation. 24 bits are shared by two of a few thousand secrets: the registry
+ * of whole digests makes the later one's tag longer.
+ */
+export class Tags {
+  readonly #key: Uint8Array;
+  /** Digits → the digest that has them. */
+  readonly #taken = new Map<string, string>();
+
+  /** @param key 32 bytes, the installation's */
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  /** The tag of a secret, by its bytes; a string counts as UTF-8. */
+  of(secret: Uint8Array | string): string {
+    const digest = createHmac('sha256', this.#key).update(domain).update(secret).digest('hex');
+    for (let digits = digitsMin; digits < digest.length; digits += digitsStep) {
+      const short = digest.slice(0, digits);
+      const holder = this.#taken.get(short);
+      if (holder === digest) return hidden(short);
+      if (holder !== undefined) continue;
+      if (this.#taken.size < rememberedMax) this.#taken.set(short, digest);
+      return hidden(short);
+    }
+    return hidden(digest);
+  }
+}
+
+const hidden = (digits: string): string => `[HIDDEN:${digits}]`;
+
+/** What a tag looks like, anywhere in a text. */
+export const tagForm = /\[HIDDEN:[0-9a-f]{6,64}\]/;
