@@ -1,6 +1,6 @@
 /**
- * Names of variables by which one program makes the next one run something else. A command may set
- * them for itself; they never carry from one command to the next.
+ * Names of variables. Those of injection make the next program run something else: they never
+ * carry from one command to the next, and a caller sets them only where policy lets it.
  * This module imports nothing and holds no state.
  */
 
@@ -26,4 +26,19 @@ const injectionPrefixes = ['LD_', 'DYLD_', 'BASH_FUNC_', 'GIT_CONFIG', 'GIT_TRAC
 /** Whether a variable of this name must not carry to the next command. */
 export function isInjectionName(name: string): boolean {
   return injectionNames.has(name) || injectionPrefixes.some((prefix) => name.startsWith(prefix));
+}
+
+/**
+ * How much of the runtime's environment a command gets: `scoped`, the safe variables and those that
+ * were asked for; `legacy`, all that are not withheld.
+ */
+export const envModes = ['scoped', 'legacy'] as const;
+export type EnvMode = (typeof envModes)[number];
+
+/** The form of a name that every shell can use. */
+export const variableForm = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Whether a pattern stands for a name: itself, or with a final `*` all that start so. */
+export function nameFits(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }

@@ -1,0 +1,182 @@
+/**
+ * What people set for a runtime: layers, of which each is one file, the variables or the flags. For
+ * one value the highest layer decides; lists that only protect more are joined. Pure.
+ */
+import type { EnvMode } from '../names.ts';
+
+/** Layers from lowest to highest. */
+export const layerKinds = ['default', 'system', 'user', 'file', 'variable', 'flag'] as const;
+export type LayerKind = (typeof layerKinds)[number];
+
+/** Where a secret may be read from; paths are absolute. */
+export type SourceSetting =
+  /** The daemon's own environment. */
+  | { readonly kind: 'environment' }
+  | { readonly kind: 'dotenv'; readonly path: string }
+  /** One entry of the system's keyring; `null`: the source's own default. */
+  | { readonly kind: 'keyring'; readonly name: string | null; readonly service: string | null }
+  /** A directory of credentials; `null`: `$CREDENTIALS_DIRECTORY`. */
+  | { readonly kind: 'systemd'; readonly path: string | null }
+  /** What a program prints is the value of one secret. */
+  | {
+      readonly kind: 'command';
+      readonly name: string;
+      readonly argv: readonly [string, ...string[]];
+      readonly timeoutMs: number | null;
+      readonly cacheMs: number | null;
+    };
+
+export const redactionProfiles = ['strict', 'balanced', 'lenient'] as const;
+
+/** A pattern of the user's own for what is a secret. */
+export interface PatternSetting {
+  readonly id: string;
+  readonly pattern: string;
+  /** Texts of which one stands near every match; empty: none need. */
+  readonly keywords: readonly string[];
+  /** `config.yaml:12:5`, for whoever finds that the pattern cannot be used. */
+  readonly place: string;
+}
+
+/** What the detector may be told besides its profile; what is left out is the profile's. */
+export interface ThresholdSettings {
+  /** Of the score, from 0 to 1: what reaches it is hidden. */
+  readonly score?: number;
+  /** Bits a character below which the score alone hides nothing. */
+  readonly shannon?: number;
+  /** Log-likelihood per pair of characters above which the score alone hides nothing. */
+  readonly bigram?: number;
+}
+
+/** What one layer says; what it leaves out is up to the others. */
+export interface Given {
+  readonly envMode?: EnvMode;
+  readonly withhold?: readonly string[];
+  readonly secretNames?: readonly string[];
+  readonly sources?: readonly SourceSetting[];
+  readonly profile?: (typeof redactionProfiles)[number];
+  readonly thresholds?: ThresholdSettings;
+  readonly patterns?: readonly PatternSetting[];
+}
+
+export interface LayerOf {
+  readonly kind: LayerKind;
+  /** The path of the file; else what it is: `TRL_*`, `flags`. */
+  readonly name: string;
+  readonly given: Given;
+  /** Where each key stands, such as `terminal.env_mode` → `/etc/trl/config.yaml:3:5`. */
+  readonly places: ReadonlyMap<string, string>;
+}
+
+/** One key as it stands, for people. */
+export interface Setting {
+  /** Dotted: `terminal.env_mode`. */
+  readonly key: string;
+  readonly value: unknown;
+  /** Where it comes from: `default`, `TRL_ENV_MODE`, `--env-mode`, `FILE:LINE:COLUMN`. */
+  readonly origins: readonly string[];
+}
+
+export interface Configuration {
+  readonly envMode: EnvMode;
+  /** Names of variables that no command gets from the runtime; a final `*` stands for any rest. */
+  readonly withhold: readonly string[];
+  /** Variables of the daemon's environment that are secrets though their names do not say so. */
+  readonly secretNames: readonly string[];
+  /** In the order in which they are asked. */
+  readonly sources: readonly SourceSetting[];
+  readonly redaction: {
+    readonly profile: (typeof redactionProfiles)[number];
+    readonly thresholds: ThresholdSettings;
+    readonly patterns: readonly PatternSetting[];
+  };
+  /** Every key with its origin, in a fixed order. */
+  readonly settings: readonly Setting[];
+  /** Files that were read, from lowest to highest. */
+  readonly files: readonly string[];
+}
+
+const defaults = {
+  kind: 'default',
+  name: 'default',
+  given: {
+    envMode: 'scoped',
+    withhold: [],
+    secretNames: [],
+    sources: [{ kind: 'environment' }],
+    profile: 'balanced',
+    thresholds: {},
+    patterns: [],
+  },
+  places: new Map(),
+} as const satisfies LayerOf;
+
+/** Keys of {@link Given} by the name that people write. */
+export const keyNames = {
+  envMode: 'terminal.env_mode',
+  withhold: 'environment.withhold',
+  secretNames: 'secrets.names',
+  sources: 'secrets.sources',
+  profile: 'redaction.profile',
+  thresholds: 'redaction.thresholds',
+  patterns: 'redaction.patterns',
+} as const satisfies Record<keyof Given, string>;
+
+/** Joins layers, given from lowest to highest; the defaults lie below them. */
+export function joinConfiguration(above: readonly LayerOf[]): Configuration {
+  const layers = [defaults, ...above];
+  const highest = (key: keyof Given): LayerOf | undefined =>
+    layers.findLast(({ given }) => given[key] !== undefined);
+  const originsOf = (key: keyof Given, from: readonly (LayerOf | undefined)[]): string[] =>
+    from.flatMap((layer) =>
+      layer?.given[key] === undefined ? [] : [layer.places.get(keyNames[key]) ?? layer.name],
+    );
+  const saying = (key: keyof Given): LayerOf[] => {
+    const found = layers.filter(({ given }) => given[key] !== undefined);
+    return found.length > 1 ? found.filter(({ kind }) => kind !== 'default') : found;
+  };
+  const withhold = unique(layers.flatMap(({ given }) => given.withhold ?? []));
+  const secretNames = unique(layers.flatMap(({ given }) => given.secretNames ?? []));
+  const patterns = layers.flatMap(({ given }) => given.patterns ?? []);
+  const thresholds = Object.assign({}, ...layers.map(({ given }) => given.thresholds ?? {}));
+  const { given: base } = defaults;
+  const envMode = highest('envMode')?.given.envMode ?? base.envMode;
+  const sources = highest('sources')?.given.sources ?? base.sources;
+  const profile = highest('profile')?.given.profile ?? base.profile;
+  const one = (key: keyof Given, value: unknown): Setting => ({
+    key: keyNames[key],
+    value,
+    origins: originsOf(key, [highest(key)]),
+  });
+  const many = (key: keyof Given, value: unknown): Setting => ({
+    key: keyNames[key],
+    value,
+    origins: originsOf(key, saying(key)),
+  });
+  return {
+    envMode,
+    withhold,
+    secretNames,
+    sources,
+    redaction: { profile, thresholds, patterns },
+    settings: [
+      one('envMode', envMode),
+      many('withhold', withhold),
+      many('secretNames', secretNames),
+      one('sources', sources),
+      one('profile', profile),
+      many('thresholds', thresholds),
+      many('patterns', patterns),
+    ],
+    files: layers.flatMap(({ kind, name }) =>
+      kind === 'system' || kind === 'user' || kind === 'file' ? [name] : [],
+    ),
+  };
+}
+
+/** What holds where nobody set anything. */
+export const defaultConfiguration: Configuration = joinConfiguration([]);
+
+function unique(names: readonly string[]): string[] {
+  return [...new Set(names)];
+}

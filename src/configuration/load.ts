@@ -1,0 +1,156 @@
+/**
+ * Gathers facts: the configuration of a runtime. From highest to lowest: flag, `TRL_*` variable,
+ * `--config FILE`, the user's file, the system's file, defaults. A file that is there and cannot be
+ * used is an error, never left out. What reads files is loaded only where there is one.
+ */
+import { existsSync, lstatSync } from 'node:fs';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { TrlError } from '../errors.ts';
+import { envModes, variableForm } from '../names.ts';
+import { configDirectory, systemDirectory } from '../yaml/places.ts';
+import {
+  defaultConfiguration,
+  joinConfiguration,
+  keyNames,
+  redactionProfiles,
+} from './configuration.ts';
+import type { Configuration, Given, LayerOf } from './configuration.ts';
+
+export interface Flags {
+  /** `--config FILE`. */
+  readonly config?: string | null;
+  /** `--env-mode`. */
+  readonly envMode?: string | null;
+}
+
+export interface Asked {
+  /** The runtime's environment: of it only `TRL_*` and `XDG_CONFIG_HOME` are read. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly flags?: Flags;
+  /** Version of the runtime. */
+  readonly version: string;
+  /** Default: `config.yaml` in `$XDG_CONFIG_HOME/trl`. */
+  readonly userFile?: string;
+  /** Default: `/etc/trl/config.yaml`. */
+  readonly systemFile?: string;
+}
+
+export const configurationFileName = 'config.yaml';
+
+/** `FILE` of `--config`, else of `TRL_CONFIG`; an empty variable counts as unset. */
+const chosenFile = ({ env, flags }: Asked): string | null =>
+  flags?.config ?? (env['TRL_CONFIG'] || null);
+
+/**
+ * @throws ConfigurationError when a file cannot be used; TrlError `INVALID_PARAMS` for a variable
+ *   or a flag that cannot be
+ */
+export async function loadConfiguration(asked: Asked): Promise<Configuration> {
+  const user = asked.userFile ?? path.join(configDirectory(asked.env), configurationFileName);
+  const system = asked.systemFile ?? path.join(systemDirectory, configurationFileName);
+  const chosen = chosenFile(asked);
+  const files = [
+    ...(isThere(system) ? [{ file: system, kind: 'system', owner: 'root' } as const] : []),
+    ...(isThere(user) ? [{ file: user, kind: 'user', owner: 'user' } as const] : []),
+    ...(chosen === null
+      ? []
+      : [{ file: path.resolve(chosen), kind: 'file', owner: 'user' } as const]),
+  ];
+  const above = [...variablesOf(asked.env), ...flagsOf(asked.flags ?? {})];
+  if (files.length === 0 && above.length === 0) return defaultConfiguration;
+  return joinConfiguration([...(await readFiles(files, asked)), ...above]);
+}
+
+interface Found {
+  readonly file: string;
+  readonly kind: 'system' | 'user' | 'file';
+  readonly owner: 'user' | 'root';
+}
+
+async function readFiles(files: readonly Found[], asked: Asked): Promise<LayerOf[]> {
+  if (files.length === 0) return [];
+  const [{ ConfigurationError, readConfiguration }, { readBytes }] = await Promise.all([
+    import('./read.ts'),
+    import('../yaml/gather.ts'),
+  ]);
+  const home = homedir();
+  return files.map(({ file, kind, owner }) => {
+    const bytes = readBytes({ file, Failure: ConfigurationError }, { owner });
+    if (bytes === null) {
+      throw new ConfigurationError(file, [
+        { line: 1, column: 1, message: 'there is no such file' },
+      ]);
+    }
+    return readConfiguration(bytes, { file, kind, home, version: asked.version });
+  });
+}
+
+/** Also of a link that leads nowhere: whoever reads it says so. */
+function isThere(file: string): boolean {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    // What cannot be looked at may be a file, unless nobody can tell that there is one.
+    return existsSync(path.dirname(file));
+  }
+}
+
+function variablesOf(env: Asked['env']): LayerOf[] {
+  const value = (name: string): string | null => env[name]?.trim() || null;
+  const mode = value('TRL_ENV_MODE');
+  const profile = value('TRL_REDACTION_PROFILE');
+  const withhold = value('TRL_WITHHOLD');
+  const names = value('TRL_SECRET_NAMES');
+  const given: Given = {
+    ...(mode !== null && { envMode: oneOf('TRL_ENV_MODE', mode, envModes) }),
+    ...(profile !== null && {
+      profile: oneOf('TRL_REDACTION_PROFILE', profile, redactionProfiles),
+    }),
+    ...(withhold !== null && { withhold: listOf('TRL_WITHHOLD', withhold, true) }),
+    ...(names !== null && { secretNames: listOf('TRL_SECRET_NAMES', names, false) }),
+  };
+  const places = new Map([
+    [keyNames.envMode, 'TRL_ENV_MODE'],
+    [keyNames.profile, 'TRL_REDACTION_PROFILE'],
+    [keyNames.withhold, 'TRL_WITHHOLD'],
+    [keyNames.secretNames, 'TRL_SECRET_NAMES'],
+  ]);
+  return Object.keys(given).length === 0
+    ? []
+    : [{ kind: 'variable', name: 'TRL_*', given, places }];
+}
+
+function flagsOf({ envMode = null }: Flags): LayerOf[] {
+  if (envMode === null) return [];
+  const given = { envMode: oneOf('--env-mode', envMode, envModes) };
+  return [
+    { kind: 'flag', name: 'flags', given, places: new Map([[keyNames.envMode, '--env-mode']]) },
+  ];
+}
+
+function oneOf<T extends string>(where: string, text: string, known: readonly T[]): T {
+  const found = known.find((one) => one === text);
+  if (found !== undefined) return found;
+  const shown = JSON.stringify(text.slice(0, 64));
+  throw new TrlError(
+    'INVALID_PARAMS',
+    `Cannot use ${where}: ${shown} is not ${known.join(' or ')}`,
+  );
+}
+
+/** Names between commas. */
+function listOf(where: string, text: string, patterns: boolean): string[] {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const wrong = names.find((name) => {
+    const bare = patterns ? name.replace(/\*$/, '') : name;
+    return !variableForm.test(bare);
+  });
+  if (wrong === undefined) return names;
+  const shown = JSON.stringify(wrong.slice(0, 64));
+  const message = `Cannot use ${where}: ${shown} is not the name of a variable`;
+  throw new TrlError('INVALID_PARAMS', message);
+}

@@ -1,0 +1,134 @@
+/** Reads one `config.yaml`: text in, what it says out. Pure; `load.ts` finds the files. */
+import path from 'node:path';
+import { FileError, showProblem, type Problem } from '../yaml/problem.ts';
+import { problemsMax, readTree, type Tree } from '../yaml/tree.ts';
+import { problemsOf } from '../yaml/wording.ts';
+import { keyNames } from './configuration.ts';
+import type { Given, LayerOf, SourceSetting, ThresholdSettings } from './configuration.ts';
+import { configurationSchema, keysOfConfiguration, type ConfigurationText } from './schema.ts';
+
+/** Nothing of the file may be used: the runtime does not start with less. */
+export class ConfigurationError extends FileError {
+  constructor(file: string, problems: readonly Problem[], options: ErrorOptions = {}) {
+    super(file, problems, { ...options, what: 'configuration' });
+  }
+}
+
+export interface FileOf {
+  /** Absolute: what is relative in it is relative to its directory. */
+  readonly file: string;
+  readonly kind: 'system' | 'user' | 'file';
+  readonly home: string;
+  readonly version: string;
+}
+
+/** @throws ConfigurationError with all that is wrong, in the order of the file */
+export function readConfiguration(input: string | Uint8Array, of: FileOf): LayerOf {
+  const { file, version } = of;
+  const tree = readTree(input, { file, Failure: ConfigurationError });
+  const parsed = configurationSchema.safeParse(tree.value);
+  if (!parsed.success) {
+    const wording = { tree, keysAt: keysOfConfiguration, notEnforced: new Set<string>(), version };
+    const { issues } = parsed.error;
+    throw failure(
+      file,
+      issues.slice(0, problemsMax).flatMap((issue) => problemsOf(issue, wording)),
+    );
+  }
+  const problems = [...samePatterns(parsed.data, tree), ...badPaths(parsed.data, tree)];
+  if (problems.length > 0) throw failure(file, problems);
+  const given = givenBy(parsed.data, of, tree);
+  const places = Object.values(keyNames).map((key): [string, string] => [
+    key,
+    placeOf(tree, file, key.split('.')),
+  ]);
+  return { kind: of.kind, name: file, given, places: new Map(places) };
+}
+
+function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
+  const { terminal, environment, secrets, redaction } = text;
+  const { sources, names } = secrets ?? {};
+  const patterns = redaction?.patterns?.map(({ id, pattern, keywords }, at) => ({
+    id,
+    pattern,
+    keywords: keywords ?? [],
+    place: placeOf(tree, of.file, ['redaction', 'patterns', at, 'pattern']),
+  }));
+  return {
+    ...(terminal?.env_mode !== undefined && { envMode: terminal.env_mode }),
+    ...(environment?.withhold !== undefined && { withhold: environment.withhold }),
+    ...(names !== undefined && { secretNames: names }),
+    ...(sources !== undefined && { sources: sources.map((one) => sourceOf(one, of)) }),
+    ...(redaction?.profile !== undefined && { profile: redaction.profile }),
+    ...(redaction?.thresholds !== undefined && { thresholds: defined(redaction.thresholds) }),
+    ...(patterns !== undefined && { patterns }),
+  };
+}
+
+type SourceText = NonNullable<NonNullable<ConfigurationText['secrets']>['sources']>[number];
+
+function sourceOf(source: SourceText, of: FileOf): SourceSetting {
+  switch (source.kind) {
+    case 'environment':
+      return { kind: 'environment' };
+    case 'dotenv':
+      return { kind: 'dotenv', path: absolute(source.path, of) };
+    case 'keyring':
+      return { kind: 'keyring', name: source.name ?? null, service: source.service ?? null };
+    case 'systemd':
+      return {
+        kind: 'systemd',
+        path: source.path === undefined ? null : absolute(source.path, of),
+      };
+    case 'command': {
+      const [program = '', ...rest] = source.argv;
+      return {
+        kind: 'command',
+        name: source.name,
+        argv: [program, ...rest],
+        timeoutMs: source.timeout_ms ?? null,
+        cacheMs: source.cache_ms ?? null,
+      };
+    }
+  }
+}
+
+function absolute(written: string, { file, home }: FileOf): string {
+  const full = written === '~' || written.startsWith('~/') ? home + written.slice(1) : written;
+  return path.resolve(path.dirname(file), full);
+}
+
+/** Of two patterns with one id nobody could say which one hid something. */
+function samePatterns({ redaction }: ConfigurationText, tree: Tree): Problem[] {
+  const patterns = redaction?.patterns ?? [];
+  return patterns.flatMap(({ id }, at) =>
+    patterns.findIndex((other) => other.id === id) < at
+      ? [tree.problem(['redaction', 'patterns', at, 'id'], `another pattern has the id "${id}"`)]
+      : [],
+  );
+}
+
+/** A program is found by its path or on a fixed `PATH`, never beside the file. */
+function badPaths({ secrets }: ConfigurationText, tree: Tree): Problem[] {
+  return (secrets?.sources ?? []).flatMap((source, at) => {
+    if (source.kind !== 'command') return [];
+    const [program = ''] = source.argv;
+    const isRelative = program.includes('/') && !program.startsWith('/');
+    const message = `"${program}" must be the name of a program or an absolute path`;
+    const place = ['secrets', 'sources', at, 'argv', 0];
+    return isRelative ? [tree.problem(place, message)] : [];
+  });
+}
+
+function defined(values: Readonly<Record<string, number | undefined>>): ThresholdSettings {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+function placeOf(tree: Tree, file: string, at: readonly (string | number)[]): string {
+  return showProblem(file, tree.problem(at, '')).replace(/: $/, '');
+}
+
+function failure(file: string, problems: readonly Problem[]): ConfigurationError {
+  const ordered = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+  return new ConfigurationError(file, ordered.slice(0, problemsMax));
+}

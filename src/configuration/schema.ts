@@ -1,0 +1,108 @@
+/** The form of `config.yaml`. */
+import * as z from 'zod/mini';
+import { envModes } from '../names.ts';
+import { keysAt } from '../yaml/keys.ts';
+import { redactionProfiles } from './configuration.ts';
+
+const namesMax = 1_000;
+const sourcesMax = 256;
+const patternsMax = 256;
+const argumentsMax = 64;
+const textLengthMax = 1_000;
+const shannonMax = 8;
+const timeoutMsMax = 600_000;
+const cacheMsMax = 86_400_000;
+
+const text = () => z.string().check(z.minLength(1), z.maxLength(textLengthMax));
+const variable = () =>
+  z.string().check(
+    z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, {
+      error: 'must be the name of a variable: letters, digits and "_"',
+    }),
+  );
+const pattern = () =>
+  z.string().check(
+    z.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}\*?$/, {
+      error: 'must be the name of a variable; a final "*" stands for any rest',
+    }),
+  );
+const between = (least: number, most: number) =>
+  z
+    .number({ error: `must be a number from ${least} to ${most}` })
+    .check(
+      z.minimum(least, { error: `must be a number from ${least} to ${most}` }),
+      z.maximum(most, { error: `must be a number from ${least} to ${most}` }),
+    );
+const milliseconds = (least: number, most: number) => {
+  const error = `must be a whole number of milliseconds from ${least} to ${most}`;
+  return z.int({ error }).check(z.minimum(least, { error }), z.maximum(most, { error }));
+};
+
+const kinds = 'environment, dotenv, keyring, systemd or command';
+const source = z.discriminatedUnion(
+  'kind',
+  [
+    z.strictObject({ kind: z.literal('environment') }),
+    z.strictObject({ kind: z.literal('dotenv'), path: text() }),
+    z.strictObject({
+      kind: z.literal('keyring'),
+      name: z.optional(variable()),
+      service: z.optional(text()),
+    }),
+    z.strictObject({ kind: z.literal('systemd'), path: z.optional(text()) }),
+    z.strictObject({
+      kind: z.literal('command'),
+      name: variable(),
+      argv: z.array(text()).check(z.minLength(1), z.maxLength(argumentsMax)),
+      timeout_ms: z.optional(milliseconds(1, timeoutMsMax)),
+      cache_ms: z.optional(milliseconds(0, cacheMsMax)),
+    }),
+  ],
+  { error: `must be ${kinds}` },
+);
+
+const ownPattern = z.strictObject({
+  id: z.string().check(
+    z.regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, {
+      error: 'must be lower-case letters, digits, ".", "_" and "-", such as "corp-token"',
+    }),
+  ),
+  pattern: text(),
+  keywords: z.optional(z.array(text()).check(z.maxLength(argumentsMax))),
+});
+
+export const configurationSchema = z.strictObject({
+  terminal: z.optional(z.strictObject({ env_mode: z.optional(z.enum(envModes)) })),
+  environment: z.optional(
+    z.strictObject({ withhold: z.optional(z.array(pattern()).check(z.maxLength(namesMax))) }),
+  ),
+  secrets: z.optional(
+    z.strictObject({
+      names: z.optional(z.array(variable()).check(z.maxLength(namesMax))),
+      sources: z.optional(z.array(source).check(z.maxLength(sourcesMax))),
+    }),
+  ),
+  redaction: z.optional(
+    z.strictObject({
+      profile: z.optional(z.enum(redactionProfiles)),
+      thresholds: z.optional(
+        z.strictObject({
+          score: z.optional(between(0, 1)),
+          shannon: z.optional(between(0, shannonMax)),
+          bigram: z.optional(between(-20, 20)),
+        }),
+      ),
+      patterns: z.optional(z.array(ownPattern).check(z.maxLength(patternsMax))),
+    }),
+  ),
+});
+
+export type ConfigurationText = z.infer<typeof configurationSchema>;
+
+let jsonSchema: Readonly<Record<string, unknown>> | null = null;
+
+/** The keys that the mapping at `path` may have; empty where there is no mapping. */
+export function keysOfConfiguration(path: readonly (string | number)[]): readonly string[] {
+  jsonSchema ??= { ...z.toJSONSchema(configurationSchema, { io: 'input', target: 'draft-7' }) };
+  return keysAt(jsonSchema, path);
+}

@@ -1,0 +1,187 @@
+// What people set for a runtime: which layer decides, what is joined, and what is refused.
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { defaultConfiguration, type Configuration } from '../src/configuration/configuration.ts';
+import { loadConfiguration, type Asked } from '../src/configuration/load.ts';
+import { ConfigurationError, readConfiguration } from '../src/configuration/read.ts';
+import { isTrlError } from '../src/errors.ts';
+
+const home = mkdtempSync(path.join(tmpdir(), 'trl-configuration-'));
+after(() => rmSync(home, { recursive: true, force: true }));
+
+function fileOf(name: string, text: string): string {
+  const file = path.join(home, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text, { mode: 0o600 });
+  return file;
+}
+
+const absent = path.join(home, 'absent.yaml');
+const load = (asked: Partial<Asked>): Promise<Configuration> =>
+  loadConfiguration({ env: {}, version: '9', userFile: absent, systemFile: absent, ...asked });
+
+const read = (text: string, file = '/home/u/.config/trl/config.yaml') =>
+  readConfiguration(text, { file, kind: 'user', home: '/home/u', version: '9' }).given;
+
+test('without a file, a variable and a flag everything is as it ships', async () => {
+  assert.deepEqual(await load({}), defaultConfiguration);
+  assert.equal(defaultConfiguration.envMode, 'scoped');
+  assert.deepEqual(defaultConfiguration.sources, [{ kind: 'environment' }]);
+  assert.deepEqual(
+    defaultConfiguration.settings.map(({ origins }) => origins),
+    defaultConfiguration.settings.map(() => ['default']),
+  );
+});
+
+test('the highest layer decides: flag, variable, --config, user, system', async () => {
+  const mode = (value: string): string => `terminal:\n  env_mode: ${value}\n`;
+  const systemFile = fileOf('system.yaml', mode('legacy'));
+  const userFile = fileOf('user.yaml', mode('scoped'));
+  const config = fileOf('chosen.yaml', mode('legacy'));
+  const rows: readonly (readonly [string, Partial<Asked>, string, string])[] = [
+    ['system', { systemFile }, 'legacy', `${systemFile}:2:13`],
+    ['user', { systemFile, userFile }, 'scoped', `${userFile}:2:13`],
+    ['file', { systemFile, userFile, flags: { config } }, 'legacy', `${config}:2:13`],
+    ['TRL_CONFIG', { userFile, env: { TRL_CONFIG: config } }, 'legacy', `${config}:2:13`],
+    ['variable', { flags: { config }, env: { TRL_ENV_MODE: 'scoped' } }, 'scoped', 'TRL_ENV_MODE'],
+    [
+      'flag',
+      { flags: { config, envMode: 'legacy' }, env: { TRL_ENV_MODE: 'scoped' } },
+      'legacy',
+      '--env-mode',
+    ],
+  ];
+  for (const [name, asked, wanted, origin] of rows) {
+    const { envMode, settings } = await load(asked);
+    assert.equal(envMode, wanted, name);
+    const found = settings.find(({ key }) => key === 'terminal.env_mode');
+    assert.deepEqual(found?.origins, [origin], name);
+  }
+});
+
+test('what only protects more is joined, sources are those of the highest layer', async () => {
+  const systemFile = fileOf(
+    'joined-system.yaml',
+    'environment: {withhold: [CORP_*]}\nsecrets: {names: [A], sources: [{kind: systemd}]}\n',
+  );
+  const userFile = fileOf(
+    'joined-user.yaml',
+    'environment: {withhold: [CORP_*, MINE]}\nsecrets:\n  sources: [{kind: dotenv, path: .env}]\n',
+  );
+  const env = { TRL_WITHHOLD: 'X_*, Y', TRL_SECRET_NAMES: 'B' };
+  const found = await load({ systemFile, userFile, env });
+  assert.deepEqual(found.withhold, ['CORP_*', 'MINE', 'X_*', 'Y']);
+  assert.deepEqual(found.secretNames, ['A', 'B']);
+  assert.deepEqual(found.sources, [{ kind: 'dotenv', path: path.join(home, '.env') }]);
+  assert.deepEqual(found.files, [systemFile, userFile]);
+  const { origins } = found.settings.find(({ key }) => key === 'environment.withhold') ?? {};
+  assert.deepEqual(origins, [`${systemFile}:1:25`, `${userFile}:1:25`, 'TRL_WITHHOLD']);
+});
+
+test('every key is read into what the runtime takes', () => {
+  const given = read(`
+terminal: {env_mode: legacy}
+environment: {withhold: [AWS_*]}
+secrets:
+  names: [PIN]
+  sources:
+    - kind: environment
+    - {kind: dotenv, path: ~/app/.env}
+    - {kind: keyring, name: GH_TOKEN, service: trl}
+    - {kind: systemd, path: creds}
+    - {kind: command, name: DB_PASSWORD, argv: [op, read, 'op://v/db'], timeout_ms: 5000}
+redaction:
+  profile: strict
+  thresholds: {score: 0.5}
+  patterns:
+    - {id: corp-token, pattern: 'corp_[a-z0-9]{20}', keywords: [corp_]}
+`);
+  assert.deepEqual(given, {
+    envMode: 'legacy',
+    withhold: ['AWS_*'],
+    secretNames: ['PIN'],
+    sources: [
+      { kind: 'environment' },
+      { kind: 'dotenv', path: '/home/u/app/.env' },
+      { kind: 'keyring', name: 'GH_TOKEN', service: 'trl' },
+      { kind: 'systemd', path: '/home/u/.config/trl/creds' },
+      {
+        kind: 'command',
+        name: 'DB_PASSWORD',
+        argv: ['op', 'read', 'op://v/db'],
+        timeoutMs: 5_000,
+        cacheMs: null,
+      },
+    ],
+    profile: 'strict',
+    thresholds: { score: 0.5 },
+    patterns: [
+      {
+        id: 'corp-token',
+        pattern: 'corp_[a-z0-9]{20}',
+        keywords: ['corp_'],
+        place: '/home/u/.config/trl/config.yaml:16:33',
+      },
+    ],
+  });
+});
+
+test('what is wrong is named with its line, its column and what was meant', () => {
+  const rows: readonly (readonly [string, RegExp])[] = [
+    ['terminal:\n  env_mod: legacy\n', /f\.yaml:2:3: unknown key "env_mod".*"env_mode"/],
+    ['terminl: {}\n', /f\.yaml:1:1: unknown key "terminl"; did you mean "terminal"/],
+    ['terminal: {env_mode: scope}\n', /:1:22: "env_mode" must be scoped or legacy.*"scoped"/],
+    ['environment: {withhold: ["A B"]}\n', /:1:26: an entry of "withhold" must be the name/],
+    ['environment: {withhold: ["*"]}\n', /must be the name of a variable/],
+    ['secrets: {sources: [{kind: vault}]}\n', /environment, dotenv, keyring, systemd or command/],
+    ['secrets: {sources: [{kind: dotenv}]}\n', /:1:21: the key "path" is missing/],
+    ['secrets: {sources: [{kind: dotenv, pth: x}]}\n', /the key "path" is missing.*"pth"/s],
+    ['secrets: {sources: [{kind: command, name: A, argv: []}]}\n', /"argv" must not be empty/],
+    ['secrets: {sources: [{kind: command, name: A, argv: [./x]}]}\n', /absolute path/],
+    ['secrets: {names: [A-B]}\n', /must be the name of a variable/],
+    ['redaction: {thresholds: {score: 2}}\n', /must be a number from 0 to 1/],
+    ['redaction: {patterns: [{id: a, pattern: x}, {id: a, pattern: y}]}\n', /has the id "a"/],
+    ['', /the file is empty/],
+    ['terminal: &a {}\n', /anchors are not taken/],
+    ['terminal: {}\nterminal: {}\n', /2:1: duplicate key "terminal"/],
+  ];
+  for (const [text, wanted] of rows) {
+    const failed = (error: unknown): boolean =>
+      error instanceof ConfigurationError &&
+      error.message.startsWith('Cannot use the configuration: ') &&
+      wanted.test(error.message);
+    assert.throws(() => read(text, '/x/f.yaml'), failed, text);
+  }
+});
+
+test('a file that cannot be used stops the start', async () => {
+  const wide = fileOf('wide.yaml', 'terminal: {}\n');
+  chmodSync(wide, 0o666);
+  const dangling = path.join(home, 'dangling.yaml');
+  symlinkSync(path.join(home, 'nowhere'), dangling);
+  const rows: readonly (readonly [Partial<Asked>, RegExp])[] = [
+    [{ userFile: wide }, /others may write it/],
+    [{ userFile: dangling }, /there is no such file/],
+    [{ userFile: home }, /not a regular file/],
+    [{ flags: { config: absent } }, /there is no such file/],
+    [{ env: { TRL_ENV_MODE: 'all' } }, /TRL_ENV_MODE: "all" is not scoped or legacy/],
+    [{ env: { TRL_WITHHOLD: 'A;B' } }, /TRL_WITHHOLD: "A;B" is not the name/],
+    [{ env: { TRL_SECRET_NAMES: 'A*' } }, /TRL_SECRET_NAMES: "A\*" is not the name/],
+    [{ flags: { envMode: 'x' } }, /--env-mode: "x" is not/],
+  ];
+  for (const [asked, wanted] of rows) {
+    const refused = (error: unknown): boolean =>
+      isTrlError(error, 'INVALID_PARAMS') && wanted.test(error.message);
+    await assert.rejects(load(asked), refused, String(wanted));
+  }
+});
+
+test('the user’s file lies in $XDG_CONFIG_HOME/trl', async () => {
+  fileOf('xdg/trl/config.yaml', 'terminal: {env_mode: legacy}\n');
+  const env = { XDG_CONFIG_HOME: path.join(home, 'xdg') };
+  const found = await loadConfiguration({ env, version: '9', systemFile: absent });
+  assert.equal(found.envMode, 'legacy');
+});
