@@ -76,6 +76,12 @@ export const errorTable = {
     retry: false,
   },
   SECRET_NOT_FOUND: { about: 'no such secret', httpStatus: 404, exitCode: 125, retry: false },
+  SECRET_UNAVAILABLE: {
+    about: 'the source of a secret failed',
+    httpStatus: 502,
+    exitCode: 125,
+    retry: true,
+  },
   STREAM_GAP: {
     about: 'the asked bytes are no longer held',
     httpStatus: 410,

@@ -1,0 +1,109 @@
+/** A `.env` file as a source. It is read only while nobody but its owner can read it. */
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { parseDotenv } from './dotenv.ts';
+import { errnoOf, textOf, unavailable, valueBytesMax } from './source.ts';
+import type { Source } from './source.ts';
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const fileBytesMax = 1024 * 1024;
+
+export class DotenvSource implements Source {
+  readonly kind = 'dotenv';
+  readonly origin: string;
+  readonly isCheap = true;
+  readonly cacheMs = 0;
+  #read: { readonly mark: string; readonly values: ReadonlyMap<string, string> } | null = null;
+
+  /** @param file absolute */
+  constructor(file: string) {
+    this.origin = file;
+  }
+
+  async names(): Promise<readonly string[]> {
+    return [...this.#values().keys()];
+  }
+
+  async read(name: string): Promise<string | null> {
+    const value = this.#values().get(name);
+    if (value !== undefined) textOf(Buffer.from(value), `read the secret ${name}`);
+    return value ?? null;
+  }
+
+  /** Read anew whenever the file is another one or has changed. */
+  #values(): ReadonlyMap<string, string> {
+    const mark = markOf(this.origin);
+    if (mark === null || this.#read?.mark !== mark) {
+      const values = readFile(this.origin);
+      this.#read = { mark: mark ?? '', values };
+    }
+    return this.#read.values;
+  }
+}
+
+function markOf(file: string): string | null {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  if (found === undefined) return null;
+  return `${found.ino}:${found.mode}:${found.uid}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;
+}
+
+/** @throws TrlError `SECRET_UNAVAILABLE` with what to do about it */
+function readFile(file: string): ReadonlyMap<string, string> {
+  const action = `read secrets from "${file}"`;
+  let fd: number;
+  try {
+    // Not blocking: a FIFO in its place would otherwise hold the daemon.
+    fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (cause) {
+    const why: Readonly<Record<string, string>> = {
+      ENOENT: 'there is no such file',
+      ELOOP: 'it is a link; name the file that it points to',
+      EACCES: 'this user may not read it',
+    };
+    throw unavailable(action, why[errnoOf(cause) ?? ''] ?? `${errnoOf(cause)}`, cause);
+  }
+  try {
+    const found = fstatSync(fd);
+    if (!found.isFile()) throw unavailable(action, 'it is no regular file');
+    if (found.uid !== process.getuid?.()) {
+      const wanted = `it is owned by uid ${found.uid}, and this is uid ${process.getuid?.()}`;
+      throw unavailable(action, `${wanted}; run: chown ${process.getuid?.()} '${file}'`);
+    }
+    if ((found.mode & 0o077) !== 0) {
+      const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
+      throw unavailable(
+        action,
+        `others may read it (mode ${mode}, wanted 0600); run: chmod 600 '${file}'`,
+      );
+    }
+    if (found.size > fileBytesMax) throw unavailable(action, `it is over ${fileBytesMax} bytes`);
+    return parse(action, readAll(fd, fileBytesMax));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function parse(action: string, bytes: Uint8Array): ReadonlyMap<string, string> {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw unavailable(action, 'it is not UTF-8 text');
+  }
+  if (text.includes('\0')) throw unavailable(action, 'it holds a NUL byte');
+  const found = parseDotenv(text);
+  if ('reason' in found) throw unavailable(action, `line ${found.line}: ${found.reason}`);
+  return found;
+}
+
+/** At most `bytesMax`, whatever the file says of its size. */
+export function readAll(fd: number, bytesMax: number): Uint8Array {
+  const pieces: Buffer[] = [];
+  for (let left = bytesMax + 1; left > 0;) {
+    const piece = Buffer.allocUnsafe(Math.min(left, valueBytesMax));
+    const bytes = readSync(fd, piece);
+    if (bytes === 0) break;
+    pieces.push(piece.subarray(0, bytes));
+    left -= bytes;
+  }
+  return Buffer.concat(pieces);
+}

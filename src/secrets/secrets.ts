@@ -1,0 +1,331 @@
+/**
+ * The secrets of a runtime: names for everybody, values in memory only. A value is read when it is
+ * wanted, held as long as its source says, and masked from then on.
+ */
+import { isTrlError, TrlError } from '../errors.ts';
+import { isInjectionName } from '../names.ts';
+import { commonWordWarning } from './common-word.ts';
+import { KnownValues } from './known-values.ts';
+import type { CheckMaskable } from './known-values.ts';
+import { SecretRequests } from './requests.ts';
+import type { SecretRequest } from './requests.ts';
+import type { SecretValue, SecretView, SourceKind } from './secret.ts';
+import { isVariableName } from './source.ts';
+import type { Source } from './source.ts';
+
+export interface SecretsOptions {
+  /** The first one that has a name gives its value; what a person gave goes before all. */
+  readonly sources: readonly Source[];
+  readonly checkMaskable: CheckMaskable;
+  /** Unix ms. Default `Date.now`. */
+  readonly clock?: () => number;
+}
+
+/** A source that could not be asked. */
+export interface SourceProblem {
+  readonly source: SourceKind;
+  readonly origin: string | null;
+  /** A sentence with what to do; never a value. */
+  readonly problem: string;
+}
+
+export interface SecretCheck {
+  readonly name: string;
+  /**
+   * `ready`: a command can have it. `missing`: no source has it. `unreadable`: its source failed.
+   * `unusable`: it is there and cannot be masked, or it is too large.
+   */
+  readonly state: 'ready' | 'missing' | 'unreadable' | 'unusable';
+  readonly source: SourceKind | null;
+  readonly origin: string | null;
+  /** Until when the value that was read is used, ISO 8601 in UTC; `null`: no end is known. */
+  readonly expires_at: string | null;
+  /** Why it is not `ready`, one sentence, else `null`. */
+  readonly problem: string | null;
+  /** What masking it would hide besides, one clause, or `null`. */
+  readonly warning: string | null;
+}
+
+interface Origin {
+  readonly kind: SourceKind;
+  readonly origin: string | null;
+  /** Unix ms; `null`: it holds until its source changes. */
+  readonly expiresAt: number | null;
+}
+
+export class Secrets {
+  readonly requests: SecretRequests;
+  readonly #sources: readonly Source[];
+  readonly #clock: () => number;
+  readonly #known: KnownValues;
+  readonly #origins = new Map<string, Origin>();
+  readonly #lastUsed = new Map<string, number>();
+  readonly #reading = new Map<string, Promise<string>>();
+  #problems: readonly SourceProblem[] = [];
+
+  constructor({ sources, checkMaskable, clock = Date.now }: SecretsOptions) {
+    this.#sources = sources;
+    this.#clock = clock;
+    this.#known = new KnownValues(checkMaskable, clock);
+    this.requests = new SecretRequests(clock);
+  }
+
+  /** Rises whenever {@link known} changes. */
+  get version(): number {
+    return this.#known.version;
+  }
+
+  /** Every value that must be masked. Of a URL or a key file it is the secret part alone. */
+  known(): readonly SecretValue[] {
+    return this.#known.list();
+  }
+
+  /** @param tell is told of each change of {@link known}; must not throw. @returns its end */
+  watch(tell: () => void): () => void {
+    return this.#known.watch(tell);
+  }
+
+  /** What could not be read by the last {@link load} or {@link list}. */
+  get problems(): readonly SourceProblem[] {
+    return this.#problems;
+  }
+
+  /**
+   * Reads what costs nothing, so that it is masked before anybody uses it. Meant to be called at the
+   * start and before each command: a file that did not change is not read again.
+   */
+  async load(): Promise<void> {
+    this.#known.sweep();
+    const problems: SourceProblem[] = [];
+    for (const source of this.#sources.filter(({ isCheap }) => isCheap)) {
+      try {
+        for (const { name, value } of source.hidden?.() ?? []) {
+          this.#holdIfPossible(`hidden ${name}`, name, value);
+        }
+        for (const name of await source.names()) await this.#loadOne(source, name);
+      } catch (error) {
+        problems.push(problemOf(source, error));
+      }
+    }
+    this.#problems = problems;
+  }
+
+  /** Sorted by name. */
+  async list(): Promise<readonly SecretView[]> {
+    const found = new Map<string, SecretView>();
+    const problems: SourceProblem[] = [];
+    for (const [name, { kind, origin }] of this.#origins) {
+      if (kind === 'person') found.set(name, this.#view(name, kind, origin));
+    }
+    for (const source of this.#sources) {
+      try {
+        for (const name of await source.names()) {
+          if (found.has(name)) continue;
+          found.set(name, this.#view(name, source.kind, source.origin));
+        }
+      } catch (error) {
+        problems.push(problemOf(source, error));
+      }
+    }
+    this.#problems = problems;
+    return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Whether a command could have it; its source is asked, and nothing counts as used. */
+  async check(name: string): Promise<SecretCheck> {
+    try {
+      const value = await this.#read(name);
+      const held = this.#origins.get(name);
+      const expiresAt = held?.expiresAt ?? null;
+      return {
+        name,
+        state: 'ready',
+        source: held?.kind ?? null,
+        origin: held?.origin ?? null,
+        expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+        problem: null,
+        warning: commonWordWarning(value),
+      };
+    } catch (error) {
+      if (!isTrlError(error)) throw error;
+      const states = { SECRET_NOT_FOUND: 'missing', SECRET_UNAVAILABLE: 'unreadable' } as const;
+      const isNamed = error.code === 'SECRET_NOT_FOUND' || error.code === 'SECRET_UNAVAILABLE';
+      const state = isNamed ? states[error.code] : 'unusable';
+      const where = { source: null, origin: null, expires_at: null, warning: null };
+      return { name, state, ...where, problem: error.message };
+    }
+  }
+
+  /**
+   * The value for a command.
+   *
+   * @throws TrlError `SECRET_NOT_FOUND`; `SECRET_UNAVAILABLE` when its source fails;
+   *   `INVALID_PARAMS` when it cannot be masked; `QUOTA_EXCEEDED`. No message has a value.
+   */
+  async value(name: string): Promise<SecretValue> {
+    const value = await this.#read(name);
+    this.#lastUsed.set(name, this.#clock());
+    return { name, value };
+  }
+
+  /**
+   * Where a name's value comes from, without reading it where that costs something; `null`: no
+   * source has it.
+   */
+  async find(name: string): Promise<SecretView | null> {
+    const held = this.#origins.get(name);
+    if (held !== undefined) return this.#view(name, held.kind, held.origin);
+    return (await this.list()).find((view) => view.name === name) ?? null;
+  }
+
+  /**
+   * Takes a value from a person; whoever waits for it goes on. It is held until it is deleted or
+   * the runtime ends.
+   *
+   * @returns a warning, one clause, or `null`
+   * @throws TrlError as {@link value}, and `INVALID_PARAMS` for a name that no variable can have
+   */
+  give(name: string, value: string): string | null {
+    const reason = nameRefusal(name);
+    if (reason !== null) {
+      throw new TrlError('INVALID_PARAMS', `Cannot keep the secret ${shown(name)}: ${reason}`);
+    }
+    if (value === '') {
+      throw new TrlError('INVALID_PARAMS', `Cannot keep the secret ${name}: it is empty`);
+    }
+    this.#known.hold(name, name, value);
+    this.#origins.set(name, { kind: 'person', origin: null, expiresAt: null });
+    this.requests.end(name, true);
+    return commonWordWarning(value);
+  }
+
+  /**
+   * Forgets a value that a person gave or a source answered. What a source still has can be read
+   * again; what is forgotten stays masked for 15 minutes.
+   *
+   * @throws TrlError `SECRET_NOT_FOUND` when none is held
+   */
+  delete(name: string): void {
+    const wasHeld = this.#known.forget(name);
+    this.#origins.delete(name);
+    const wasAsked = this.requests.end(name, false);
+    if (!wasHeld && !wasAsked) throw notFound(name, `no value of it is held`);
+  }
+
+  /**
+   * Asks a person for `name`; the value never passes through the asker.
+   *
+   * @throws TrlError `INVALID_PARAMS` for a name that no variable can have, `QUOTA_EXCEEDED`
+   */
+  request(asked: Pick<SecretRequest, 'name' | 'reason' | 'requester'>): SecretRequest {
+    const reason = nameRefusal(asked.name);
+    if (reason === null) return this.requests.ask(asked);
+    throw new TrlError('INVALID_PARAMS', `Cannot ask for ${shown(asked.name)}: ${reason}`);
+  }
+
+  #view(name: string, source: SourceKind, origin: string | null): SecretView {
+    const at = this.#lastUsed.get(name);
+    return {
+      name,
+      source,
+      origin,
+      last_used: at === undefined ? null : new Date(at).toISOString(),
+    };
+  }
+
+  /** Several who want it at once ask its source once. */
+  #read(name: string): Promise<string> {
+    const reading = this.#reading.get(name);
+    if (reading !== undefined) return reading;
+    const read = this.#readNow(name).finally(() => this.#reading.delete(name));
+    this.#reading.set(name, read);
+    return read;
+  }
+
+  async #readNow(name: string): Promise<string> {
+    const reason = nameRefusal(name);
+    if (reason !== null) throw notFound(name, reason);
+    const cached = this.#cached(name);
+    if (cached !== null) return cached;
+    const failures: { readonly source: Source; readonly error: TrlError }[] = [];
+    for (const source of this.#sources) {
+      try {
+        const value = await source.read(name);
+        if (value === null) continue;
+        this.#hold(source, name, value);
+        return value;
+      } catch (error) {
+        if (!isTrlError(error, 'SECRET_UNAVAILABLE')) throw error;
+        failures.push({ source, error });
+      }
+    }
+    // A keyring that cannot be asked is no sign that it had the name.
+    const failed = failures.find(({ source }) => source.kind !== 'keyring');
+    if (failed !== undefined) throw failed.error;
+    const also = failures.map(({ error }) => `; ${error.message}`).join('');
+    throw notFound(name, `no source has it; a person can give it: trl secrets set ${name}${also}`);
+  }
+
+  #cached(name: string): string | null {
+    const held = this.#origins.get(name);
+    if (held === undefined) return null;
+    const isOver = held.expiresAt !== null && held.expiresAt <= this.#clock();
+    return isOver ? null : this.#known.value(name);
+  }
+
+  #hold(source: Source, name: string, value: string): void {
+    // A person gave one while the source was asked: that one holds.
+    if (this.#origins.get(name)?.kind === 'person') return;
+    if (value === '') {
+      throw new TrlError('INVALID_PARAMS', `Cannot use the secret ${name}: it is empty`);
+    }
+    this.#known.hold(name, name, value);
+    const { kind, origin, cacheMs } = source;
+    const expiresAt = cacheMs === null ? null : this.#clock() + cacheMs;
+    this.#origins.set(name, { kind, origin, expiresAt });
+  }
+
+  async #loadOne(source: Source, name: string): Promise<void> {
+    const held = this.#origins.get(name);
+    const isOthers =
+      held !== undefined && (held.kind !== source.kind || held.origin !== source.origin);
+    // It is masked all the same, under the name that another source gives a value.
+    const key = isOthers ? `hidden ${source.kind} ${source.origin} ${name}` : name;
+    try {
+      const value = await source.read(name);
+      if (value === null || value === '') return;
+      if (isOthers) this.#holdIfPossible(key, name, value);
+      else this.#hold(source, name, value);
+    } catch (error) {
+      // What cannot be masked is refused when a command wants it.
+      if (!isTrlError(error)) throw error;
+    }
+  }
+
+  #holdIfPossible(key: string, name: string, value: string): void {
+    try {
+      this.#known.hold(key, name, value);
+    } catch (error) {
+      if (!isTrlError(error)) throw error;
+    }
+  }
+}
+
+/** One clause why no secret can be called so, or `null`. */
+function nameRefusal(name: string): string | null {
+  if (!isVariableName(name)) {
+    return 'a name is letters, digits and "_", not starting with a digit';
+  }
+  return isInjectionName(name) ? 'programs run what this variable says' : null;
+}
+
+const shown = (name: string): string => JSON.stringify(name.slice(0, 64));
+
+function notFound(name: string, reason: string): TrlError {
+  return new TrlError('SECRET_NOT_FOUND', `Cannot find the secret ${shown(name)}: ${reason}`);
+}
+
+function problemOf(source: Source, error: unknown): SourceProblem {
+  if (!isTrlError(error)) throw error;
+  return { source: source.kind, origin: source.origin, problem: error.message };
+}
