@@ -1,8 +1,9 @@
 /** The variables that a command gets before anybody asked for one: a closed list. Pure. */
 import { TrlError } from '../errors.ts';
+import { nameFits, variableForm } from '../names.ts';
 
 export interface BaseInput {
-  /** The runtime's own environment; of it only locale, time zone and tool locations are read. */
+  /** The runtime's own environment; of it are read locale, time zone, desktop, tool locations. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `PATH` as it is visible to the command. */
   readonly path: string;
@@ -47,10 +48,24 @@ const toolLocations = [
   'VOLTA_HOME',
 ];
 
+/**
+ * Of the host's `XDG_*` what says how the machine is set up. The directories of the user are the
+ * sandbox's own; tokens and cookies of the desktop are no command's business.
+ */
+const desktop = [
+  'XDG_CONFIG_DIRS',
+  'XDG_CURRENT_DESKTOP',
+  'XDG_DATA_DIRS',
+  'XDG_SESSION_DESKTOP',
+  'XDG_SESSION_TYPE',
+];
+
 /** The base level of a command's environment; nothing else of the host's is in it. */
 export function baseEnvironment(input: BaseInput): Record<string, string> {
   const { env, home, runtimeDir } = input;
-  const kept = Object.entries(env).filter(([name]) => name === 'TZ' || name.startsWith('LC_'));
+  const kept = Object.entries(env).filter(
+    ([name]) => name === 'TZ' || name.startsWith('LC_') || desktop.includes(name),
+  );
   return {
     ...Object.fromEntries(kept.flatMap(([name, value]) => (value ? [[name, value]] : []))),
     ...locations(input),
@@ -95,12 +110,9 @@ export const withheld: readonly string[] = [
 
 /** Whether the host's variable `name` is withheld, by {@link withheld} or by `added` patterns. */
 export function isWithheld(name: string, added: readonly string[] = []): boolean {
-  return [...withheld, ...added].some((pattern) =>
-    pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern,
-  );
+  return [...withheld, ...added].some((pattern) => nameFits(pattern, name));
 }
 
-const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const shownMax = 64;
 
 /**
@@ -111,7 +123,7 @@ const shownMax = 64;
  */
 export function checkVariable(name: string, value: string): void {
   const shown = JSON.stringify(name.slice(0, shownMax));
-  if (!variableName.test(name)) {
+  if (!variableForm.test(name)) {
     const wanted = 'letters, digits and "_" are wanted, not starting with a digit';
     throw new TrlError('INVALID_PARAMS', `Cannot set the variable ${shown}: ${wanted}`);
   }
