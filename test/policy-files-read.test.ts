@@ -233,10 +233,9 @@ for (const [what, input, wanted] of bad) {
 }
 
 for (const key of [
-  'secrets: {grants: [TOKEN]}',
   'publication: {deny: ["*.pem"]}',
   'network: {mode: on, hosts: [example.org]}',
-  'environment: {grants: [HOME]}',
+  'approvals: {passphrase: required}',
   'approvals: {who: [ann]}',
 ]) {
   test(`what is not enforced is refused and names the version: ${key}`, () => {

@@ -26,6 +26,13 @@ export interface Reach {
   readonly beyond: readonly string[];
 }
 
+/** A variable that a call, its session or a person asked for by name. */
+export interface RequestedName {
+  readonly name: string;
+  /** Whether a source of secrets has it, rather than the runtime's environment. */
+  readonly isSecret: boolean;
+}
+
 /** What is known of one command. */
 export interface Known {
   readonly analysis: Analysis;
@@ -34,6 +41,8 @@ export interface Known {
   readonly reach: Reach | null;
   /** Names of the variables that the caller set for this command. */
   readonly variables: readonly string[];
+  /** Variables that were asked for by name. Default: none. */
+  readonly requested?: readonly RequestedName[];
 }
 
 /** The strictest finding decides; nothing that is found later can make a verdict milder. */
@@ -117,7 +126,7 @@ function onlyListed(verdict: Verdict): Verdict {
 }
 
 /** One rule for each thing that reaches beyond a sandbox of full assurance; empty: none does. */
-function reachesBeyond(reach: Reach): DecidingRule[] {
+export function reachesBeyond(reach: Reach): DecidingRule[] {
   const { sandbox, level, network, protectedPaths, beyond } = reach;
   const found: DecidingRule[] = [];
   if (sandbox === 'none') found.push(asking('reach.sandbox', 'would run without a sandbox'));

@@ -3,6 +3,7 @@ import type { Caller, ShellDialect, Verdict } from '../command.ts';
 import type { Analysis } from './analysis.ts';
 import { analyseShell } from './analyse.ts';
 import { decide, type Known, type Reach } from './decide.ts';
+import { underGrants } from './environment.ts';
 import { baseOf, isBaseName, strictestBase, type BaseName, type Policy } from './policy.ts';
 import { strictestVerdict, underRules, type Seen } from './rules.ts';
 import { seenIn } from './units.ts';
@@ -40,8 +41,9 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
   const layers = policy.layers.map((layer) => ({
     base: baseOf(layer, caller),
     rules: layer.commands,
+    grants: layer.grants ?? null,
   }));
-  if (atLeast !== null) layers.push({ base: atLeast, rules: [] });
+  if (atLeast !== null) layers.push({ base: atLeast, rules: [], grants: null });
   const bases = layers.map(({ base }) => base);
   const strictest = strictestBase(bases) ?? policy.base;
   const rules = layers.flatMap((layer) => layer.rules);
@@ -60,9 +62,11 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
     needsFacts: ({ analysis, seen }) =>
       isListed && (analysis.allowed !== null || seen.plain !== null),
     decide: ({ analysis, seen }, given) => {
-      const known = { ...given, analysis };
+      const requested = given.requested ?? [];
+      const variables = [...given.variables, ...requested.map(({ name: one }) => one)];
+      const known = { ...given, analysis, variables };
       // A variable that a caller sets is an assignment before the command: no plain one any more.
-      const held = given.variables.length > 0 ? { ...seen, plain: null } : seen;
+      const held = variables.length > 0 ? { ...seen, plain: null } : seen;
       const verdicts = layers.map((layer) => {
         const verdict =
           layer.base === null
@@ -70,7 +74,11 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
             : decide({ name, version, base: layer.base }, known);
         return underRules(verdict, layer.rules, held);
       });
-      const joined = [...verdicts, ...network(policy, given.reach)].reduce(strictestVerdict);
+      const asked = { requested, given: given.variables, reach: given.reach };
+      const granted = layers.flatMap((layer) => underGrants(layer, asked) ?? []);
+      const joined = [...verdicts, ...granted, ...network(policy, given.reach)].reduce(
+        strictestVerdict,
+      );
       return started({ ...joined, policy: { name, version } }, known);
     },
   };

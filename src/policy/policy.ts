@@ -47,6 +47,16 @@ export interface CallerRule {
   readonly base: BaseName;
 }
 
+/** Patterns of names by what becomes of them: the strictest that fits decides. */
+export type GrantRules = Readonly<Record<Decision, readonly string[]>>;
+
+/** What a layer says of variables that a command asks for by name. */
+export interface Grants {
+  readonly secrets: GrantRules;
+  /** Of the runtime's environment. */
+  readonly environment: GrantRules;
+}
+
 export type LayerKind = 'profile' | 'user' | 'managed' | 'project';
 
 export interface Layer {
@@ -57,6 +67,8 @@ export interface Layer {
   readonly base: BaseName | null;
   readonly callers: readonly CallerRule[];
   readonly commands: readonly CommandRule[];
+  /** Absent: it says nothing of them. */
+  readonly grants?: Grants;
 }
 
 /** Maxima, in the units of `limits.ts`. */

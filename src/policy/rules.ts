@@ -87,12 +87,13 @@ function joined(rules: readonly DecidingRule[]): Pick<Verdict, 'decision' | 'rul
 /** The strictest first, each once. */
 function strictestFirst(rules: readonly DecidingRule[]): DecidingRule[] {
   const known = new Set<string>();
-  const single = rules.filter((rule) => {
-    const key = JSON.stringify([rule.id, rule.span, rule.via]);
+  const rank = (decision: Decision): number => decisions.indexOf(decision);
+  const ordered = rules.toSorted((a, b) => rank(b.decision) - rank(a.decision));
+  return ordered.filter((rule) => {
+    const { id, span, via } = rule;
+    const key = JSON.stringify([id, span, via, span === null ? rule.evidence : null]);
     return !known.has(key) && known.add(key);
   });
-  const rank = (decision: Decision): number => decisions.indexOf(decision);
-  return single.toSorted((a, b) => rank(b.decision) - rank(a.decision));
 }
 
 function decidingRule(rule: CommandRule, { argv, span, via }: Unit): DecidingRule {

@@ -11,6 +11,7 @@ import type { BaseName, GivenBounds, Layer, Policy } from '../policy.ts';
 import { profilePolicy, profiles } from '../profiles.ts';
 import { readBytes } from './gather.ts';
 import { configDirectory, managedFile, userFileName } from './places.ts';
+import { joinGrants } from './grants.ts';
 import { PolicyError } from './problem.ts';
 import { readPolicyFile, type Origin, type PolicyFile } from './read.ts';
 
@@ -123,12 +124,14 @@ function impossible(): never {
 /** Files of one author as one layer, the one that extends last. */
 function partOf(files: readonly PolicyFile[]): Part {
   const last = files.at(-1) ?? impossible();
+  const grants = files.flatMap((file) => file.grants ?? []);
   const layer: Layer = {
     name: last.name,
     kind: last.origin.kind,
     base: strictestBase(files.map(({ base }) => base)),
     callers: files.flatMap(({ callers }) => callers),
     commands: files.flatMap(({ commands }) => commands),
+    ...(grants.length > 0 && { grants: joinGrants(grants) }),
   };
   return { layer, bounds: files.map(({ bounds }) => bounds) };
 }

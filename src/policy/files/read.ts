@@ -6,9 +6,11 @@ import type { Problem } from '../../yaml/problem.ts';
 import { problemsMax, readTree, type Tree } from '../../yaml/tree.ts';
 import { problemsOf } from '../../yaml/wording.ts';
 import type { BaseName, CallerRule, CommandRule, Decision, GivenBounds } from '../policy.ts';
+import type { Grants } from '../policy.ts';
 import type { LayerKind } from '../policy.ts';
 import { fits, rest } from '../match.ts';
 import { exampleWords } from './example.ts';
+import { grantProblems, grantsOf } from './grants.ts';
 import { openEnded } from './open-ended.ts';
 import { PolicyError } from './problem.ts';
 import { keysOfSchema, notEnforced, policySchema, type PolicyText } from './schema.ts';
@@ -43,6 +45,7 @@ export interface PolicyFile {
   readonly extends: readonly (Problem & { readonly file: string })[];
   readonly callers: readonly CallerRule[];
   readonly commands: readonly CommandRule[];
+  readonly grants: Grants | null;
   readonly bounds: GivenBounds;
   readonly cases: readonly Case[];
 }
@@ -77,6 +80,7 @@ export function readPolicyFile(input: string | Uint8Array, origin: Origin): Poli
     ...limitProblems(limits, tree),
     ...approvalProblems(text, tree),
     ...uselessAllow(text, tree, origin.kind),
+    ...grantProblems(text, tree, origin.kind),
   ];
   if (problems.length > 0) throw failure(origin, problems);
   return {
@@ -94,6 +98,7 @@ export function readPolicyFile(input: string | Uint8Array, origin: Origin): Poli
       base,
     })),
     commands,
+    grants: grantsOf(text),
     bounds: boundsOf(text, limits),
     cases: (text.cases ?? []).map(({ command, shell, expect }, at) => {
       const { line, column } = tree.problem(['cases', at], '');

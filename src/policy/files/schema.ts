@@ -113,6 +113,26 @@ const testCase = z.strictObject({
   expect: z.enum(decisions),
 });
 
+const names = (description: string) =>
+  z
+    .array(
+      z.string().check(
+        z.regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/, {
+          error: 'must be the name of a variable; a final "*" stands for any rest',
+        }),
+      ),
+    )
+    .check(z.maxLength(entriesMax), z.describe(description));
+
+const grants = (description: string) =>
+  z
+    .strictObject({
+      allow: z.optional(names('Without asking; it lifts what the base says, and no other layer.')),
+      ask: z.optional(names('A person decides.')),
+      block: z.optional(names('Never.')),
+    })
+    .check(z.describe(description));
+
 export const policySchema = z
   .strictObject({
     name: z.optional(
@@ -151,19 +171,13 @@ export const policySchema = z
     ),
     environment: z.optional(
       z.strictObject({
-        withhold: z.optional(
-          z
-            .array(
-              z.string().check(
-                z.regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/, {
-                  error: 'must be the name of a variable; a final "*" stands for any rest',
-                }),
-              ),
-            )
-            .check(z.maxLength(entriesMax), z.describe('Variables that no command gets.')),
+        withhold: z.optional(names('Variables that no command gets.')),
+        grants: z.optional(
+          grants('What becomes of variables of the runtime that a command asks for by name.'),
         ),
       }),
     ),
+    secrets: z.optional(grants('What becomes of secrets that a command asks for by name.')),
     limits: z.optional(limits.check(z.describe('The most that a caller may ask for.'))),
     approvals: z.optional(
       z.strictObject({
@@ -203,10 +217,8 @@ export function policyJsonSchema(): Readonly<Record<string, unknown>> {
  * by name: a rule that is written and not held is worse than none.
  */
 export const notEnforced: ReadonlySet<string> = new Set([
-  'secrets',
   'publication',
   'network.hosts',
-  'environment.grants',
   'approvals.who',
   'approvals.passphrase',
 ]);

@@ -1,0 +1,113 @@
+/**
+ * What policy says of the variables that a command gets besides its text: secrets and variables of
+ * the runtime that it asked for, and variables of the caller by which programs run something else.
+ * Pure. Names only; a value is read after the verdict.
+ */
+import type { DecidingRule, Verdict } from '../command.ts';
+import { isInjectionName, nameFits } from '../names.ts';
+import { reachesBeyond, type Reach, type RequestedName } from './decide.ts';
+import { decisions, type BaseName, type Decision, type GrantRules, type Grants } from './policy.ts';
+import { permit, plainRule } from './verdict.ts';
+
+/** What the verdict on the variables of one command stands on. */
+export interface Variables {
+  readonly requested: readonly RequestedName[];
+  /** Names of the variables that a caller set, for the command or its session. */
+  readonly given: readonly string[];
+  readonly reach: Reach | null;
+}
+
+/** What one layer says: its base for one caller, and the grants of its files. */
+export interface GrantLayer {
+  readonly base: BaseName | null;
+  readonly grants: Grants | null;
+}
+
+/** The verdict of one layer; `null` when it says nothing of these variables. */
+export function underGrants(layer: GrantLayer, variables: Variables): Verdict | null {
+  const { requested, given } = variables;
+  const names = new Set([...given, ...requested.map(({ name }) => name)]);
+  const rules = [
+    ...[...names].filter(isInjectionName).flatMap((name) => injectionRule(layer, name) ?? []),
+    ...requested.flatMap((one) => grantRule(layer, one, variables.reach) ?? []),
+  ];
+  if (rules.length === 0) return null;
+  const decision = strictestOf(rules.map((rule) => rule.decision));
+  const ordered = rules.toSorted((a, b) => rank(b.decision) - rank(a.decision));
+  return { ...permit('environment', ''), decision, rules: ordered };
+}
+
+/** What programs run by a variable is no less than a command. */
+function injectionRule({ base, grants }: GrantLayer, name: string): DecidingRule | null {
+  const reason = `sets ${name}, by which programs run something else`;
+  const said = grants === null ? null : ruled(grants.environment, name);
+  // A pattern that fits many names was not written with this one in mind.
+  const isNamed = grants?.environment.allow.includes(name) ?? false;
+  const own = base === null ? null : injectionDefaults[base];
+  const decision = said === 'allow' && !isNamed ? own : (said ?? own);
+  return decision === null
+    ? null
+    : about(name, plainRule('environment.injection', decision, reason));
+}
+
+const injectionDefaults = {
+  trusted: 'allow',
+  auto: 'ask',
+  guarded: 'ask',
+  locked: 'block',
+} as const satisfies Record<BaseName, Decision>;
+
+function grantRule(
+  { base, grants }: GrantLayer,
+  { name, isSecret }: RequestedName,
+  reach: Reach | null,
+): DecidingRule | null {
+  const id = isSecret ? 'secret.grant' : 'environment.grant';
+  const what = isSecret ? `the secret ${name}` : `${name} of the runtime's environment`;
+  const said = grants === null ? null : ruled(isSecret ? grants.secrets : grants.environment, name);
+  if (said !== null) {
+    return about(name, plainRule(id, said, `gets ${what}, which a rule names`));
+  }
+  if (base === null) return null;
+  const { decision, why } = grantDefault(base, isSecret, reach);
+  return about(name, plainRule(id, decision, `gets ${what}${why}`));
+}
+
+/** One rule for each variable: rules without evidence are told apart by their id alone. */
+const about = (name: string, rule: DecidingRule): DecidingRule => ({ ...rule, evidence: name });
+
+interface GrantDefault {
+  readonly decision: Decision;
+  /** Begins with what joins it to the clause. */
+  readonly why: string;
+}
+
+function grantDefault(base: BaseName, isSecret: boolean, reach: Reach | null): GrantDefault {
+  switch (base) {
+    case 'trusted':
+      return { decision: 'allow', why: '' };
+    case 'auto': {
+      if (!isSecret) return { decision: 'allow', why: '' };
+      const isHeld = reach !== null && reachesBeyond(reach).length === 0;
+      const why = isHeld
+        ? ', inside a sandbox of full assurance without network'
+        : ', and what it does with it is not held inside its sandbox';
+      return { decision: isHeld ? 'allow' : 'ask', why };
+    }
+    case 'guarded':
+      return { decision: 'ask', why: '' };
+    case 'locked':
+      return { decision: 'block', why: ', which no rule allows' };
+  }
+}
+
+/** The strictest list that has a pattern for the name, or `null`. */
+function ruled(rules: GrantRules, name: string): Decision | null {
+  const found = decisions.filter((one) => rules[one].some((pattern) => nameFits(pattern, name)));
+  return found.at(-1) ?? null;
+}
+
+const rank = (decision: Decision): number => decisions.indexOf(decision);
+
+const strictestOf = (found: readonly Decision[]): Decision =>
+  found.toSorted((a, b) => rank(b) - rank(a))[0] ?? 'allow';

@@ -1,0 +1,56 @@
+/** What a policy file says of variables that a command asks for by name. Pure. */
+import { isInjectionName } from '../../names.ts';
+import type { Problem } from '../../yaml/problem.ts';
+import type { Tree } from '../../yaml/tree.ts';
+import type { GrantRules, Grants, LayerKind } from '../policy.ts';
+import type { PolicyText } from './schema.ts';
+
+type RulesText = PolicyText['secrets'];
+
+const rulesOf = ({
+  allow = [],
+  ask = [],
+  block = [],
+}: NonNullable<RulesText> = {}): GrantRules => ({
+  allow,
+  ask,
+  block,
+});
+
+/** `null`: the file says nothing of them. */
+export function grantsOf({ secrets, environment }: PolicyText): Grants | null {
+  if (secrets === undefined && environment?.grants === undefined) return null;
+  return { secrets: rulesOf(secrets), environment: rulesOf(environment?.grants) };
+}
+
+/** What several files of one author say is what all of them say. */
+export function joinGrants(all: readonly Grants[]): Grants {
+  const join = (of: (one: Grants) => GrantRules): GrantRules => ({
+    allow: all.flatMap((one) => of(one).allow),
+    ask: all.flatMap((one) => of(one).ask),
+    block: all.flatMap((one) => of(one).block),
+  });
+  return { secrets: join(({ secrets }) => secrets), environment: join((one) => one.environment) };
+}
+
+/** Allow lists where they may not be or would do nothing. */
+export function grantProblems(text: PolicyText, tree: Tree, kind: LayerKind): Problem[] {
+  const places = [
+    { at: ['secrets', 'allow'], allow: text.secrets?.allow },
+    { at: ['environment', 'grants', 'allow'], allow: text.environment?.grants?.allow },
+  ];
+  const hasBase = text.base !== undefined || text.extends !== undefined;
+  return places.flatMap(({ at, allow }): Problem[] => {
+    if (allow === undefined || allow.length === 0) return [];
+    if (kind === 'project') {
+      const message = "a project's file may only tighten: it may ask or block, not allow";
+      return [tree.problemAtKey(at, message)];
+    }
+    if (kind === 'managed' && !hasBase) {
+      return [tree.problemAtKey(at, '"allow" has no effect in a managed file without "base"')];
+    }
+    const useless = at[0] === 'secrets' ? allow.findIndex(isInjectionName) : -1;
+    const message = 'no secret is called so: programs run what this variable says';
+    return useless === -1 ? [] : [tree.problem([...at, useless], message)];
+  });
+}

@@ -1,0 +1,215 @@
+// What policy says of variables that a command asks for, by profile, by file, by what holds it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PolicyProfile } from '../src/command.ts';
+import type { Reach, RequestedName } from '../src/policy/decide.ts';
+import { readPolicy } from '../src/policy/files/load.ts';
+import { PolicyError } from '../src/policy/files/problem.ts';
+import { judgeFor } from '../src/policy/judge.ts';
+import { joinLayers, type Policy } from '../src/policy/policy.ts';
+import { profilePolicy } from '../src/policy/profiles.ts';
+
+const held: Reach = {
+  sandbox: 'bubblewrap',
+  level: 'full',
+  protectedPaths: true,
+  network: 'off',
+  keysHidden: true,
+  beyond: [],
+};
+const online: Reach = { ...held, network: 'on' };
+const bare: Reach = { ...held, sandbox: 'none', level: 'none' };
+
+const secret = (name: string): RequestedName => ({ name, isSecret: true });
+const plain = (name: string): RequestedName => ({ name, isSecret: false });
+
+interface Case {
+  readonly reach?: Reach;
+  readonly requested?: readonly RequestedName[];
+  readonly variables?: readonly string[];
+  readonly command?: string;
+}
+
+function verdictOf(
+  policy: Policy,
+  { reach = held, requested = [], variables = [], command }: Case,
+) {
+  const judge = judgeFor(policy, null, null);
+  const reading = judge.read(command ?? 'true', 'bash');
+  return judge.decide(reading, { facts: null, reach, variables, requested });
+}
+
+/** The rules about variables, as text; the decision first. */
+function said(policy: Policy, one: Case): string {
+  const { decision, rules } = verdictOf(policy, one);
+  const found = rules.filter(({ id }) => /^(?:secret|environment)\./.test(id));
+  return [decision, ...found.map((rule) => `${rule.id}=${rule.decision}`)].join(' ');
+}
+
+const profiles: readonly (readonly [PolicyProfile, Case, string])[] = [
+  ['auto', { requested: [secret('A')] }, 'allow secret.grant=allow'],
+  ['auto', { requested: [secret('A')], reach: online }, 'ask secret.grant=ask'],
+  ['auto', { requested: [secret('A')], reach: bare }, 'ask secret.grant=ask'],
+  [
+    'auto',
+    { requested: [secret('A')], reach: { ...held, level: 'root-uid' } },
+    'ask secret.grant=ask',
+  ],
+  ['auto', { requested: [secret('A')], reach: { ...held, beyond: ['x'] } }, 'ask secret.grant=ask'],
+  ['auto', { requested: [plain('A')] }, 'allow environment.grant=allow'],
+  ['auto', { variables: ['A'] }, 'allow'],
+  ['auto', { variables: ['LD_PRELOAD'] }, 'ask environment.injection=ask'],
+  [
+    'auto',
+    { requested: [plain('NODE_OPTIONS')] },
+    'ask environment.injection=ask environment.grant=allow',
+  ],
+  ['guarded', { requested: [secret('A')] }, 'ask secret.grant=ask'],
+  ['guarded', { requested: [plain('A')] }, 'ask environment.grant=ask'],
+  ['guarded', { variables: ['BASH_ENV'] }, 'ask environment.injection=ask'],
+  ['locked', { requested: [secret('A')] }, 'block secret.grant=block'],
+  ['locked', { requested: [plain('A')] }, 'block environment.grant=block'],
+  ['locked', { variables: ['GIT_SSH_COMMAND'] }, 'block environment.injection=block'],
+  ['trusted', { requested: [secret('A')], reach: bare }, 'allow secret.grant=allow'],
+  ['trusted', { variables: ['LD_PRELOAD'] }, 'allow environment.injection=allow'],
+];
+for (const [profile, one, wanted] of profiles) {
+  test(`${profile}: ${JSON.stringify(one)} → ${wanted}`, () => {
+    const { command = 'pwd' } = one;
+    assert.equal(said(profilePolicy(profile), { ...one, command }), wanted);
+  });
+}
+
+const fileOf = (text: string, kind: 'user' | 'managed' | 'project' = 'user'): Policy =>
+  readPolicy(text, { file: 'p.yaml', kind, version: '9.9.9' });
+
+const files: readonly (readonly [string, Case, string])[] = [
+  [
+    'base: auto\nsecrets: {block: [PROD_*]}',
+    { requested: [secret('PROD_KEY')] },
+    'block secret.grant=block',
+  ],
+  [
+    'base: auto\nsecrets: {block: [PROD_*]}',
+    { requested: [secret('DEV_KEY')] },
+    'allow secret.grant=allow',
+  ],
+  ['base: auto\nsecrets: {ask: [A]}', { requested: [secret('A')] }, 'ask secret.grant=ask'],
+  [
+    'base: guarded\nsecrets: {allow: [A]}',
+    { requested: [secret('A')], command: 'make' },
+    'ask secret.grant=allow',
+  ],
+  [
+    'base: guarded\nsecrets: {allow: [A]}',
+    { requested: [secret('A')], command: 'pwd' },
+    'allow secret.grant=allow',
+  ],
+  [
+    'base: locked\nsecrets: {allow: [A]}',
+    { requested: [secret('A')], command: 'pwd' },
+    'allow secret.grant=allow',
+  ],
+  [
+    'base: auto\nsecrets: {allow: ["A*"], ask: [AB], block: [ABC]}',
+    { requested: [secret('ABC')] },
+    'block secret.grant=block',
+  ],
+  [
+    'base: auto\nsecrets: {block: [A]}',
+    { requested: [plain('A')] },
+    'allow environment.grant=allow',
+  ],
+  [
+    'base: auto\nenvironment: {grants: {block: [A]}}',
+    { requested: [plain('A')] },
+    'block environment.grant=block',
+  ],
+  [
+    'base: auto\nenvironment: {grants: {block: [A]}}',
+    { requested: [secret('A')] },
+    'allow secret.grant=allow',
+  ],
+  [
+    'base: auto\nenvironment: {grants: {allow: [NODE_OPTIONS]}}',
+    { variables: ['NODE_OPTIONS'] },
+    'allow environment.injection=allow',
+  ],
+  [
+    'base: auto\nenvironment: {grants: {allow: ["NODE_*"]}}',
+    { variables: ['NODE_OPTIONS'] },
+    'ask environment.injection=ask',
+  ],
+  [
+    'base: auto\nenvironment: {grants: {block: ["LD_*"]}}',
+    { variables: ['LD_PRELOAD'] },
+    'block environment.injection=block',
+  ],
+  // A caller's own variable is no grant of the runtime's.
+  ['base: auto\nenvironment: {grants: {block: [A]}}', { variables: ['A'] }, 'allow'],
+];
+for (const [text, one, wanted] of files) {
+  test(`${JSON.stringify(text)}: ${JSON.stringify(one)} → ${wanted}`, () => {
+    assert.equal(said(fileOf(text), one), wanted);
+  });
+}
+
+test('the strictest layer wins: what one allows, another one still asks or blocks', () => {
+  const allow = fileOf('base: guarded\nsecrets: {allow: [A]}').layers;
+  const block = fileOf('secrets: {block: [A]}', 'managed').layers.map((layer) => ({
+    ...layer,
+    base: null,
+  }));
+  const joined = joinLayers('j', [...allow, ...block], [{ network: 'off' }], 'k');
+  const one = { requested: [secret('A')], command: 'pwd' };
+  assert.equal(said(joined, one), 'block secret.grant=block');
+  const judge = judgeFor(joinLayers('j', allow, [{ network: 'off' }], 'k'), null, 'locked');
+  const reading = judge.read('pwd', 'bash');
+  const known = { facts: null, reach: held, variables: [], requested: [secret('A')] };
+  assert.equal(judge.decide(reading, known).decision, 'block');
+});
+
+test('a rule names the variable', () => {
+  const { rules } = verdictOf(profilePolicy('guarded'), {
+    requested: [secret('MY_TOKEN'), plain('MY_PLAIN')],
+    variables: ['LD_AUDIT'],
+  });
+  const reasons = rules.map(({ reason }) => reason).join('\n');
+  for (const name of ['MY_TOKEN', 'MY_PLAIN', 'LD_AUDIT']) assert.match(reasons, RegExp(name));
+  const three = { requested: ['A', 'B', 'C'].map(secret) };
+  const found = verdictOf(profilePolicy('locked'), three).rules.filter(
+    ({ id }) => id === 'secret.grant',
+  );
+  assert.deepEqual(
+    found.map(({ evidence }) => evidence),
+    ['A', 'B', 'C'],
+  );
+});
+
+test('what is asked for changes the version of a policy', () => {
+  const one = fileOf('base: auto\nsecrets: {block: [A]}').version;
+  assert.notEqual(one, fileOf('base: auto\nsecrets: {block: [B]}').version);
+});
+
+const wrong: readonly (readonly [string, 'user' | 'managed' | 'project', RegExp])[] = [
+  ['secrets: {allow: [A]}', 'project', /p\.yaml:1:11: a project's file may only tighten/],
+  ['environment: {grants: {allow: [A]}}', 'project', /1:24: a project's file may only tighten/],
+  ['secrets: {allow: [A]}', 'managed', /1:11: "allow" has no effect in a managed file/],
+  ['secrets: {alow: [A]}', 'user', /1:11: unknown key "alow"; did you mean "allow"/],
+  ['secrets: {ask: ["A B"]}', 'user', /1:17: an entry of "ask" must be the name of a variable/],
+  ['secrets: {ask: ["*"]}', 'user', /must be the name of a variable/],
+  ['secrets: {allow: [LD_PRELOAD]}', 'user', /1:19: no secret is called so/],
+  ['secrets: [A]', 'user', /"secrets" must be a mapping/],
+];
+for (const [text, kind, wanted] of wrong) {
+  test(`refused in a ${kind} file: ${text}`, () => {
+    const failed = (error: unknown): boolean =>
+      error instanceof PolicyError && wanted.test(error.message);
+    assert.throws(() => fileOf(text, kind), failed);
+  });
+}
+
+test('a project’s file may ask and block', () => {
+  const text = 'secrets: {ask: [A], block: [B]}\nenvironment: {grants: {block: [C]}}';
+  assert.ok(fileOf(text, 'project').layers[0]?.grants !== undefined);
+});
