@@ -1,0 +1,85 @@
+/**
+ * Services whose keys have no form of their own. Beside one of these names a token that is drawn at
+ * random is a key, where a word such as "key" says so or nothing but a separator stands between.
+ */
+import { near, type Rule } from './rule.ts';
+
+const names = `
+abstractapi accuweather activecampaign adzuna aeroworkflow agora airship airvisual aletheia
+alegra algorithmia allsports amadeus ambee anypoint apacta apideck apiflash apifonica apify apilayer
+apimatic apimetrics apiscience apitemplate appcues appfollow appointedd appsynergy apptivo aroundapp
+artsy asksuite assembla atera audd autodesk autoklose autopilot avaza aviationstack axonaut
+aylien ayrshare bannerbear beamer beebole besnappy besttime billomat bitbar bitcoinaverage
+bitly bitmex blablabus blazemeter blitapp blocknative blogger bombbomb boostnote borgbase
+brandfetch browshot bscscan bugherd bulbul bulksms buttercms caflou calorieninja campayn cannyio
+canny capsulecrm captaindata carboninterface cashboard caspio censys centralstation cexio chatbot
+chatfule checio checklyhq checkout checkvist cicero clearbit clickhelp clicksend clinchpad clockify
+clockwork cloudelements cloudflareapi cloudimage cloudmersive cloudplan cloudsight cloudways
+clustdoc codequiry coinapi coinlayer coinlib collect2 column commodities companyhub conversiontools
+convertapi convier copyscape countrylayer courier craftmyapp crossbrowsertesting crowdin
+cryptocompare currencycloud currencyfreaks currencylayer currencyscoop currentsapi customerguru
+d7network dailyco dandelion dareboost databox dataforseo debounce delighted demio deputy detectify
+detectlanguage deviantart dfuse diffbot disqus diggernaut ditto dnscheck docparser documo docusign dotmailer dovico
+dronahq duply dwolla dynalist dyspatch eagleeye easyinsight ecostruxure edamam edenai eightxeight
+elasticemail enablex endorlabs enigma enterpriseflow envoy etherscan ethplorer etsy everhour
+exchangerateapi exchangerates exportsdk extractorapi facepp faceplusplus fastforex feedier fetchrss
+fibery fileio finage financialmodelingprep findl finnhub fixerio flatio flickr flightapi flightlabs
+flightstats float flowflu flowdash formbucket formcraft formio formsite foursquare freshbooks
+freshservice front fullcontact fxmarket gengo geoapify geocode geocodify geocodio geoipifi geocode.xyz
+getemail getgeoapi getgist getresponse getsandbox glassnode gocanvas goodday googlemaps
+graphcms graphhopper groovehq gtmetrix guardianapi gyazo happyscribe harvest hellosign helpcrunch
+hereapi heyzo hiveage holidayapi holistic honeybadger host.io html2pdf humanity hunter hybiscus hypertrack
+iconfinder iexapis imagekit impala instabot instamojo interseller intrinio invoiceocean ipapi
+ipgeolocation ipify ipinfo ipqualityscore ipquality ipstack jotform juro kanban kanbantool karmacrm
+keenio kickbox knapsackpro kontent kylas languagelayer lastfm leadfeeder lemlist lendflow
+lessannoyingcrm lexigram linemessaging linkpreview liveagent livestorm loadmill locationiq loginradius
+lokalise loyverse lunchmoney luno macaddress madkudu magicbell magnetic mailboxlayer mailboxvalidator
+mailmodo mailsac mandrill mapquest marketstack mavenlink maxmind meaningcloud mediastack meistertask
+mesibo metaapi metabase metrilo mindmeister mite mixmax mockaroo moderation moonclerk moonclock
+moosend moralis mrticktock mux myfreshworks myintervals nasdaqdatalink nethunt neutrinoapi newsapi
+newscatcher nftport nicereply nightfall nimble nitro noticeable notify nozbe npmjs nubela numverify
+nutritionix nylas nytimes oanda omnisend oopspam opencagedata opengraphr openuv openweather
+openweathermap optimizely overloop owlbot packagecloud pandadoc pandascore paperform paralleldots
+parsehub parsers parseur partnerstack particleio passbase pastebin paymongo paymoapp pdflayer
+pdfshift peopledatalabs pepipost percy pinata pipedream pirsch pivotaltracker pixabay planview planyo
+plivo podio pollsapi polygon poloniex portainer postageapp postbacks powrbot privacy procurify
+prodpad productboard prospectcrm prospectio protocolsio proxycrawl pushbulletapi qase qualaroo qubole
+quickbase quickmetrics rapidapi raven rawg razor reachmail readme reallysimplesystems rebrandly
+recharge redhat refiner rentman repairshopr requestfinance restpack restpackhtml rev rebilly
+ringcentral ritekit roaring rocketreach rosette route4me rownd runrunit salesblink salesflare
+salescookie salesmate satismeter saucelabs scalr scrapeowl scraperapi scraperbox scraperstack scrapfly
+scrapingant scrapingbee screenshotapi screenshotlayer selectpdf semantria sentiment serphouse
+serpstack sheety sherpadesk shipday shortcut shotstack shutterstock signable signaturit signupgenius
+sigopt simfin simplesat simplybook simplynoted simvoly sirv siteleaf skrapp skybiometry slackoauth
+smartystreets smooch snipcart socrata sonobi sparkpost speechtextai splitio sportsmonk spoonacular
+spotify sslmate statuscake statuspal stitchdata stockdata storecove stormboard stormglass streak
+stripo strava supernotes surveyanyplace surveybot surveysparrow survicate swell swiftype tallyfy
+tatumio taxjar teamgate teamworkcrm teamworkdesk technicalanalysisapi teletype telesign tefter
+text2data textmagic theoddsapi thinkific thousandeyes ticketmaster tickettailor tiingo timecamp
+timezoneapi tineswebhook tmetric toggl tomorrowio tomtom tradier transferwise travelpayouts trufflehog
+twelvedata twist tyntec ubidots uclassify unifyid unplugg unsplash upcdatabase uplead uploadcare
+upwave urlscan userflow userstack vatlayer verifier verimail veriphone versioneye viewneo virustotal
+visualcrossing voicegain voodoosms vouchery vpnapi vyte walkscore weatherbit weatherstack web3storage
+webex webflow webscraper webscraping websitepulse wepay whoxy winston worksnaps workstack worldcoinindex
+worldweather wrike yandexmaps yelp yext yousign youneedabudget ynab zapierwebhook zenkit zenrows
+zenscrape zerobounce zerotier zipapi zipbooks zipcodeapi zipcodebase zonka zonkafeedback
+vagrantcloud opsgenie vmware iterable lob_ enigma_ testdome squarespace wpengine lessannoying
+`;
+
+/** Names that are everyday words count only with a word such as "key" joined to them. */
+const everyday = new Set(
+  `artsy beamer box branch checkout column commodities courier daily deputy ditto envoy etsy float
+  front geocode harvest hunter kanban lob mode moderation mux notify nitro parsers polygon privacy
+  raven razor readme recharge refiner rev roaring route4me sentiment shortcut streak swell twist
+  verifier winston airship agora dandelion holistic humanity magnetic nimble percy pinata postbacks
+  chatbot blogger bitly luno mite miro impala findl fileio redhat linear notion square segment
+  stability render here mapbox nasa census sonar unplu speechtext exchangerate`.split(/\s+/),
+);
+
+export const providerRules: readonly Rule[] = [
+  near(
+    'provider-key',
+    names.split(/\s+/).filter((name) => name.length > 3 && !everyday.has(name)),
+  ),
+  { ...near('provider-word-key', [...everyday]), joined: true },
+];

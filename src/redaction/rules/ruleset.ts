@@ -1,0 +1,194 @@
+/** Keys that have a form of their own, found by their literals and told by their form. */
+import type { Finding } from '../finding.ts';
+import { compile, scan, type Automaton, type Hits } from './automaton.ts';
+import { afterEscape, beginsAt, isWordy, standsIn } from './bounds.ts';
+import { matchNear, type NearForm } from './near.ts';
+import type { Rule } from './rule.ts';
+import { classOf, longRun, parseParts, parseShape, sourceOf, type Shape } from './shape.ts';
+import { shippedRules } from './shipped.ts';
+
+/** What a keyword starts: forms that hold it, and rules whose word it is. */
+interface Trigger {
+  readonly keyword: string;
+  readonly forms: Form[];
+  readonly near: NearRow[];
+}
+
+interface Form {
+  readonly rule: Rule;
+  readonly shape: Shape;
+  /** By character code, whether it may stand in the run before the keyword. */
+  readonly lead: Uint8Array | null;
+  readonly pattern: RegExp;
+  /** Whether more must follow a long run: then it is tried once a run, or it would cost too much. */
+  readonly strict: boolean;
+  /** In the text at hand, up to where the form was matched and refused. */
+  refusedTo: number;
+}
+
+interface NearRow {
+  readonly rule: Rule;
+  readonly form: NearForm;
+}
+
+const sureScore = 0.99;
+/** A form whose provider is named, without a word such as "token". */
+const unlabelledScore = 0.7;
+
+/**
+ * The rules as one matcher. Holds buffers, so it is not to be used while it is in use; a match
+ * never looks beyond its line.
+ */
+export class RuleSet {
+  readonly #triggers: readonly Trigger[];
+  readonly #forms: readonly Form[];
+  readonly #automaton: Automaton;
+  readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
+  static #shipped: RuleSet | null = null;
+
+  constructor(rules: readonly Rule[]) {
+    const triggers = new Map<string, Trigger>();
+    for (const rule of rules) addRule(triggers, rule);
+    this.#triggers = [...triggers.values()];
+    this.#forms = this.#triggers.flatMap(({ forms }) => forms);
+    this.#automaton = compile(this.#triggers.map(({ keyword }) => keyword));
+  }
+
+  /** The rules that come with the program; built at the first call. */
+  static shipped(): RuleSet {
+    RuleSet.#shipped ??= new RuleSet(shippedRules);
+    return RuleSet.#shipped;
+  }
+
+  /**
+   * Keys in `text[from, to)`, sorted, none overlapping. `text` is latin1, `bytes` the same bytes.
+   * Where `from` and `to` are at line ends, the findings do not depend on which ones.
+   */
+  find(text: string, bytes: Uint8Array, from: number, to: number): Finding[] {
+    const hits = this.#hits;
+    scan(this.#automaton, bytes, [from, to], hits);
+    if (hits.count === 0) return [];
+    for (const form of this.#forms) form.refusedTo = 0;
+    const found: Finding[] = [];
+    for (let at = 0; at < hits.count; at += 1) {
+      const trigger = this.#triggers[hits.pairs[2 * at] ?? 0];
+      const end = hits.pairs[2 * at + 1] ?? 0;
+      if (trigger !== undefined) match(text, trigger, end, found);
+    }
+    return found.length > 1 ? settle(found) : found;
+  }
+}
+
+function match(text: string, trigger: Trigger, end: number, found: Finding[]): void {
+  const start = end - trigger.keyword.length;
+  const last = found.at(-1);
+  // Many keywords in one token: what is within a sure finding is explained.
+  if (last !== undefined && start > last.start && end <= last.end && last.score > 0.9) return;
+  for (const form of trigger.forms) {
+    const finding = matchForm(text, form, start);
+    if (finding !== null) found.push(finding);
+  }
+  for (const { rule, form } of trigger.near) {
+    const near = matchNear(text, [start, end], form);
+    if (near === null) continue;
+    const score = near.labelled ? rule.score : unlabelledScore;
+    const key = text.slice(start, end);
+    found.push({ start: near.start, end: near.end, kind: 'format', rule: rule.id, score, key });
+  }
+}
+
+function matchForm(text: string, form: Form, keywordAt: number): Finding | null {
+  const { rule, shape, pattern } = form;
+  if (keywordAt < form.refusedTo) return null;
+  const at = startOf(text, form, keywordAt);
+  if (at < 0 || (!rule.anywhere && !beginsAt(text, at))) return null;
+  if (form.strict && at > 0 && '-_'.includes(text.charAt(at - 1))) return null;
+  pattern.lastIndex = at;
+  const groups = pattern.exec(text);
+  const secret = groups?.[2];
+  if (secret === undefined || groups === null) return null;
+  if (!rule.wordy && (standsIn(secret) || isWordy(bodyOf(secret, shape)))) {
+    form.refusedTo = pattern.lastIndex;
+    return null;
+  }
+  const start = at + (groups[1] ?? '').length;
+  const score = rule.checksum?.(secret) === true ? sureScore : rule.score;
+  return { start, end: start + secret.length, kind: 'format', rule: rule.id, score, key: null };
+}
+
+/** Where the match would begin whose keyword is at `keywordAt`; -1: nowhere. */
+function startOf(text: string, { shape, lead }: Form, keywordAt: number): number {
+  const { leadMin, leadMax } = shape;
+  if (lead === null) return keywordAt - leadMin;
+  let at = keywordAt;
+  const farthest = Math.max(0, keywordAt - leadMax - 10);
+  while (at > farthest && lead[text.charCodeAt(at - 1) & 0xff] === 1) at -= 1;
+  // Of an escape at most 9 characters are letters and digits: the run may be that much longer.
+  at = afterEscape(text, at);
+  const length = keywordAt - at;
+  return length < leadMin || length > leadMax ? -1 : at;
+}
+
+/** The secret without the literal that it begins with. */
+function bodyOf(secret: string, { parts }: Shape): string {
+  const first = parts.find(({ kind }) => kind !== 'open');
+  if (first?.kind !== 'text') return secret;
+  const heads = first.options.filter((option) => secret.startsWith(option));
+  return secret.slice(Math.max(0, ...heads.map((head) => head.length)));
+}
+
+/** Sorted by place; of those that overlap the surest gives its name to all that they cover. */
+function settle(found: Finding[]): Finding[] {
+  found.sort((one, other) => one.start - other.start || other.end - one.end);
+  const settled: Finding[] = [];
+  for (const finding of found) {
+    const last = settled.at(-1);
+    if (last === undefined || finding.start >= last.end) {
+      settled.push(finding);
+      continue;
+    }
+    const surest = finding.score > last.score ? finding : last;
+    const end = Math.max(last.end, finding.end);
+    settled.splice(-1, 1, { ...surest, start: last.start, end });
+  }
+  return settled;
+}
+
+function addRule(triggers: Map<string, Trigger>, rule: Rule): void {
+  const flags = rule.fold ? 'iy' : 'y';
+  if (rule.near.length > 0) {
+    const patterns = rule.shapes.map((shape) => new RegExp(sourceOf(parseParts(shape)), 'y'));
+    const row = { rule, form: { patterns, joined: rule.joined } };
+    for (const word of rule.near) triggerOf(triggers, word).near.push(row);
+    return;
+  }
+  for (const notation of rule.shapes) {
+    const shape = parseShape(notation);
+    const form: Form = {
+      rule,
+      shape,
+      lead: leadOf(shape),
+      pattern: new RegExp(shape.source, flags),
+      strict: shape.parts.some(
+        (part, at) => part.kind === 'run' && part.max >= longRun && at < shape.parts.length - 1,
+      ),
+      refusedTo: 0,
+    };
+    for (const keyword of new Set(shape.keywords)) triggerOf(triggers, keyword).forms.push(form);
+  }
+}
+
+function triggerOf(triggers: Map<string, Trigger>, keyword: string): Trigger {
+  const trigger = triggers.get(keyword) ?? { keyword, forms: [], near: [] };
+  triggers.set(keyword, trigger);
+  return trigger;
+}
+
+function leadOf({ parts, leadMin, leadMax }: Shape): Uint8Array | null {
+  if (leadMin === leadMax) return null;
+  const first = parts.find(({ kind }) => kind === 'run');
+  const allowed = new RegExp(`[${first?.kind === 'run' ? classOf(first.of) : ''}]`);
+  return Uint8Array.from({ length: 256 }, (_, code) =>
+    Number(allowed.test(String.fromCharCode(code))),
+  );
+}
