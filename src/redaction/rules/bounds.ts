@@ -22,7 +22,7 @@ export function isAlphanumeric(code: number): boolean {
 }
 
 const standIn =
-  /x{5}|X{5}|\*{3}|\.{3}|0{12}|example|placeholder|your[-_]|change_?me|redacted|dummy|insert|hidden/i;
+  /x{5}|\*{3}|\.{3}|0{12}|example|placeholder|your[-_]|change_?me|redacted|dummy|insert|hidden/i;
 
 /** `AKIAIOSFODNN7EXAMPLE`, `xxxxxxxx`, `your-token-here`: what documents show instead of a key. */
 export function standsIn(secret: string): boolean {

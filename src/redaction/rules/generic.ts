@@ -5,7 +5,7 @@
 import { rule, type Rule } from './rule.ts';
 
 const words =
-  '(live|test|prod|production|sandbox|dev|staging|secret|token|apikey|key|pat|sk|svc|admin|api|auth)';
+  '(live|test|prod|production|sandbox|dev|staging|secret|token|apikey|key|pat|sk|svc|admin|api)';
 const short = '(sk|rk|ak|pat|tok|key|api|sec|svc|srv|app|usr|org|int|oat|sat|uat|rt|at|st)';
 
 export const genericRules: readonly Rule[] = [

@@ -4,9 +4,12 @@ import { isAlphanumeric, isWordy, standsIn } from './bounds.ts';
 /** The most characters between the name and the token. */
 const gapMax = 40;
 const secretWord =
-  /api|key|token|secret|access|private|auth|pass|pwd|cred|bearer|(?:^|[^a-z])(?:pat|psk)(?:[^a-z]|$)/i;
-const hashWord =
-  /commit|sha-?[1-5]|md5|digest|checksum|hash|etag|version|image|revision|fingerprint|public|uuid|trace|span|request/i;
+  /api|key|token|secret|access|private|auth|pass|pwd|cred|(?:^|[^a-z])(?:pat|psk)(?:[^a-z]|$)/i;
+const hashWord = new RegExp(
+  'commit|sha-?[1-5]|md5|digest|checksum|hash|etag|version|image|revision|fingerprint' +
+    '|public|uuid|trace|span|request',
+  'i',
+);
 const keyWord =
   /^[ _.-]{0,2}(?:api|app|key|token|secret|access|private|auth|pass|cred|pat|client|personal)/i;
 /** The name of an identifier, not of a key. */

@@ -20,7 +20,7 @@ interface Form {
   /** By character code, whether it may stand in the run before the keyword. */
   readonly lead: Uint8Array | null;
   readonly pattern: RegExp;
-  /** Whether more must follow a long run: then it is tried once a run, or it would cost too much. */
+  /** Whether more must follow a long run: then it is tried only once a run. */
   readonly strict: boolean;
   /** In the text at hand, up to where the form was matched and refused. */
   refusedTo: number;
