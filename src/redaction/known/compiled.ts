@@ -1,0 +1,166 @@
+/** One value made ready: the symbols of its forms, and which windows of them give it away. */
+import { formsOf, hashedSymbols, type Form } from './forms.ts';
+import { partsOf } from './parts.ts';
+import { Squeezer, emptySymbols } from './squeeze.ts';
+import { hashMultiplier, symbolsOf } from './symbols.ts';
+import { monotonous, wordlike } from './words.ts';
+
+/** Shorter runs of symbols are never looked for. */
+export const symbolsMin = 6;
+/** A value of words alone is known by this many symbols. */
+const wordsWindow = 24;
+/** From this window on, a form has few different symbols by its nature. */
+const bitsPoor = 24;
+
+/** A form's symbols within {@link CompiledValue.text}. */
+export interface Needle {
+  readonly start: number;
+  readonly end: number;
+  readonly window: number;
+  readonly pad: number;
+  /** Characters of the value before its first symbol and after its last one. */
+  readonly lead: string;
+  readonly tail: string;
+  /** The characters themselves, where so few symbols need a look at what stands around them. */
+  readonly exact: string | null;
+}
+
+export interface CompiledValue {
+  /** Symbols of all forms, with a 0 between them. */
+  readonly text: Uint8Array;
+  readonly needles: readonly Needle[];
+  /** Offsets in `text` after a window; its hash is that of its last 10 or, if short, 6 symbols. */
+  readonly ends: Int32Array;
+  readonly hashes: Int32Array;
+  readonly shortEnds: Int32Array;
+  readonly shortHashes: Int32Array;
+}
+
+/** A needle that is not yet in one text with the others. */
+interface Draft {
+  readonly symbols: Uint8Array;
+  readonly form: Form;
+}
+
+/** Whether letters beyond ASCII have to count as symbols for this value. */
+export const isWide = (value: string): boolean => /[\p{L}\p{N}]/u.test(beyondAscii(value));
+const beyondAscii = (value: string): string => value.replaceAll(/\p{ASCII}/gu, '');
+
+export function compile(value: string): CompiledValue {
+  const drafts: Draft[] = [];
+  const seen = new Set<string>();
+  const wide = isWide(value);
+  for (const bytes of [Buffer.from(value, 'utf8'), ...partsOf(value)]) {
+    for (const form of formsOf(bytes)) addDraft(drafts, seen, form, wide);
+  }
+  const length = drafts.reduce((sum, draft) => sum + draft.symbols.length + 1, 1);
+  const text = new Uint8Array(length);
+  const needles: Needle[] = [];
+  const long = new Windows(hashedSymbols);
+  const short = new Windows(symbolsMin);
+  const stride = value.length <= 512 ? 1 : value.length <= 4_096 ? 4 : 32;
+  let start = 1;
+  for (const { symbols, form } of drafts) {
+    text.set(symbols, start);
+    const needle = needleOf(symbols, form, start);
+    if (symbols.length < hashedSymbols) {
+      needles.push(needle);
+      short.add(text, needle.end - symbolsMin);
+    } else {
+      needles.push(addWindows(long, text, needle, { form, stride }));
+    }
+    start = needle.end + 1;
+  }
+  return {
+    text,
+    needles,
+    ends: Int32Array.from(long.ends),
+    hashes: Int32Array.from(long.hashes),
+    shortEnds: Int32Array.from(short.ends),
+    shortHashes: Int32Array.from(short.hashes),
+  };
+}
+
+function addDraft(drafts: Draft[], seen: Set<string>, form: Form, wide: boolean): void {
+  const bytes = Buffer.from(form.text, 'latin1');
+  const variants = [symbolsOf(bytes, wide)];
+  // Where the value itself looks like escapes, it is found as it is read, too.
+  if (form.short && /[\\%&\b]|0[xX]/.test(form.text)) variants.push(squeezed(bytes, wide));
+  for (const symbols of variants) {
+    const least = !form.short ? 12 : form.pad > 0 ? hashedSymbols : symbolsMin;
+    const key = Buffer.from(symbols).toString('latin1');
+    if (symbols.length < least || seen.has(key)) continue;
+    seen.add(key);
+    drafts.push({ symbols, form });
+  }
+}
+
+function squeezed(bytes: Uint8Array, wide: boolean): Uint8Array {
+  const symbols = emptySymbols(bytes.length + 8);
+  new Squeezer(wide, symbols).squeeze(bytes, 0, bytes.length, true);
+  return symbols.symbol.slice(0, symbols.count);
+}
+
+function needleOf(symbols: Uint8Array, form: Form, start: number): Needle {
+  const end = start + symbols.length;
+  const letters = form.text.match(/^([^A-Za-z0-9]*)(?:.*?)([^A-Za-z0-9]*)$/s);
+  const plain = form.plain !== null || (form.short && form.pad === 0);
+  return {
+    start,
+    end,
+    window: Math.min(form.window, symbols.length),
+    pad: form.pad,
+    lead: plain ? (letters?.[1] ?? '') : '',
+    tail: plain ? (letters?.[2] ?? '') : '',
+    exact: symbols.length < hashedSymbols && form.pad === 0 ? form.text : null,
+  };
+}
+
+/**
+ * Adds the windows of one needle. Those of plain words, which stand in other texts as well, do not
+ * count by themselves, unless the value has no others: `-----BEGIN PRIVATE KEY-----`. Returns the
+ * needle with the window that it is known by.
+ */
+function addWindows(
+  into: Windows,
+  text: Uint8Array,
+  needle: Needle,
+  { form, stride }: { readonly form: Form; readonly stride: number },
+): Needle {
+  const { start, end, window } = needle;
+  const before = into.ends.length;
+  for (let last = start + window; last <= end; last += 1) {
+    if ((last - start - window) % stride !== 0 && last !== end) continue;
+    const from = last - window;
+    if (form.plain !== null && wordlike(text, from, last)) continue;
+    if (window < bitsPoor && monotonous(text, from, last)) continue;
+    into.add(text, last - hashedSymbols);
+  }
+  if (into.ends.length > before) return needle;
+  const longer = Math.min(wordsWindow, end - start);
+  for (let last = start + longer; last <= end; last += stride) {
+    into.add(text, last - hashedSymbols);
+  }
+  return { ...needle, window: longer };
+}
+
+/** Hashes of windows of one length. */
+class Windows {
+  readonly ends: number[] = [];
+  readonly hashes: number[] = [];
+  readonly #length: number;
+
+  constructor(length: number) {
+    this.#length = length;
+  }
+
+  add(text: Uint8Array, from: number): void {
+    let hash = 0;
+    const end = from + this.#length;
+    for (let at = from; at < end; at += 1) {
+      hash = (Math.imul(hash, hashMultiplier) + (text[at] ?? 0)) | 0;
+    }
+    this.ends.push(end);
+    this.hashes.push(hash);
+  }
+}

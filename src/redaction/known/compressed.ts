@@ -1,0 +1,293 @@
+/**
+ * Base64 and hexadecimal digits that start as gzip, zlib or zstd do are held back, unpacked and
+ * looked through. Bounds: 64 KiB of such characters, 1 MiB unpacked; what lies beyond is not looked
+ * at. A run that holds a known value is hidden as a whole, however long it is.
+ */
+import { constants, inflateRawSync, zstdDecompressSync } from 'node:zlib';
+import type { Piece } from '../finding.ts';
+
+export const packedBytesMax = 64 * 1024;
+const unpackedBytesMax = 1024 * 1024;
+const packedBytesMin = 16;
+/** Lines shorter than this do not go on in the next one. */
+const wrappedBytesMin = 32;
+
+type Digits = 'base64' | 'hex';
+
+/** Who looks at text that is not compressed. */
+export interface Inner {
+  push(bytes: Uint8Array, out: Piece[]): void;
+  end(out: Piece[]): void;
+  /** The first known value in the bytes, as a piece that hides `length`. */
+  find(bytes: Uint8Array, length: number): Piece | null;
+}
+
+/** 1: a digit of base64; 2: of hexadecimal, too. */
+const digitKinds = new Uint8Array(256);
+for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-') {
+  digitKinds[letter.charCodeAt(0)] = /[0-9a-f]/i.test(letter) ? 2 : 1;
+}
+const isDigit = (byte: number | undefined, digits: Digits): boolean =>
+  (digitKinds[byte ?? 0] ?? 0) >= (digits === 'hex' ? 2 : 1);
+
+const space = 0x20;
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+const equals = 0x3d;
+
+export class CompressedGate {
+  readonly #inner: Inner;
+  /** What may be compressed, from its first byte on; or the start of a magic number. */
+  #held: Uint8Array = new Uint8Array(0);
+  /** The digits it is written in; `null`: nothing is held but the start of a magic number. */
+  #digits: Digits | null = null;
+  /** Bytes of `held` that were looked at, and where the line starts that they end in. */
+  #seen = 0;
+  #line = 0;
+  /** What to do with the rest of a run that was longer than the bound. */
+  #rest: { readonly digits: Digits; readonly hidden: Piece | null } | null = null;
+  #before = 0;
+
+  constructor(inner: Inner) {
+    this.#inner = inner;
+  }
+
+  push(chunk: Uint8Array, out: Piece[]): void {
+    let bytes = this.#held.length === 0 ? chunk : joined(this.#held, chunk);
+    this.#held = none;
+    while (bytes.length > 0) {
+      if (this.#rest !== null) {
+        bytes = this.#skipRest(bytes, out);
+        continue;
+      }
+      if (this.#digits === null) {
+        const start = this.#startOfRun(bytes, out);
+        if (start === null) return;
+        bytes = start;
+      }
+      const end = this.#endOfRun(bytes, this.#digits ?? 'base64');
+      if (end === null) {
+        this.#held = Uint8Array.from(bytes);
+        return;
+      }
+      bytes = this.#decide(bytes, end, out);
+    }
+  }
+
+  /** Lets go of what is held: it is complete, or nobody waits for the rest. */
+  settle(out: Piece[]): void {
+    const bytes = this.#held;
+    this.#held = none;
+    this.#rest = null;
+    if (bytes.length === 0) return;
+    if (this.#digits === null) this.#pass(bytes, out);
+    else this.#decide(bytes, bytes.length, out);
+  }
+
+  /** Bytes that wait for more. */
+  get held(): number {
+    return this.#held.length;
+  }
+
+  #pass(bytes: Uint8Array, out: Piece[]): void {
+    if (bytes.length === 0) return;
+    this.#before = bytes[bytes.length - 1] ?? 0;
+    this.#inner.push(bytes, out);
+  }
+
+  /** Passes what stands before the next run. Returns the run, or `null`: there is none yet. */
+  #startOfRun(bytes: Uint8Array, out: Piece[]): Uint8Array | null {
+    const found = findMagic(bytes, this.#before);
+    this.#pass(bytes.subarray(0, found.at), out);
+    const rest = bytes.subarray(found.at);
+    if (found.digits === null) {
+      this.#held = Uint8Array.from(rest);
+      return null;
+    }
+    this.#digits = found.digits;
+    this.#seen = 0;
+    this.#line = 0;
+    return rest;
+  }
+
+  /** Where the run of digits ends that starts the bytes; `null`: not here. */
+  #endOfRun(bytes: Uint8Array, digits: Digits): number | null {
+    let at = this.#seen;
+    for (; at < bytes.length; at += 1) {
+      if (at >= packedBytesMax) return at;
+      const byte = bytes[at] ?? 0;
+      if (isDigit(byte, digits)) continue;
+      if (digits === 'base64' && byte === equals) {
+        if (at + 1 === bytes.length) break;
+        return bytes[at + 1] === equals ? at + 2 : at + 1;
+      }
+      const next = nextDigit(bytes, at, digits);
+      if (next === null) break;
+      const feed = bytes.subarray(at, next).includes(lineFeed);
+      if (next < 0 || (feed && at - this.#line < wrappedBytesMin)) return at;
+      if (feed) this.#line = next;
+      at = next - 1;
+    }
+    this.#seen = at;
+    return null;
+  }
+
+  #decide(bytes: Uint8Array, end: number, out: Piece[]): Uint8Array {
+    const digits = this.#digits ?? 'base64';
+    this.#digits = null;
+    const packed = bytes.subarray(0, end);
+    const hidden = end < packedBytesMin ? null : this.#look(packed, digits);
+    if (end >= packedBytesMax) this.#rest = { digits, hidden };
+    if (hidden === null) {
+      this.#pass(packed, out);
+    } else {
+      this.#inner.end(out);
+      this.#before = bytes[end - 1] ?? 0;
+      out.push(hidden);
+    }
+    return bytes.subarray(end);
+  }
+
+  #look(packed: Uint8Array, digits: Digits): Piece | null {
+    const text = Buffer.from(packed)
+      .toString('latin1')
+      .replaceAll(/[^A-Za-z0-9+/_-]/g, '');
+    const unpacked = unpack(Buffer.from(text, digits));
+    return unpacked === null ? null : this.#inner.find(unpacked, packed.length);
+  }
+
+  #skipRest(bytes: Uint8Array, out: Piece[]): Uint8Array {
+    const { digits, hidden } = this.#rest ?? { digits: 'hex', hidden: null };
+    let end = 0;
+    while (end < bytes.length) {
+      const byte = bytes[end];
+      if (!isDigit(byte, digits) && byte !== lineFeed && byte !== carriageReturn) break;
+      end += 1;
+    }
+    if (end < bytes.length) this.#rest = null;
+    if (hidden === null || hidden.kind === 'text') this.#pass(bytes.subarray(0, end), out);
+    else if (end > 0) out.push({ ...hidden, bytes: end });
+    return bytes.subarray(end);
+  }
+}
+
+const none = new Uint8Array(0);
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}
+
+/** The offset of the digit after blanks and line ends; -1: something else; `null`: not here. */
+function nextDigit(bytes: Uint8Array, at: number, digits: Digits): number | null {
+  for (let place = at; place < at + 4; place += 1) {
+    if (place >= bytes.length) return null;
+    const byte = bytes[place] ?? 0;
+    if (place > at && isDigit(byte, digits)) return place;
+    const blank = byte === lineFeed || byte === carriageReturn;
+    if (!blank && !(byte === space && digits === 'hex')) return -1;
+  }
+  return -1;
+}
+
+interface Magic {
+  readonly text: string;
+  readonly digits: Digits;
+}
+
+const hexMagics = ['1f8b08', '7801', '785e', '789c', '78da'].flatMap((text) => {
+  const spaced = text.replaceAll(/(..)(?=.)/g, '$1 ');
+  return [text, text.toUpperCase(), spaced].map((form): Magic => ({ text: form, digits: 'hex' }));
+});
+const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
+  text,
+  digits: 'base64',
+}));
+const magics: readonly Magic[] = [...hexMagics, ...base64Magics];
+
+/** The second letter where the first one is too common to look for. */
+const lookedFor = ({ text }: Magic): number => text.charCodeAt(text[0] === 'e' ? 1 : 0);
+const magicsOf: readonly (readonly Magic[] | undefined)[] = Array.from(
+  { length: 256 },
+  (_, byte) => {
+    const found = magics.filter((magic) => lookedFor(magic) === byte);
+    return found.length === 0 ? undefined : found;
+  },
+);
+const magicBytes = Uint8Array.from(magicsOf, (found) => (found === undefined ? 0 : 1));
+
+interface MagicFound {
+  readonly at: number;
+  /** `null`: not all of it is there, or nothing is found: then `at` is the end. */
+  readonly digits: Digits | null;
+}
+
+/** The first magic number that no digit stands before; `before` is the byte before all. */
+function findMagic(bytes: Uint8Array, before: number): MagicFound {
+  const { length } = bytes;
+  for (let at = 0; at < length; at += 1) {
+    if (magicBytes[bytes[at] ?? 0] === 0) continue;
+    for (const magic of magicsOf[bytes[at] ?? 0] ?? []) {
+      const start = at - (magic.text[0] === 'e' ? 1 : 0);
+      if (start < 0 || isDigit(start > 0 ? bytes[start - 1] : before, 'base64')) continue;
+      const same = matching(bytes, start, magic.text);
+      if (same === magic.text.length) return { at: start, digits: magic.digits };
+      if (start + same === length) return { at: start, digits: null };
+    }
+  }
+  const last = length - 1;
+  const partial = bytes[last] === 0x65 && !isDigit(last > 0 ? bytes[last - 1] : before, 'base64');
+  return { at: partial ? last : length, digits: null };
+}
+
+function matching(bytes: Uint8Array, start: number, text: string): number {
+  let same = 0;
+  while (same < text.length && bytes[start + same] === text.charCodeAt(same)) same += 1;
+  return same;
+}
+
+/** What gzip, zlib or zstd packed, as far as it is there and within bounds; `null`: none of them. */
+function unpack(packed: Buffer): Buffer | null {
+  if (packed[0] === 0x1f && packed[1] === 0x8b) return inflated(packed, afterGzipHeader(packed));
+  if (packed[0] === 0x28 && packed[1] === 0xb5) return unzstd(packed);
+  const zlib = ((packed[0] ?? 0) * 256 + (packed[1] ?? 0)) % 31 === 0;
+  return zlib ? inflated(packed, 2) : null;
+}
+
+/** Without the checksum: a wrong one does not make the text unreadable. */
+function inflated(packed: Buffer, from: number): Buffer | null {
+  for (let end = packed.length; end > from; end = from + ((end - from) >> 1)) {
+    try {
+      return inflateRawSync(packed.subarray(from, end), {
+        finishFlush: constants.Z_SYNC_FLUSH,
+        maxOutputLength: unpackedBytesMax,
+      });
+    } catch (error) {
+      // Too much of it: less of the input gives its beginning.
+      if (!(error instanceof RangeError)) return null;
+    }
+  }
+  return null;
+}
+
+function unzstd(packed: Buffer): Buffer | null {
+  try {
+    return zstdDecompressSync(packed, { maxOutputLength: unpackedBytesMax });
+  } catch {
+    return null;
+  }
+}
+
+function afterGzipHeader(packed: Buffer): number {
+  const flags = packed[3] ?? 0;
+  let at = 10;
+  if ((flags & 4) !== 0) at += 2 + (packed[at] ?? 0) + 256 * (packed[at + 1] ?? 0);
+  for (const flag of [8, 16]) {
+    if ((flags & flag) === 0) continue;
+    while (at < packed.length && packed[at] !== 0) at += 1;
+    at += 1;
+  }
+  return (flags & 2) === 0 ? at : at + 2;
+}

@@ -1,0 +1,229 @@
+/**
+ * The forms that a value is looked for in. Not among them are escapes (`\x67`, `%67`, `&#103;`),
+ * case, separators, line breaks and control sequences: all of those are gone from the symbols that
+ * forms are compared with.
+ *
+ * Out of reach, because nothing of the value is left to compare with: encryption and XOR, every
+ * n-th character, characters in another order than forwards or backwards, images, and compression
+ * that is not gzip, zlib or zstd behind base64 or hexadecimal.
+ */
+import { asNumber, base32, base32Hex, base64, base85s, uuencoded } from './bases.ts';
+
+export interface Form {
+  /** Characters of which each stands for one byte. */
+  readonly text: string;
+  /** How many symbols in a row are enough to know the value by. */
+  readonly window: number;
+  /** Symbols on either side that hold some bits of the value, too. */
+  readonly pad: number;
+  /** Whether the value's own characters stand there, which may be words: in which order. */
+  readonly plain: 'forwards' | 'backwards' | null;
+  /** Whether fewer symbols than a window are looked for, too, where they are all there is. */
+  readonly short: boolean;
+}
+
+/** A window of any form whose characters hold four bits and more. */
+const windowSymbols = 12;
+/** The same where the value's own characters stand there, unless these are digits of base 16. */
+const writtenWindow = 10;
+/** The least window, but for values that are shorter; any other contains one of these. */
+export const hashedSymbols = 10;
+/** For digits that hold three bits and less, which are found in any list of numbers. */
+const digitsWindow = 24;
+const bitsWindow = 48;
+export const windowSymbolsMax = bitsWindow;
+
+const numberBytesMax = 128;
+const everyFormBytesMax = 1_024;
+const manyFormsBytesMax = 4_096;
+
+const form = (text: string, window = windowSymbols, pad = 0): Form => ({
+  text,
+  window,
+  pad,
+  plain: null,
+  short: false,
+});
+const packed = (texts: readonly string[], pad = 1): Form[] =>
+  texts.map((text) => ({ ...form(text, windowSymbols, pad), short: true }));
+const written = (text: string): Form => ({
+  ...form(text, /^[0-9a-f\W_]*$/i.test(text) ? windowSymbols : writtenWindow),
+  short: true,
+});
+
+/** Every form of a value of these bytes; fewer of them the longer it is. */
+export function formsOf(bytes: Buffer): Form[] {
+  const forms = [...basicForms(bytes)];
+  if (bytes.length <= manyFormsBytesMax) forms.push(...manyForms(bytes));
+  if (bytes.length <= everyFormBytesMax) forms.push(...nestedForms(bytes));
+  if (bytes.length <= numberBytesMax) {
+    forms.push(...asNumber(bytes).map((text) => form(text, digitsWindow)));
+    forms.push(...substituted(bytes));
+  }
+  return forms;
+}
+
+const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
+const reversed = (bytes: Buffer): Buffer => Buffer.from(bytes.toReversed());
+const backwards = (text: string): string => reversed(latin1(text)).toString('latin1');
+
+function basicForms(bytes: Buffer): Form[] {
+  const plain = bytes.toString('latin1');
+  return [
+    { ...written(plain), plain: 'forwards' },
+    { ...written(backwards(plain)), plain: 'backwards' },
+    form(bytes.toString('hex')),
+    ...packed(base64(bytes)),
+  ];
+}
+
+function manyForms(bytes: Buffer): Form[] {
+  const back = reversed(bytes);
+  const plain = bytes.toString('latin1');
+  const lower = plain.toLowerCase();
+  return [
+    written(rotated(plain, 13)),
+    written(escapedForUrl(plain)),
+    form(back.toString('hex')),
+    form(backwards(bytes.toString('hex'))),
+    ...words(bytes, 2, hexWord, 4),
+    ...words(bytes, 4, hexWord, 8),
+    form(
+      each(bytes, (byte) => byte.toString(8).padStart(3, '0')),
+      digitsWindow,
+    ),
+    ...words(bytes, 2, octalWord, 6).map((found) => ({ ...found, window: digitsWindow })),
+    form(
+      each(bytes, (byte) => String(byte)),
+      digitsWindow,
+    ),
+    form(
+      each(bytes, (byte) => String(byte).padStart(3, '0')),
+      digitsWindow,
+    ),
+    form(
+      each(bytes, (byte) => byte.toString(2).padStart(8, '0')),
+      bitsWindow,
+    ),
+    ...packed(base32(bytes)),
+    ...packed(base64(back)),
+    ...base64(bytes).map((text) => form(backwards(text), windowSymbols, 1)),
+    ...utf16Forms(bytes),
+    ...(lower === plain ? [] : packed(base64(latin1(lower)))),
+    ...packed(base64(latin1(plain.toUpperCase()))),
+  ];
+}
+
+/** Forms of forms, and encodings that are rare. */
+function nestedForms(bytes: Buffer): Form[] {
+  const plain = bytes.toString('latin1');
+  const hex = bytes.toString('hex');
+  const once = base64(bytes);
+  return [
+    ...once.flatMap((text) => packed(base64(latin1(text)), 3)),
+    ...once.map((text) => form(latin1(text).toString('hex'), 16, 2)),
+    ...packed(base64(latin1(hex))),
+    ...packed(base64(latin1(hex.toUpperCase()))),
+    ...packed(base64(latin1(rotated(plain, 13)))),
+    ...packed(base64(base32Padded(bytes))),
+    ...base32Texts(bytes),
+    ...packed(base32Hex(bytes)),
+    ...packed(base32(reversed(bytes))),
+    form(latin1(hex).toString('hex'), digitsWindow),
+    form(
+      each(bytes, (byte) => `u${byte.toString(16).padStart(4, '0')}`),
+      digitsWindow,
+    ),
+    ...words(bytes, 8, hexWord, 16),
+    ...words(bytes, 2, (word) => String(numberOf(word)), 4).map((found) => ({
+      ...found,
+      window: digitsWindow,
+    })),
+    ...packed(uuencoded(bytes)),
+    ...packed(base85s(bytes), 4),
+    written(escapedForUrl(escapedForUrl(plain))),
+    written(quotedPrintable(plain)),
+    form(each(bytes, (byte) => (byte < 0x80 ? String.fromCharCode(byte) : octal(byte)))),
+  ];
+}
+
+const base32Padded = (bytes: Buffer): Buffer => latin1(base32(bytes)[0] ?? '');
+
+/** base32 of the base64, and of the hexadecimal digits. */
+const base32Texts = (bytes: Buffer): Form[] => [
+  ...packed(base32(latin1(bytes.toString('base64').replaceAll('=', '')))),
+  ...packed(base32(latin1(bytes.toString('hex')))),
+];
+
+/** As UTF-16: `\0` between the letters in hexadecimal and base64, and PowerShell's base64. */
+function utf16Forms(bytes: Buffer): Form[] {
+  const wide = Buffer.from(bytes.toString('utf8'), 'utf16le');
+  const big = Buffer.from(wide).swap16();
+  return [
+    form(wide.toString('hex'), digitsWindow),
+    form(big.toString('hex'), digitsWindow),
+    ...base64(wide).map((text) => form(text, 18, 1)),
+  ];
+}
+
+/** Letters exchanged for others: all rotations, the alphabet backwards, and rot47. */
+function substituted(bytes: Buffer): Form[] {
+  const plain = bytes.toString('latin1');
+  const forms = [
+    written(atbash(plain)),
+    written(rot47(plain)),
+    written(rotated(backwards(plain), 13)),
+  ];
+  for (let by = 1; by < 26; by += 1) if (by !== 13) forms.push(form(rotated(plain, by)));
+  return forms;
+}
+
+const mapped = (text: string, to: (code: number) => number): string =>
+  String.fromCharCode(...Array.from(text, (letter) => to(letter.charCodeAt(0))));
+
+function rotated(text: string, by: number): string {
+  return text.replaceAll(/[A-Za-z]/g, (letter) => {
+    const base = letter <= 'Z' ? 0x41 : 0x61;
+    return String.fromCharCode(((letter.charCodeAt(0) - base + by) % 26) + base);
+  });
+}
+
+const atbash = (text: string): string =>
+  text.replaceAll(/[A-Za-z]/g, (letter) =>
+    String.fromCharCode((letter <= 'Z' ? 0x9b : 0xdb) - letter.charCodeAt(0)),
+  );
+
+const rot47 = (text: string): string =>
+  mapped(text, (code) => (code > 0x20 && code < 0x7f ? ((code - 33 + 47) % 94) + 33 : code));
+
+const escapedForUrl = (text: string): string =>
+  text.replaceAll(/[^A-Za-z0-9_.~-]/g, (letter) => `%${hexByte(letter.charCodeAt(0))}`);
+
+const quotedPrintable = (text: string): string =>
+  text.replaceAll(/[^!-<>-~ ]/g, (letter) => `=${hexByte(letter.charCodeAt(0))}`);
+
+const hexByte = (byte: number): string => byte.toString(16).padStart(2, '0');
+const octal = (byte: number): string => byte.toString(8).padStart(3, '0');
+
+function each(bytes: Buffer, write: (byte: number) => string): string {
+  let text = '';
+  for (const byte of bytes) text += write(byte);
+  return text;
+}
+
+/** `word` has its bytes in the order of the text. */
+const hexWord = (word: Buffer): string => reversed(word).toString('hex');
+const octalWord = (word: Buffer): string => numberOf(word).toString(8).padStart(6, '0');
+const numberOf = (word: Buffer): number => word.readUInt16LE(0);
+
+/** Words of `size` bytes, the last byte first, for each place where a word may start. */
+function words(bytes: Buffer, size: number, write: (word: Buffer) => string, pad: number): Form[] {
+  return Array.from({ length: size }, (_, start) => {
+    let text = '';
+    let at = start;
+    for (; at + size <= bytes.length; at += size) text += write(bytes.subarray(at, at + size));
+    // The last word of what ends here is filled with zeros, or shorter.
+    if (at < bytes.length && size !== 2) text += hexWord(bytes.subarray(at));
+    return form(text, windowSymbols, pad);
+  });
+}

@@ -1,0 +1,51 @@
+/** Hides known values in a stream of output. */
+import type { Piece } from '../finding.ts';
+import { CompressedGate } from './compressed.ts';
+import type { KnownIndex } from './known-index.ts';
+import { TextMasker } from './text-masker.ts';
+
+/**
+ * However the stream is cut into chunks, the pieces are the same once those of text that follow
+ * each other are put together, unless a flush was forced. No byte is lost or moved: texts and the
+ * counts of hidden pieces add up to the input.
+ */
+export class KnownMasker {
+  readonly #text: TextMasker;
+  readonly #gate: CompressedGate;
+
+  constructor(index: KnownIndex) {
+    this.#text = new TextMasker(index);
+    this.#gate = new CompressedGate(this.#text);
+  }
+
+  /** What can be given out by now. Held back is what may be the start of a known value. */
+  push(chunk: Uint8Array): Piece[] {
+    const out: Piece[] = [];
+    this.#gate.push(chunk, out);
+    return out;
+  }
+
+  /**
+   * Everything that is held, whatever it is; to be asked for only while {@link held} is small. A
+   * value that goes on afterwards is still known by what was given out, and its rest is hidden.
+   */
+  flush(): Piece[] {
+    const out: Piece[] = [];
+    this.#gate.settle(out);
+    this.#text.flush(out);
+    return out;
+  }
+
+  /** Everything that is held, at the end of the stream. */
+  end(): Piece[] {
+    const out: Piece[] = [];
+    this.#gate.settle(out);
+    this.#text.end(out);
+    return out;
+  }
+
+  /** Letters and digits held back because a known value may start with them. */
+  get held(): number {
+    return this.#text.held + this.#gate.held;
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Finds runs of symbols that are part of a known value. One symbol after the other: what it finds
+ * depends on the symbols alone, not on how many come at once.
+ */
+import { symbolsMin } from './compiled.ts';
+import { hashedSymbols, windowSymbolsMax } from './forms.ts';
+import type { KnownIndex, KnownNeedle, WindowTable } from './known-index.ts';
+import type { Symbols } from './squeeze.ts';
+import { breakSymbol, hashMultiplier, leavingWeights, spread } from './symbols.ts';
+
+/** Symbols `[first, last]` that are secret. */
+export interface Run {
+  first: number;
+  last: number;
+  /** The needle at its start, and whether the run starts where that does. */
+  readonly needle: KnownNeedle;
+  readonly whole: boolean;
+  /** The needle at its end, the offset of its symbol after the run, and whether it still goes on. */
+  lastNeedle: KnownNeedle;
+  next: number;
+  alive: boolean;
+  /** Bytes of it that were passed already. */
+  hidden: number;
+  begun: boolean;
+}
+
+const longOut = leavingWeights(hashedSymbols);
+const shortOut = leavingWeights(symbolsMin);
+
+export class Matcher {
+  readonly #index: KnownIndex;
+  readonly #symbols: Symbols;
+  /** In the order of the symbols; they do not overlap. */
+  runs: Run[] = [];
+  #scanned = 0;
+  #hash = 0;
+  #shortHash = 0;
+
+  constructor(index: KnownIndex, symbols: Symbols) {
+    this.#index = index;
+    this.#symbols = symbols;
+  }
+
+  /** Looks at the symbols that were added, of which the bytes are given, up to `count`. */
+  scan(bytes: Uint8Array, count: number): void {
+    const { short } = this.#index;
+    if (short === null) this.#scanLong(count);
+    else this.#scanBoth(count, short, bytes);
+    this.#scanned = count;
+    this.#advance(count - 1);
+  }
+
+  /** Tells that the first `count` symbols were dropped. */
+  drop(count: number): void {
+    this.#scanned -= count;
+    for (const run of this.runs) {
+      run.first -= count;
+      run.last -= count;
+    }
+  }
+
+  #scanLong(count: number): void {
+    const { symbol } = this.#symbols;
+    const { filter, filterShift } = this.#index.long;
+    let hash = this.#hash;
+    for (let at = this.#scanned; at < count; at += 1) {
+      const leaving = at < hashedSymbols ? 0 : (symbol[at - hashedSymbols] ?? 0);
+      hash = (Math.imul(hash, hashMultiplier) + (symbol[at] ?? 0) - (longOut[leaving] ?? 0)) | 0;
+      const bit = spread(hash) >>> filterShift;
+      if (((filter[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0) this.#longHit(at, hash);
+    }
+    this.#hash = hash;
+  }
+
+  #scanBoth(count: number, short: WindowTable, bytes: Uint8Array): void {
+    const { symbol } = this.#symbols;
+    const { filter, filterShift } = this.#index.long;
+    let hash = this.#hash;
+    let shortHash = this.#shortHash;
+    for (let at = this.#scanned; at < count; at += 1) {
+      const code = symbol[at] ?? 0;
+      const leaving = at < hashedSymbols ? 0 : (symbol[at - hashedSymbols] ?? 0);
+      hash = (Math.imul(hash, hashMultiplier) + code - (longOut[leaving] ?? 0)) | 0;
+      const bit = spread(hash) >>> filterShift;
+      if (((filter[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0) this.#longHit(at, hash);
+      const shortLeaving = at < symbolsMin ? 0 : (symbol[at - symbolsMin] ?? 0);
+      shortHash = (Math.imul(shortHash, hashMultiplier) + code - (shortOut[shortLeaving] ?? 0)) | 0;
+      const shortBit = spread(shortHash) >>> short.filterShift;
+      if (((short.filter[shortBit >>> 5] ?? 0) & (1 << (shortBit & 31))) !== 0) {
+        this.#shortHit(at, shortHash, bytes);
+      }
+    }
+    this.#hash = hash;
+    this.#shortHash = shortHash;
+  }
+
+  /** Lets the last run go on, as far as `upTo`. */
+  #advance(upTo: number): void {
+    const run = this.runs.at(-1);
+    if (run === undefined || !run.alive) return;
+    const { text } = this.#index;
+    const { symbol } = this.#symbols;
+    while (run.last < upTo && text[run.next] === symbol[run.last + 1] && text[run.next] !== 0) {
+      run.last += 1;
+      run.next += 1;
+    }
+    if (run.last < upTo) run.alive = false;
+  }
+
+  #longHit(at: number, hash: number): void {
+    this.#advance(at);
+    const last = this.runs.at(-1);
+    if (last !== undefined && last.alive && last.last >= at) return;
+    const { hashes, ends, mask } = this.#index.long;
+    for (let slot = spread(hash) & mask; ends[slot] !== 0; slot = (slot + 1) & mask) {
+      if (hashes[slot] !== hash) continue;
+      const end = ends[slot] ?? 0;
+      const length = this.#matched(at, end, windowSymbolsMax);
+      if (length < hashedSymbols) continue;
+      const needle = this.#index.needleAt(end - 1);
+      if (needle === undefined || length < needle.window) continue;
+      this.#found(at - length + 1, at, needle, end);
+      return;
+    }
+  }
+
+  #shortHit(at: number, hash: number, bytes: Uint8Array): void {
+    const { short } = this.#index;
+    if (short === null) return;
+    const { hashes, ends, mask } = short;
+    for (let slot = spread(hash) & mask; ends[slot] !== 0; slot = (slot + 1) & mask) {
+      if (hashes[slot] !== hash) continue;
+      const end = ends[slot] ?? 0;
+      const needle = this.#index.needleAt(end - 1);
+      if (needle === undefined) continue;
+      const length = this.#matched(at, end, hashedSymbols);
+      const first = at - length + 1;
+      if (length < needle.window || !this.#apart(first, at, needle, bytes)) continue;
+      this.#advance(at);
+      this.#found(first, at, needle, end);
+      return;
+    }
+  }
+
+  /** How many symbols up to `at` are those of the text before `end`, at most `most`. */
+  #matched(at: number, end: number, most: number): number {
+    const { text } = this.#index;
+    const { symbol } = this.#symbols;
+    let length = 0;
+    while (
+      length < most &&
+      length <= at &&
+      text[end - 1 - length] === symbol[at - length] &&
+      text[end - 1 - length] !== 0
+    ) {
+      length += 1;
+    }
+    return length;
+  }
+
+  /** Whether so few symbols stand by themselves, or are exactly the characters of the value. */
+  #apart(first: number, last: number, needle: KnownNeedle, bytes: Uint8Array): boolean {
+    const { exact } = needle;
+    if (exact === null) return true;
+    const from = this.#symbols.from[first] ?? 0;
+    const to = this.#symbols.to[last] ?? 0;
+    const mixed = /[0-9]/.test(exact) && /[A-Za-z]/.test(exact);
+    const core = exact.slice(needle.lead.length, exact.length - needle.tail.length);
+    if (mixed && from >= 0 && to - from === core.length) {
+      let same = 0;
+      while (same < core.length && bytes[from + same] === core.charCodeAt(same)) same += 1;
+      if (same === core.length) return true;
+    }
+    const { symbol, from: starts, to: ends, count } = this.#symbols;
+    const left = first > 0 && ends[first - 1] === from && symbol[first - 1] !== breakSymbol;
+    const right = last + 1 < count && starts[last + 1] === to;
+    return !left && !right;
+  }
+
+  #found(first: number, last: number, needle: KnownNeedle, next: number): void {
+    const run: Run = {
+      first,
+      last,
+      needle,
+      whole: needle.start === next - (last - first + 1),
+      lastNeedle: needle,
+      next,
+      alive: true,
+      hidden: 0,
+      begun: false,
+    };
+    let before = this.runs.at(-1);
+    // What overlaps is one secret in two forms, or one that repeats itself.
+    while (before !== undefined && before.last >= first) {
+      if (before.first <= first) {
+        before.last = Math.max(before.last, last);
+        before.lastNeedle = needle;
+        before.next = next;
+        before.alive = true;
+        return;
+      }
+      if (before.begun) break;
+      this.runs.pop();
+      before = this.runs.at(-1);
+    }
+    this.runs.push(run);
+  }
+}

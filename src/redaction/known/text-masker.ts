@@ -1,0 +1,276 @@
+/** Hides known values in a stream that is text, or anything else that is not compressed. */
+import type { Piece } from '../finding.ts';
+import { windowSymbolsMax } from './forms.ts';
+import type { KnownIndex } from './known-index.ts';
+import { Matcher, type Run } from './matcher.ts';
+import { afterTail, beforeLead, sideBytesMax } from './sides.ts';
+import { emptySymbols, gapBytesMax, Squeezer, type Symbols } from './squeeze.ts';
+import { narrowSymbols } from './symbols.ts';
+
+/** Bytes that are looked at at once. */
+const blockBytes = 64 * 1024;
+/** Symbols that stay known after their bytes are given out. */
+const historySymbols = 96;
+const textPad = 2;
+
+type Until = 'push' | 'flush' | 'end';
+
+export class TextMasker {
+  readonly #index: KnownIndex;
+  readonly #symbols: Symbols = emptySymbols(1_024);
+  readonly #squeezer: Squeezer;
+  readonly #matcher: Matcher;
+  /** What is not given out; offsets of symbols count from its start. */
+  #bytes = new Uint8Array(1_024);
+  #length = 0;
+  /** Bytes whose symbols are known. */
+  #squeezed = 0;
+  /** The first symbol that may still turn out to be secret. */
+  #undecided = 0;
+
+  constructor(index: KnownIndex) {
+    this.#index = index;
+    this.#squeezer = new Squeezer(index.wide, this.#symbols);
+    this.#matcher = new Matcher(index, this.#symbols);
+  }
+
+  push(chunk: Uint8Array, out: Piece[]): void {
+    for (let at = 0; at < chunk.length; at += blockBytes) {
+      this.#append(chunk.subarray(at, at + blockBytes));
+      this.#step('push', out);
+    }
+  }
+
+  /** Gives out what is held. What is taken for a value can still go on behind it. */
+  flush(out: Piece[]): void {
+    this.#step('flush', out);
+  }
+
+  /** Gives out what is held. What comes afterwards has nothing to do with it. */
+  end(out: Piece[]): void {
+    this.#step('end', out);
+    this.#squeezer.tear(this.#length);
+  }
+
+  /** The first known value in bytes that are apart from the stream, hiding `length` bytes. */
+  find(bytes: Uint8Array, length: number): Piece | null {
+    const out: Piece[] = [];
+    const apart = new TextMasker(this.#index);
+    apart.push(bytes, out);
+    apart.end(out);
+    const found = out.find((piece) => piece.kind === 'hidden');
+    return found === undefined ? null : { ...found, bytes: length };
+  }
+
+  /** Symbols held that may be the start of a value, and are not known to be part of one. */
+  get held(): number {
+    const { count, symbol } = this.#symbols;
+    const last = this.#matcher.runs.at(-1);
+    const waiting = this.#bytes.subarray(this.#squeezed, this.#length);
+    const tail = Array.from(waiting, (byte) => narrowSymbols[byte] ?? 0).filter(Boolean);
+    const symbols = Uint8Array.from([...symbol.subarray(Math.max(0, count - 96), count), ...tail]);
+    const possible = this.#index.tailLength(
+      symbols,
+      symbols.length,
+      windowSymbolsMax + tail.length,
+    );
+    const decided = last === undefined ? this.#given(count) : last.last + 1;
+    return Math.max(0, Math.min(possible, count - decided + tail.length));
+  }
+
+  /** The first symbol whose bytes are not given out. */
+  #given(count: number): number {
+    let first = count;
+    while (first > 0 && (this.#symbols.from[first - 1] ?? 0) >= 0) first -= 1;
+    return first;
+  }
+
+  #append(chunk: Uint8Array): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(length, 2 * this.#bytes.length));
+      larger.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(chunk, this.#length);
+    this.#length = length;
+    this.#reserve(chunk.length);
+  }
+
+  /** A byte makes two symbols at most: one, and a tear before it. */
+  #reserve(bytes: number): void {
+    const symbols = this.#symbols;
+    const needed = symbols.count + 2 * (this.#length - this.#squeezed) + 2;
+    if (needed <= symbols.symbol.length || bytes === 0) return;
+    const larger = emptySymbols(2 * needed);
+    larger.symbol.set(symbols.symbol.subarray(0, symbols.count));
+    larger.from.set(symbols.from.subarray(0, symbols.count));
+    larger.to.set(symbols.to.subarray(0, symbols.count));
+    symbols.symbol = larger.symbol;
+    symbols.from = larger.from;
+    symbols.to = larger.to;
+  }
+
+  #step(until: Until, out: Piece[]): void {
+    const last = until !== 'push';
+    const end = this.#length;
+    this.#squeezed = this.#squeezer.squeeze(this.#bytes, this.#squeezed, end, last);
+    const { count, to } = this.#symbols;
+    // What touches the last symbol is not known yet, and may matter.
+    const open = !last && count > 0 && to[count - 1] === this.#squeezed;
+    this.#matcher.scan(this.#bytes, open ? count - 1 : count);
+    this.#undecided = last ? this.#symbols.count : this.#firstUndecided();
+    const release = last ? end : this.#releasable();
+    this.#give(until, release, out);
+  }
+
+  /** Whether the next symbol, whatever it is, has nothing to do with the last one. */
+  get #apart(): boolean {
+    const { to, count } = this.#symbols;
+    return this.#squeezed - (count > 0 ? (to[count - 1] ?? 0) : 0) > gapBytesMax;
+  }
+
+  #firstUndecided(): number {
+    const { symbol, from, to, count } = this.#symbols;
+    const apart = this.#apart;
+    let first = count;
+    if (!apart) first -= this.#index.tailLength(symbol, count, windowSymbolsMax);
+    if (this.#squeezer.inDump) first -= this.#index.padMax;
+    for (let pad = 0; pad < textPad && first > 0; pad += 1) {
+      if ((first < count ? from[first] : this.#squeezed) !== to[first - 1]) break;
+      first -= 1;
+    }
+    const run = this.#matcher.runs.at(-1);
+    // The symbols beside a value's end are hidden, too, and may not be there yet.
+    if (run !== undefined && !apart && count <= run.last + 1 + padAfter(run)) {
+      first = Math.min(first, run.last + 1);
+    }
+    return Math.max(0, first);
+  }
+
+  /** The bytes that can be given out. */
+  #releasable(): number {
+    const { from, to, count } = this.#symbols;
+    const first = this.#undecided;
+    const release = Math.max(0, first < count ? (from[first] ?? 0) : this.#squeezed);
+    if (this.#index.leads.size === 0) return release;
+    const start = Math.max(0, first > 0 ? (to[first - 1] ?? 0) : 0, release - sideBytesMax);
+    for (let at = start; at < release; at += 1) {
+      const byte = this.#bytes[at] ?? 0;
+      const escape = byte === 0x5c || byte === 0x25 || byte === 0x26;
+      if (escape || this.#index.leads.has(byte)) return at;
+    }
+    return release;
+  }
+
+  #give(until: Until, release: number, out: Piece[]): void {
+    let at = 0;
+    const { runs } = this.#matcher;
+    let done = 0;
+    for (const run of runs) {
+      if (run.first >= this.#undecided) break;
+      if (!run.begun) {
+        const start = Math.max(at, this.#startOf(run, at));
+        this.#text(at, start, out);
+        at = start;
+        run.begun = true;
+      }
+      const over = until !== 'push' || this.#apart || run.last + 1 < this.#undecided;
+      const stop = Math.max(at, over ? this.#endOf(run) : this.#coveredTo(run.last));
+      run.hidden += stop - at;
+      at = stop;
+      if (!over) break;
+      if (run.hidden > 0) out.push(hiddenPiece(run));
+      run.hidden = 0;
+      // After a flush it may go on.
+      if (until === 'flush' && run.last + 1 >= this.#symbols.count) break;
+      done += 1;
+    }
+    const open = runs[done];
+    if (open === undefined || !open.begun || until !== 'push') {
+      this.#text(at, release, out);
+      at = Math.max(at, release);
+    }
+    runs.splice(0, done);
+    if (until === 'end') runs.length = 0;
+    this.#drop(at);
+  }
+
+  #text(from: number, to: number, out: Piece[]): void {
+    if (to > from) out.push({ kind: 'text', bytes: this.#bytes.slice(from, to) });
+  }
+
+  #coveredTo(last: number): number {
+    return this.#symbols.to[Math.min(last, this.#symbols.count - 1)] ?? 0;
+  }
+
+  /** Where the bytes to hide for a run start; not before `least`. */
+  #startOf(run: Run, least: number): number {
+    const { from, to } = this.#symbols;
+    let start = Math.max(least, from[run.first] ?? 0);
+    if (!run.whole) return start;
+    for (let pad = 1; pad <= run.needle.pad && run.first >= pad; pad += 1) {
+      const covered = to[run.first - pad] ?? 0;
+      const dumped = covered - (from[run.first - pad] ?? 0) > escapedBytes;
+      if (covered < start && !dumped) break;
+      start = Math.min(start, Math.max(least, from[run.first - pad] ?? 0));
+    }
+    const gap = Math.max(least, run.first > 0 ? (to[run.first - 1] ?? 0) : 0);
+    return beforeLead(this.#bytes, gap, start, run.needle.lead);
+  }
+
+  #endOf(run: Run): number {
+    const { from, to, count } = this.#symbols;
+    let end = this.#coveredTo(run.last);
+    const pads = padAfter(run);
+    for (let pad = 1; pad <= pads && run.last + pad < count; pad += 1) {
+      const next = from[run.last + pad] ?? 0;
+      const dumped = (to[run.last + pad] ?? 0) - next > escapedBytes;
+      if (next > end && !dumped) break;
+      end = Math.max(end, to[run.last + pad] ?? 0);
+    }
+    if (run.next !== run.lastNeedle.end) return end;
+    const gapEnd = run.last + 1 < count ? (from[run.last + 1] ?? 0) : this.#squeezed;
+    return afterTail(this.#bytes, end, gapEnd, run.lastNeedle.tail);
+  }
+
+  /** Forgets the first `count` bytes, and symbols that are too old to matter. */
+  #drop(count: number): void {
+    const symbols = this.#symbols;
+    if (count > 0) {
+      this.#bytes.copyWithin(0, count, this.#length);
+      this.#length -= count;
+      this.#squeezed = Math.max(0, this.#squeezed - count);
+    }
+    const run = this.#matcher.runs[0];
+    let old = Math.max(0, symbols.count - historySymbols);
+    old = Math.min(old, this.#undecided);
+    if (run !== undefined && !run.begun) old = Math.min(old, run.first);
+    if (old > 0) {
+      symbols.symbol.copyWithin(0, old, symbols.count);
+      symbols.from.copyWithin(0, old, symbols.count);
+      symbols.to.copyWithin(0, old, symbols.count);
+      symbols.count -= old;
+      this.#matcher.drop(old);
+    }
+    if (count === 0) return;
+    const { from, to } = symbols;
+    for (let at = 0; at < symbols.count; at += 1) {
+      from[at] = (from[at] ?? 0) - count;
+      to[at] = (to[at] ?? 0) - count;
+    }
+  }
+}
+
+/** A symbol that covers more bytes than an escape is one of a dump's line. */
+const escapedBytes = 12;
+
+/** Symbols after a run that hold bits of the value. */
+const padAfter = (run: Run): number => (run.next === run.lastNeedle.end ? run.lastNeedle.pad : 0);
+
+const hiddenPiece = ({ needle, hidden }: Run): Piece => ({
+  kind: 'hidden',
+  tag: needle.value.tag,
+  bytes: hidden,
+  finding: { kind: 'known', rule: 'known', score: 1, key: needle.value.name },
+});

@@ -1,0 +1,43 @@
+/** Known values in small texts that are there as a whole: a command, a message, a file's name. */
+import type { Finding } from '../finding.ts';
+import type { KnownIndex } from './known-index.ts';
+import { KnownMasker } from './masker.ts';
+
+export interface MaskedText {
+  readonly text: string;
+  /** Names of the values that were found, each once. */
+  readonly hits: string[];
+}
+
+/** `text` with tags in place of known values. */
+export function maskText(index: KnownIndex, text: string): MaskedText {
+  if (index.values.length === 0) return { text, hits: [] };
+  const masker = new KnownMasker(index);
+  const pieces = [...masker.push(Buffer.from(text, 'utf8')), ...masker.end()];
+  const hits = new Set<string>();
+  const parts: Uint8Array[] = [];
+  for (const piece of pieces) {
+    if (piece.kind === 'text') parts.push(piece.bytes);
+    else {
+      parts.push(Buffer.from(piece.tag, 'utf8'));
+      if (piece.finding.key !== null) hits.add(piece.finding.key);
+    }
+  }
+  // As it came where nothing was found: a lone surrogate would not survive UTF-8.
+  if (hits.size === 0) return { text, hits: [] };
+  return { text: Buffer.concat(parts).toString('utf8'), hits: [...hits] };
+}
+
+/** Where known values stand in `bytes`. */
+export function findKnown(index: KnownIndex, bytes: Uint8Array): Finding[] {
+  if (index.values.length === 0) return [];
+  const masker = new KnownMasker(index);
+  const found: Finding[] = [];
+  let start = 0;
+  for (const piece of [...masker.push(bytes), ...masker.end()]) {
+    const length = piece.kind === 'text' ? piece.bytes.length : piece.bytes;
+    if (piece.kind === 'hidden') found.push({ ...piece.finding, start, end: start + length });
+    start += length;
+  }
+  return found;
+}
