@@ -239,7 +239,7 @@ test('a command gets no shell, no terminal, no input and few variables', async (
   assert.equal(input, '0\nnone');
 });
 
-test('a command that hangs, fails, or prints what is no value is refused in one sentence', async () => {
+test('a command that hangs, fails or prints what is no value is refused', async () => {
   const cases: [CommandSource, RegExp][] = [
     [script(`echo ${value}; exit 7`), /from "sh": it ended with exit code 7; run it yourself/],
     [script(`echo ${value} >&2; kill -9 $$`), /it ended by SIGKILL/],

@@ -132,7 +132,7 @@ test('cheap sources are known before they are used, withheld values too', async 
   assert.equal(told, version);
 });
 
-test('a value that cannot be masked, is empty or too large is refused, with the reason', async () => {
+test('a value that cannot be masked, is empty or too large is refused', async () => {
   const { source } = fakeSource({ A: 'ab1!!!!', B: '', C: 'x'.repeat(64 * 1024 + 1) });
   const { secrets } = open([source]);
   assert.match(await refusal(() => secrets.value('A'), 'INVALID_PARAMS'), /fewer than 6/);
@@ -165,7 +165,7 @@ test('what no source has is refused with what a person can do', async () => {
   }
 });
 
-test('a source that fails is named; a keyring that is not there hides no other answer', async () => {
+test('a source that fails is named; an absent keyring hides no other answer', async () => {
   const failing = new TrlError('SECRET_UNAVAILABLE', 'Cannot read the file: chmod 600 x');
   const broken: Partial<Source> = {
     kind: 'dotenv',

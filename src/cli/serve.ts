@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
-import { daemonCommand } from '../client/index.ts';
+import { daemonCommand, daemonEnvironment } from '../client/index.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
 
@@ -30,21 +30,17 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number
     ...(args.has('json') ? ['--json'] : []),
   ];
   if (process.execve !== undefined) {
-    process.execve(process.execPath, [process.execPath, ...argv], environment());
+    process.execve(process.execPath, [process.execPath, ...argv], daemonEnvironment());
   }
   return supervise(argv);
 }
 
-function environment(): Record<string, string> {
-  const entries = Object.entries(process.env);
-  return Object.fromEntries(
-    entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
-}
-
 /** Where a process cannot be replaced: a child with the same ends, to which signals pass. */
 async function supervise(argv: readonly string[]): Promise<number> {
-  const child = spawn(process.execPath, argv, { stdio: 'inherit' });
+  const child = spawn(process.execPath, argv, {
+    stdio: 'inherit',
+    env: daemonEnvironment(),
+  });
   const pass = (signal: NodeJS.Signals): void => {
     child.kill(signal);
   };

@@ -5,7 +5,7 @@ export { Session } from './session.ts';
 export type { RunOptions, StartOptions } from './session.ts';
 export { ExecStream } from './stream.ts';
 export type { ExecEnd, ExecEvent, StreamOptions } from './stream.ts';
-export { daemonCommand } from './transport.ts';
+export { daemonCommand, daemonEnvironment } from './transport.ts';
 export type { EphemeralOptions } from './transport.ts';
 export { defaultSocketPath } from './socket-path.ts';
 export type {
@@ -21,6 +21,17 @@ export type {
 export { errorTable, isTrlError, TrlError } from '../errors.ts';
 export type { ErrorCode } from '../errors.ts';
 export type { ApprovalId, ApprovalState, ExecId, SandboxKind, SessionId } from '../command.ts';
+export type {
+  SecretEntry,
+  SecretListAnswer,
+  SecretCheckAnswer,
+  SecretRequestView,
+  SecretRequestAnswer,
+  SecretRequestParams,
+  SecretSetParams,
+  SecretInjectParams,
+  SecretDeleteParams,
+} from '../protocol/secrets.ts';
 export type {
   ApprovalDecideParams,
   ApprovalListParams,

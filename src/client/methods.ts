@@ -1,6 +1,12 @@
 /** What each method of the wire takes and answers. `call` is typed by it. */
 import type { ApprovalId, ExecId, SessionId } from '../command.ts';
 import type {
+  SecretRequestParams,
+  SecretSetParams,
+  SecretInjectParams,
+  SecretDeleteParams,
+} from '../protocol/secrets.ts';
+import type {
   ApprovalDecideParams,
   ApprovalListParams,
   ExecParams,
@@ -62,6 +68,13 @@ export interface MethodParams {
   readonly 'approval.decide': ApprovalDecideParams;
   readonly 'approval.watch': Empty;
   readonly 'approval.status': Empty;
+  readonly 'secrets.list': Empty;
+  readonly 'secrets.check': { readonly name: string };
+  readonly 'secrets.request': SecretRequestParams;
+  readonly 'secrets.requests': Empty;
+  readonly 'secrets.set': SecretSetParams;
+  readonly 'secrets.inject': SecretInjectParams;
+  readonly 'secrets.delete': SecretDeleteParams;
 }
 
 type Empty = Readonly<Record<string, never>>;

@@ -88,6 +88,7 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Transport>
   const child = spawn(process.execPath, args, {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
+    env: daemonEnvironment(),
   });
   try {
     await once(child, 'spawn');
@@ -118,7 +119,20 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Transport>
  */
 export function daemonCommand(): string[] {
   const flags = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4'];
-  return [...flags, daemonEntry()];
+  // Whoever may send it a signal could open a debugger in it, and read every secret.
+  return [...flags, '--disable-sigusr1', daemonEntry()];
+}
+
+/** Variables by which Node would show what the daemon holds, or run other code in it. */
+const ofNode = new Set(['NODE_OPTIONS', 'NODE_DEBUG', 'NODE_DEBUG_NATIVE', 'NODE_V8_COVERAGE']);
+
+/** This process's environment, as a daemon is started with it. */
+export function daemonEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || ofNode.has(name) ? [] : [[name, value]],
+    ),
+  );
 }
 
 /** The daemon's program: beside this checkout's sources, or beside the built bundle. */

@@ -1,4 +1,5 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
+import type { Enrolment } from '../approval/enrolment.ts';
 import type { Caller, ExecId, SessionId, Verdict } from '../command.ts';
 import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
@@ -6,6 +7,7 @@ import { limits } from '../limits.ts';
 import type { ExecParams, PolicyExplainParams, Receipt } from '../protocol/types.ts';
 import type { SessionCreateParams, SessionView } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 import { boundsOf } from '../session/bounds.ts';
 import { newSessionId } from '../session/record.ts';
 import type { Store } from '../session/store.ts';
@@ -18,8 +20,9 @@ import { chunksOf } from './reading-lines.ts';
 import { collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
 import { timeoutOf } from './requests.ts';
-import type { ApprovalDesk, Runtime } from './runtime.ts';
+import type { ApprovalDesk, Runtime, SecretDesk } from './runtime.ts';
 import type { Runners } from './runners.ts';
+import { DaemonSecrets } from './secrets.ts';
 import { Sessions, sessionView, type Session } from './sessions.ts';
 import { Starter } from './starter.ts';
 import type { Turns } from './turns.ts';
@@ -32,6 +35,9 @@ export interface CoreOptions {
   readonly turns: Turns;
   /** Questions to people, and their answers. */
   readonly approving: Approving;
+  /** The person who proves to be one. */
+  readonly enrolment: Enrolment;
+  readonly secrets: Secrets;
   /** Key of the hashes that stand for values in a question to a person. */
   readonly macKey: Uint8Array;
   readonly store: Store;
@@ -48,6 +54,7 @@ const readBytesDefault = 256 * 1024;
 
 export class Core implements Runtime {
   readonly startedAt = Date.now();
+  readonly secrets: SecretDesk;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #execs: Executions;
@@ -58,6 +65,7 @@ export class Core implements Runtime {
   constructor(options: CoreOptions) {
     this.#options = options;
     this.#sessions = new Sessions(options.store);
+    this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
     this.#execs = new Executions(options.store);
     this.#starter = new Starter(options, this.#sessions, this.#execs);
     // Values lived in the runner that is gone; names of what is not there would mislead.
@@ -202,6 +210,8 @@ export class Core implements Runtime {
     params: ExecParams,
     mode: 'foreground' | 'detached',
   ): Promise<Tracked> {
+    // What a file has since the last command is masked before anybody can read it.
+    await this.#options.secrets.load();
     const tracked = await this.#starter.begin(params, mode, caller);
     await this.#starter.parking.decided(tracked, params.wait_ms ?? 0);
     if (tracked.record.parked !== null) throw waitingError(tracked.record);

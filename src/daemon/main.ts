@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
 import { openKey } from '../approval/key.ts';
+import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { locateSocket } from '../protocol/locate.ts';
@@ -21,8 +22,11 @@ import { Store } from '../session/store.ts';
 import { Approving } from './approving.ts';
 import { Core } from './core.ts';
 import { listen, serveStream } from './door/listen.ts';
+import { OwnEnvironment } from './own-environment.ts';
+import { asksForDebugger, sealProcess } from './own-process.ts';
 import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
+import { isTakenAlways, isTakenBy, openSecrets } from './secrets-open.ts';
 import { Turns } from './turns.ts';
 import { version } from '../protocol/version.ts';
 
@@ -38,7 +42,9 @@ interface Args {
   readonly json: boolean;
 }
 
-function readArgs(argv: readonly string[]): Args {
+type Env = OwnEnvironment['env'];
+
+function readArgs(argv: readonly string[], env: Env): Args {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,
@@ -61,7 +67,7 @@ function readArgs(argv: readonly string[]): Args {
     verb,
     socketPath: values['socket-path'] ?? null,
     roots: values['workspace-root'] ?? [process.cwd()],
-    policy: (values.policy ?? process.env['TRL_POLICY']) || null,
+    policy: (values.policy ?? env['TRL_POLICY']) || null,
     ephemeral: values.ephemeral,
     json: values.json,
   };
@@ -114,13 +120,17 @@ function existing(path: string): string {
   }
 }
 
-const socketDir = (args: Args): string | null =>
-  args.verb === 'stdio' ? null : dirname(socketPlace(args).path);
-
-function socketPlace(args: Args): ReturnType<typeof locateSocket> {
+function socketPlace(args: Args, env: Env): ReturnType<typeof locateSocket> | null {
+  if (args.verb === 'stdio') return null;
   const flag = args.socketPath === null ? {} : { flag: args.socketPath };
-  return locateSocket({ ...flag, env: process.env, uid: process.getuid?.() ?? 0 });
+  return locateSocket({ ...flag, env, uid: process.getuid?.() ?? 0 });
 }
+
+/** As the masker has it: what is shorter would hide ordinary output. */
+const checkMaskable = (value: string): string | null =>
+  value.replaceAll(/[^\p{L}\p{N}]/gu, '').length < 6
+    ? 'it has fewer than 6 letters and digits, so it cannot be masked'
+    : null;
 
 /** The runner's built program: beside the bundle, or in the checkout's `dist`. */
 function runnerProgram(): string {
@@ -130,7 +140,12 @@ function runnerProgram(): string {
 }
 
 async function main(argv: readonly string[]): Promise<void> {
-  const args = readArgs(argv);
+  const own = OwnEnvironment.open();
+  const { env } = own;
+  const args = readArgs(argv, env);
+  // Before anything else, so that it shows as short as can be, and no program inherits it.
+  sayProblem(own.take(isTakenAlways, args.verb === 'serve'));
+  for (const found of await sealProcess(asksForDebugger(env))) log(found);
   process.umask(0o077);
   const stateDir = openStateDir(args.ephemeral);
   const endState = (): void => {
@@ -138,40 +153,38 @@ async function main(argv: readonly string[]): Promise<void> {
   };
   try {
     const roots = args.roots.map(realRoot);
-    // A policy that cannot be used stops the start: running with less is no answer.
+    // What people set and cannot be used stops the start: running with less is no answer.
+    const configuration = await loadConfiguration({ env, version: version() });
+    sayProblem(own.take(isTakenBy(configuration), args.verb === 'serve'));
     const policies = await Policies.open(args.policy, log);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
     const runners = new Runners({
       stateDir: args.ephemeral ? null : stateDir,
-      env: process.env,
-      journalsBytes: bound('journalsBytes', 'TRL_JOURNALS_BYTES'),
-      commandsMax: bound('commandsConcurrent', 'TRL_COMMANDS_CONCURRENT'),
-      lingerMs: bound('runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
+      env,
+      ...boundsOfRunner(env),
       program: runnerProgram(),
     });
-    // Both take a few ten milliseconds of waiting, so they go on side by side.
-    const [host] = await Promise.all([
-      gatherHostFacts(process.env),
+    // All take a few ten milliseconds of waiting, so they go on side by side.
+    const [host, secrets] = await Promise.all([
+      gatherHostFacts(env),
+      openSecrets({ configuration, env, checkMaskable, log }),
       runners.open(),
       // While the runner starts: every command will need it.
       import('../policy/judge.ts'),
     ]);
-    refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir ?? stateDir, socketDir(args)]);
+    const place = socketPlace(args, env);
+    const socketDir = place === null ? null : dirname(place.path);
+    refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir ?? stateDir, socketDir]);
+    const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
     const core = new Core({
       host,
-      env: process.env,
+      env,
       roots,
       policies,
       turns: new Turns(),
-      approving: new Approving({
-        store: {
-          put: (id, json) => store.putDurable('approvals', id, json),
-          remove: (id) => store.remove('approvals', id),
-          all: () => store.all('approvals'),
-        },
-        enrolment: new Enrolment(enrolmentPlaces(process.env, homedir())),
-        permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
-      }),
+      approving: approvingOf({ store, enrolment, policies }),
+      enrolment,
+      secrets,
       macKey: openKey(args.ephemeral ? null : stateDir),
       store,
       runners,
@@ -180,38 +193,67 @@ async function main(argv: readonly string[]): Promise<void> {
       log,
     });
     await core.adopt();
-    await serve(args, core);
+    await serve(args, core, place);
   } finally {
     endState();
   }
 }
 
-/** A bound of the runtime: its variable over its default, never above its maximum. */
-function bound(
-  name: 'journalsBytes' | 'runnerLingerMs' | 'commandsConcurrent',
-  variable: string,
-): number {
-  const asked = Number(process.env[variable]);
-  const { default: usual, max } = limits[name];
-  if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
-  return max === null ? asked : Math.min(asked, max);
+function sayProblem(problem: string | null): void {
+  if (problem !== null) log(`secrets of the environment show in /proc/${process.pid}: ${problem}`);
+}
+
+interface ApprovingParts {
+  readonly store: Store;
+  readonly enrolment: Enrolment;
+  readonly policies: Policies;
+}
+
+function approvingOf({ store, enrolment, policies }: ApprovingParts): Approving {
+  return new Approving({
+    store: {
+      put: (id, json) => store.putDurable('approvals', id, json),
+      remove: (id) => store.remove('approvals', id),
+      all: () => store.all('approvals'),
+    },
+    enrolment,
+    permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
+  });
+}
+
+/** Bounds of the runtime: a variable over its default, never above its maximum. */
+function boundsOfRunner(env: Env) {
+  const bound = (
+    name: 'journalsBytes' | 'runnerLingerMs' | 'commandsConcurrent',
+    variable: string,
+  ): number => {
+    const asked = Number(env[variable]);
+    const { default: usual, max } = limits[name];
+    if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
+    return max === null ? asked : Math.min(asked, max);
+  };
+  return {
+    journalsBytes: bound('journalsBytes', 'TRL_JOURNALS_BYTES'),
+    commandsMax: bound('commandsConcurrent', 'TRL_COMMANDS_CONCURRENT'),
+    lingerMs: bound('runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
+  };
 }
 
 /** Serves until stdin ends (stdio) or a signal asks to end. */
-async function serve(args: Args, core: Core): Promise<void> {
+async function serve(args: Args, core: Core, place: ReturnType<typeof socketPlace>): Promise<void> {
   let end = (): void => {};
   const asked = new Promise<void>((resolve) => {
     end = resolve;
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
   const options = { runtime: core, version: version(), log };
-  if (args.verb === 'stdio') {
+  if (place === null) {
     const { stdin: input, stdout: output } = process;
     await Promise.race([serveStream({ ...options, input, output }), asked]);
     await core.close();
     return;
   }
-  const door = await listen({ ...options, place: socketPlace(args) });
+  const door = await listen({ ...options, place });
   const said = args.json
     ? JSON.stringify({ socket_path: door.socketPath, pid: process.pid, version: options.version })
     : `listening on ${door.socketPath}`;

@@ -4,6 +4,12 @@
  */
 import type { ApprovalId, Caller, ExecId, SessionId, Verdict } from '../command.ts';
 import type {
+  SecretRequestParams,
+  SecretSetParams,
+  SecretInjectParams,
+  SecretDeleteParams,
+} from '../protocol/secrets.ts';
+import type {
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,
@@ -12,6 +18,7 @@ import type {
   ExecReadAnswer,
   ExecReadParams,
   ExecView,
+  MethodAnswers,
   PolicyExplainParams,
   Receipt,
   SessionCreateParams,
@@ -43,9 +50,24 @@ export interface ApprovalDesk {
   approvalStatus(caller: Caller): ApprovalStatus;
 }
 
+/** Secrets by name. Values come in by `set` alone, and none goes out. */
+export interface SecretDesk {
+  list(caller: Caller): Promise<MethodAnswers['secrets.list']>;
+  check(caller: Caller, name: string): Promise<MethodAnswers['secrets.check']>;
+  /** Asks a person; waits for the answer as long as the call says. */
+  request(caller: Caller, params: SecretRequestParams): Promise<MethodAnswers['secrets.request']>;
+  requests(caller: Caller): MethodAnswers['secrets.requests'];
+  /** From a person, who proves it where one is enrolled. */
+  set(caller: Caller, params: SecretSetParams): Promise<MethodAnswers['secrets.set']>;
+  /** Each later command of the session gets them, as far as policy lets it. */
+  inject(caller: Caller, params: SecretInjectParams): Promise<MethodAnswers['secrets.inject']>;
+  delete(caller: Caller, params: SecretDeleteParams): MethodAnswers['secrets.delete'];
+}
+
 export interface Runtime {
   readonly startedAt: number;
   readonly approvals: ApprovalDesk;
+  readonly secrets: SecretDesk;
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];
   sessionInfo(caller: Caller, id: SessionId): SessionView;

@@ -97,6 +97,7 @@ export function sessionView({ record, busy }: Session): SessionView {
     created_at: isoTime(record.createdAt),
     last_activity: isoTime(record.lastActivity),
     env_keys: record.envKeys,
+    injected: record.injected ?? [],
     command_count: record.commandCount,
     timeout_s: Math.ceil((record.bounds.timeout_ms ?? limits.timeoutMs.default) / 1_000),
     network: record.grants.network,

@@ -55,6 +55,13 @@ export const execKey = textWithoutNul('a key', nameBytesMax).check(
 export const searchText = text('text', 1_024);
 export const answerWords = text('text', limits.approvalWords.max);
 export const passphrase = text('text', 1_024);
+export const secretValue = textWithoutNul('text', 64 * 1_024).check(
+  z.minLength(1, 'text that is not empty'),
+);
+export const secretName = textWithoutNul('a name', nameBytesMax);
+export const secretNames = z
+  .array(secretName, { error: 'a list of names' })
+  .check(z.minLength(1, 'a list of at least one name'), z.maxLength(256, 'at most 256 names'));
 const digestWanted = 'the first 8 to 64 hex digits of what was seen';
 export const digestStart = z
   .string({ error: digestWanted })

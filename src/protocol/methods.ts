@@ -178,6 +178,24 @@ export const methods = {
   }),
   'approval.watch': nothing,
   'approval.status': nothing,
+  'secrets.list': nothing,
+  'secrets.check': z.object({ name: field.secretName }),
+  'secrets.request': z.object({
+    name: field.secretName,
+    reason: field.answerWords,
+    wait_ms: z.exactOptional(field.whole(0, approvalWaitMsMax)),
+  }),
+  'secrets.requests': nothing,
+  'secrets.set': z.object({
+    name: field.secretName,
+    value: field.secretValue,
+    passphrase: z.exactOptional(field.passphrase),
+  }),
+  'secrets.inject': z.extend(session, { names: field.secretNames }),
+  'secrets.delete': z.object({
+    name: field.secretName,
+    session_id: z.exactOptional(field.sessionId),
+  }),
 } as const;
 
 export type MethodName = keyof typeof methods;
@@ -244,7 +262,14 @@ function lookUp(params: JsonObject, at: readonly string[]): unknown {
 }
 
 /** Values that may be secret (variables, input) are named by kind, never quoted. */
-const neverQuoted: ReadonlySet<string> = new Set(['env', 'stdin', 'data', 'command', 'passphrase']);
+const neverQuoted: ReadonlySet<string> = new Set([
+  'env',
+  'stdin',
+  'data',
+  'command',
+  'passphrase',
+  'value',
+]);
 
 function describe(at: readonly string[], value: unknown): string {
   const quoted = !neverQuoted.has(at[0] ?? '');

@@ -18,6 +18,7 @@ import type {
   StopReason,
   Verdict,
 } from '../command.ts';
+import type { SecretAnswers } from './secrets.ts';
 
 export interface WireError {
   readonly code: ErrorCode;
@@ -71,6 +72,8 @@ export interface SessionView {
   readonly created_at: string;
   readonly last_activity: string;
   readonly env_keys: readonly string[];
+  /** Names of secrets that each command gets, by `secrets.inject`. */
+  readonly injected: readonly string[];
   readonly command_count: number;
   readonly timeout_s: number;
   readonly network: 'off' | 'on';
@@ -217,7 +220,7 @@ export interface StreamAnswer {
 }
 
 /** What each method answers in `data`. */
-export interface MethodAnswers {
+export interface MethodAnswers extends SecretAnswers {
   readonly 'session.create': SessionView;
   readonly 'session.list': { readonly sessions: readonly SessionView[] };
   readonly 'session.info': SessionView;

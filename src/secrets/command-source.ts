@@ -14,10 +14,10 @@ export interface CommandOptions {
   readonly name: string;
   /** The program, found on the runtime's `PATH`, and its arguments. */
   readonly argv: readonly [string, ...string[]];
-  /** Default 10,000. */
-  readonly timeoutMs?: number;
-  /** Default 300,000. */
-  readonly cacheMs?: number;
+  /** Default, also of `null`: 10,000. */
+  readonly timeoutMs?: number | null;
+  /** Default, also of `null`: 300,000. */
+  readonly cacheMs?: number | null;
   /** The runtime's environment, of which the program gets what it needs. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -83,7 +83,8 @@ export class CommandSource implements Source {
 
   /** What it printed on standard output, when it ended well. */
   #run(action: string): Promise<Uint8Array> {
-    const { argv, env, timeoutMs = timeoutMsDefault } = this.#options;
+    const { argv, env } = this.#options;
+    const timeoutMs = this.#options.timeoutMs ?? timeoutMsDefault;
     const [program, ...args] = argv;
     const child = spawn(program, args, {
       // In a group of its own it has no terminal to ask at, and ends with all that it started.

@@ -1,11 +1,11 @@
 /**
  * The keyring of the desktop (Secret Service, macOS Keychain, Windows Credential Manager): entries
- * of the service `trl`, whose account is the name. The package is optional and loaded when asked.
+ * of one service, whose account is the name. The package is optional and loaded when asked.
  */
 import { unavailable } from './source.ts';
 import type { Source } from './source.ts';
 
-export const keyringService = 'trl';
+const serviceDefault = 'trl';
 /** A keyring that is locked asks a person for its password. */
 const answerMs = 10_000;
 const cacheMsDefault = 300_000;
@@ -16,30 +16,46 @@ export interface Keyring {
   get(service: string, account: string, signal: AbortSignal): Promise<string | null>;
 }
 
+export interface KeyringOptions {
+  /** The one name that is taken; default, also of `null`: every account of the service. */
+  readonly name?: string | null;
+  /** Default, also of `null`: `trl`. */
+  readonly service?: string | null;
+  /** Default 300,000. */
+  readonly cacheMs?: number;
+  /** Default: the package. */
+  readonly load?: () => Promise<Keyring>;
+}
+
 export class KeyringSource implements Source {
   readonly kind = 'keyring';
-  readonly origin = null;
+  readonly origin: string;
   readonly isCheap = false;
   readonly cacheMs: number;
+  readonly #only: string | null;
   readonly #load: () => Promise<Keyring>;
   #keyring: Promise<Keyring> | null = null;
 
-  constructor(options: { readonly cacheMs?: number; readonly load?: () => Promise<Keyring> } = {}) {
+  constructor(options: KeyringOptions = {}) {
+    this.origin = options.service ?? serviceDefault;
+    this.#only = options.name ?? null;
     this.cacheMs = options.cacheMs ?? cacheMsDefault;
     this.#load = options.load ?? loadKeyring;
   }
 
   async names(): Promise<readonly string[]> {
-    const found = await this.#ask((keyring, signal) => keyring.find(keyringService, signal));
+    if (this.#only !== null) return [this.#only];
+    const found = await this.#ask((keyring, signal) => keyring.find(this.origin, signal));
     return found.map(({ account }) => account);
   }
 
-  read(name: string): Promise<string | null> {
-    return this.#ask((keyring, signal) => keyring.get(keyringService, name, signal));
+  async read(name: string): Promise<string | null> {
+    if (this.#only !== null && name !== this.#only) return null;
+    return this.#ask((keyring, signal) => keyring.get(this.origin, name, signal));
   }
 
   async #ask<T>(ask: (keyring: Keyring, signal: AbortSignal) => Promise<T>): Promise<T> {
-    const action = 'read secrets from the keyring';
+    const action = `read secrets of "${this.origin}" from the keyring`;
     this.#keyring ??= this.#load();
     let keyring: Keyring;
     try {

@@ -91,8 +91,8 @@ export class Secrets {
   }
 
   /**
-   * Reads what costs nothing, so that it is masked before anybody uses it. Meant to be called at the
-   * start and before each command: a file that did not change is not read again.
+   * Reads what costs nothing, so that it is masked before anybody uses it. Meant to be called at
+   * the start and before each command: a file that did not change is not read again.
    */
   async load(): Promise<void> {
     this.#known.sweep();
@@ -166,6 +166,15 @@ export class Secrets {
     const value = await this.#read(name);
     this.#lastUsed.set(name, this.#clock());
     return { name, value };
+  }
+
+  /**
+   * Reads `name` as a command would get it, and counts it as no use.
+   *
+   * @throws TrlError as {@link value}
+   */
+  async usable(name: string): Promise<void> {
+    await this.#read(name);
   }
 
   /**

@@ -25,6 +25,8 @@ export interface SessionRecord {
   readonly carry: Carry;
   /** Names of session-level variables given by the caller. */
   readonly envKeys: readonly string[];
+  /** Names of secrets that each of its commands gets (`secrets.inject`); absent: none. */
+  readonly injected?: readonly string[];
   readonly createdAt: number;
   readonly lastActivity: number;
   readonly commandCount: number;

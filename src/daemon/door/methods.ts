@@ -67,6 +67,13 @@ export const lanes = {
   'approval.decide': 'beside',
   'approval.watch': 'beside',
   'approval.status': 'beside',
+  'secrets.list': 'beside',
+  'secrets.check': 'beside',
+  'secrets.request': 'beside',
+  'secrets.requests': 'beside',
+  'secrets.set': 'beside',
+  'secrets.inject': 'in-turn',
+  'secrets.delete': 'in-turn',
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
@@ -79,6 +86,7 @@ const features = [
   'frames.stdin',
   'timeout_ms',
   'approval',
+  'secrets',
 ] as const;
 
 type Handlers = {
@@ -162,6 +170,14 @@ const handlers: Handlers = {
     runtime.approvals.decideApproval(caller, params),
   'approval.watch': (desk) => desk.watch(),
   'approval.status': ({ runtime, caller }) => runtime.approvals.approvalStatus(caller),
+
+  'secrets.list': ({ runtime, caller }) => runtime.secrets.list(caller),
+  'secrets.check': ({ runtime, caller }, { name }) => runtime.secrets.check(caller, name),
+  'secrets.request': ({ runtime, caller }, params) => runtime.secrets.request(caller, params),
+  'secrets.requests': ({ runtime, caller }) => runtime.secrets.requests(caller),
+  'secrets.set': ({ runtime, caller }, params) => runtime.secrets.set(caller, params),
+  'secrets.inject': ({ runtime, caller }, params) => runtime.secrets.inject(caller, params),
+  'secrets.delete': ({ runtime, caller }, params) => runtime.secrets.delete(caller, params),
 };
 
 /**

@@ -1,0 +1,135 @@
+/** Secrets on the wire: names for everybody, values from a person alone and never back. */
+import type { Enrolment } from '../approval/enrolment.ts';
+import type { Caller } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import type {
+  SecretRequestView,
+  SecretRequestParams,
+  SecretSetParams,
+  SecretInjectParams,
+  SecretDeleteParams,
+} from '../protocol/secrets.ts';
+import type { MethodAnswers } from '../protocol/types.ts';
+import type { SecretRequest } from '../secrets/requests.ts';
+import type { Secrets } from '../secrets/secrets.ts';
+import { isoTime } from './receipt.ts';
+import type { SecretDesk } from './runtime.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface SecretDeskOptions {
+  readonly secrets: Secrets;
+  readonly sessions: Sessions;
+  /** Where one is, only the person who gives its passphrase may give a value. */
+  readonly enrolment: Enrolment;
+}
+
+/** Names injected into one session. */
+const injectedMax = 256;
+
+export class DaemonSecrets implements SecretDesk {
+  readonly #secrets: Secrets;
+  readonly #sessions: Sessions;
+  readonly #enrolment: Enrolment;
+
+  constructor({ secrets, sessions, enrolment }: SecretDeskOptions) {
+    this.#secrets = secrets;
+    this.#sessions = sessions;
+    this.#enrolment = enrolment;
+  }
+
+  async list(): Promise<MethodAnswers['secrets.list']> {
+    const secrets = await this.#secrets.list();
+    return { secrets, problems: this.#secrets.problems };
+  }
+
+  check(_: Caller, name: string): Promise<MethodAnswers['secrets.check']> {
+    return this.#secrets.check(name);
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` for a name that no variable can have, `QUOTA_EXCEEDED` */
+  async request(
+    { actor }: Caller,
+    { name, reason, wait_ms: waitMs = 0 }: SecretRequestParams,
+  ): Promise<MethodAnswers['secrets.request']> {
+    const { state } = await this.#secrets.check(name);
+    if (state === 'ready') return { name, state };
+    const request = this.#secrets.request({ name, reason, requester: actor });
+    if (await this.#secrets.requests.wait(name, waitMs)) return { name, state: 'ready' };
+    const isPending = this.#secrets.requests.list().some((one) => one.name === name);
+    if (!isPending) return { name, state: 'refused' };
+    return { name, state: 'pending', expires_at: isoTime(request.expiresAt) };
+  }
+
+  requests(): MethodAnswers['secrets.requests'] {
+    return { requests: this.#secrets.requests.list().map(requestView) };
+  }
+
+  /**
+   * @throws TrlError `AUTH_FAILED` on the pipes of `stdio`, whose other end is a program, and
+   *   without the enrolled person's passphrase; else as {@link Secrets.give}
+   */
+  async set(
+    { authenticatedBy }: Caller,
+    { name, value, passphrase }: SecretSetParams,
+  ): Promise<MethodAnswers['secrets.set']> {
+    const action = 'Cannot set a secret';
+    if (authenticatedBy !== 'socket-owner') {
+      const message = `${action}: a person does it, on the socket of "trl serve"`;
+      throw new TrlError('AUTH_FAILED', message);
+    }
+    if (this.#enrolment.approver() !== null) {
+      if (passphrase === undefined) {
+        throw new TrlError('AUTH_FAILED', `${action}: the passphrase is needed`);
+      }
+      if (!(await this.#enrolment.verify(passphrase))) {
+        throw new TrlError('AUTH_FAILED', `${action}: the passphrase is wrong`);
+      }
+    }
+    return { name, warning: this.#secrets.give(name, value) };
+  }
+
+  /**
+   * Records names on the session. Policy decides at each command, as for `env_keys`.
+   *
+   * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` and what else keeps one from being
+   *   used: then none is injected
+   */
+  async inject(
+    _: Caller,
+    { session_id: id, names }: SecretInjectParams,
+  ): Promise<MethodAnswers['secrets.inject']> {
+    this.#sessions.get(id);
+    for (const name of names) await this.#secrets.usable(name);
+    // Looked up again: it may have been destroyed while sources were asked.
+    const session = this.#sessions.get(id);
+    const injected = [...new Set([...(session.record.injected ?? []), ...names])].toSorted();
+    if (injected.length > injectedMax) {
+      const message = `Cannot inject into ${id}: it may have ${injectedMax} secrets`;
+      throw new TrlError('QUOTA_EXCEEDED', message);
+    }
+    this.#sessions.update(session, { injected });
+    return { session_id: id, names: injected };
+  }
+
+  /** @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` when there is nothing to delete */
+  delete(_: Caller, { name, session_id: id }: SecretDeleteParams): MethodAnswers['secrets.delete'] {
+    if (id === undefined) {
+      this.#secrets.delete(name);
+      return { name, session_id: null };
+    }
+    const session = this.#sessions.get(id);
+    const injected = session.record.injected ?? [];
+    if (!injected.includes(name)) {
+      const message = `Cannot take a secret back: ${JSON.stringify(name)} is not in ${id}`;
+      throw new TrlError('SECRET_NOT_FOUND', message);
+    }
+    this.#sessions.update(session, { injected: injected.filter((one) => one !== name) });
+    return { name, session_id: id };
+  }
+}
+
+function requestView(request: SecretRequest): SecretRequestView {
+  const { name, reason, requester, askedAt, expiresAt } = request;
+  const [requested, expires] = [isoTime(askedAt), isoTime(expiresAt)];
+  return { name, reason, requester, requested_at: requested, expires_at: expires };
+}
