@@ -1,0 +1,190 @@
+/**
+ * Finds secrets that nobody named beforehand: known formats, what stands beside a telling name, and
+ * tokens that look drawn at random.
+ */
+import type { Finding, Prior, RedactionProfile } from '../finding.ts';
+import { scan, type Hits } from '../rules/automaton.ts';
+import { RuleSet } from '../rules/ruleset.ts';
+import { findBare, type Judge } from './bare.ts';
+import type { Report, Segment } from './finder.ts';
+import { words, searchSegment, type Carried } from './line.ts';
+import { merge } from './merge.ts';
+import { priorOf, promptOf } from './prior.ts';
+import { defaultVetoes, thresholdsOf, type Thresholds, type Vetoes } from './thresholds.ts';
+import { findRuns, type Runs } from './tokens.ts';
+import { isWide, narrow, widen } from './wide.ts';
+
+/** Rules by the form of a key: those shipped, and those that people write. */
+export interface Rules {
+  find(text: string, bytes: Uint8Array, from: number, to: number): readonly Finding[];
+}
+
+export interface DetectorOptions {
+  readonly profile: RedactionProfile;
+  /** See `priorOf`. A first line that is a prompt with a command has its own. */
+  readonly prior: Prior;
+  readonly thresholds?: Partial<Thresholds>;
+  readonly vetoes?: Partial<Vetoes>;
+  /** Besides the shipped ones. */
+  readonly rules?: Rules;
+}
+
+/** Occurrences in a block: words, and runs of characters that could be a key. */
+interface Block {
+  readonly text: string;
+  readonly hits: Hits;
+  readonly runs: Runs;
+  /** The next ones. */
+  hit: number;
+  run: number;
+}
+
+/**
+ * Takes the text of one stream in order. Findings are the same however whole lines are grouped into
+ * calls.
+ */
+export class Detector {
+  readonly #shipped: Rules = RuleSet.shipped();
+  readonly #rules: Rules | null;
+  readonly #carried: Carried = { armoured: false, expected: null };
+  readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
+  #judge: Judge;
+  #first = true;
+
+  constructor({ profile, prior, thresholds, vetoes, rules }: DetectorOptions) {
+    this.#rules = rules ?? null;
+    this.#judge = {
+      thresholds: { ...thresholdsOf(profile), ...thresholds },
+      vetoes: { ...defaultVetoes, ...vetoes },
+      prior,
+    };
+  }
+
+  /**
+   * @param text Whole lines, or one piece of a line that goes on in the next call. One character is
+   *   one byte.
+   * @param bytes The same.
+   * @returns In order, not overlapping.
+   */
+  scan(text: string, bytes: Uint8Array): Finding[] {
+    if (this.#first) this.#prompt(text);
+    const findings: Finding[] = [];
+    const report: Report = (finding) => {
+      findings.push(finding);
+    };
+    // One look for a NUL tells binary and UTF-16 output apart.
+    if (bytes.includes(0)) this.#wideLines(text, bytes, report);
+    else this.#block(text, bytes, report);
+    return merge(findings);
+  }
+
+  #prompt(text: string): void {
+    this.#first = false;
+    const command = promptOf(text.slice(0, 1024).split('\n', 1)[0] ?? '');
+    const prior = command === null ? 'none' : priorOf(command);
+    if (prior !== 'none') this.#judge = { ...this.#judge, prior };
+  }
+
+  #wideLines(text: string, bytes: Uint8Array, report: Report): void {
+    for (let line = 0; line < text.length;) {
+      const feed = text.indexOf('\n', line);
+      const end = feed < 0 ? text.length : feed + 1;
+      if (isWide(text, line, end)) {
+        const thin = narrow(bytes, line, end);
+        this.#block(thin.text, thin.bytes, (finding) => report(widen(finding, thin)));
+      } else {
+        const from = line;
+        this.#block(text.slice(line, end), bytes.subarray(line, end), (finding) => {
+          report({ ...finding, start: finding.start + from, end: finding.end + from });
+        });
+      }
+      line = end;
+    }
+  }
+
+  #block(text: string, bytes: Uint8Array, report: Report): void {
+    const { format } = this.#judge.thresholds;
+    const covered: Finding[] = [];
+    for (const rules of [this.#shipped, this.#rules]) {
+      for (const finding of rules?.find(text, bytes, 0, text.length) ?? []) {
+        if (finding.score >= format) covered.push(finding);
+      }
+    }
+    covered.forEach(report);
+    scan(words, bytes, [0, bytes.length], this.#hits);
+    const runs = findRuns(bytes);
+    const block: Block = { text, hits: this.#hits, runs, hit: 0, run: 0 };
+    let line = 0;
+    while (line < text.length) {
+      if (!this.#carried.armoured && this.#carried.expected === null) {
+        const next = Math.min(hitEnd(block) - 2, runStart(block));
+        if (next === Infinity) break;
+        line = Math.max(line, text.lastIndexOf('\n', next) + 1);
+      }
+      const feed = text.indexOf('\n', line);
+      const end = feed < 0 ? text.length : feed;
+      this.#line(block, { text, start: line, end }, covered, report);
+      line = end + 1;
+    }
+  }
+
+  /** A line, in the parts that carriage returns and NULs make of it. */
+  #line(
+    block: Block,
+    { text, start, end }: Segment,
+    covered: readonly Finding[],
+    report: Report,
+  ): void {
+    let from = start;
+    while (from <= end) {
+      let to = from;
+      while (to < end && text.charCodeAt(to) !== 13 && text.charCodeAt(to) !== 0) to++;
+      if (to > from || start === end) {
+        this.#segment(block, { text, start: from, end: to }, covered, report);
+      }
+      from = to + 1;
+    }
+    skipHits(block, end);
+    while (runStart(block) < end) block.run++;
+  }
+
+  #segment(block: Block, segment: Segment, covered: readonly Finding[], report: Report): void {
+    const { context } = this.#judge.thresholds;
+    const from = block.hit;
+    skipHits(block, segment.end);
+    const found: Finding[] = [];
+    const armoured = this.#carried.armoured;
+    const label = searchSegment(
+      { segment, hits: block.hits, from, to: block.hit },
+      this.#carried,
+      (finding) => {
+        if (finding.score < context) return;
+        found.push(finding);
+        report(finding);
+      },
+    );
+    for (let start = runStart(block); start < segment.end; start = runStart(block)) {
+      const end = block.runs.pairs[block.run * 2 + 1] ?? 0;
+      block.run++;
+      if (armoured || touches(found, start, end) || touches(covered, start, end)) continue;
+      findBare(segment, { start, end, labelled: label >= 0 }, this.#judge, report);
+    }
+  }
+}
+
+/** Infinity: there are no more. */
+function hitEnd({ hits, hit }: Block): number {
+  return hit < hits.count ? (hits.pairs[hit * 2 + 1] ?? 0) : Infinity;
+}
+
+function runStart({ runs, run }: Block): number {
+  return run < runs.count ? (runs.pairs[run * 2] ?? 0) : Infinity;
+}
+
+function skipHits(block: Block, end: number): void {
+  while (hitEnd(block) <= end) block.hit++;
+}
+
+function touches(findings: readonly Finding[], start: number, end: number): boolean {
+  return findings.some((finding) => finding.start < end && start < finding.end);
+}

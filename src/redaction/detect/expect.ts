@@ -1,0 +1,101 @@
+/**
+ * What one line lets the next ones hold: a value under its name, the `value:` of a `name:`, a key
+ * that the line before announced.
+ */
+import { BLANK, QUOTE, is, skip } from './characters.ts';
+import { found, type Report, type Segment } from './finder.ts';
+import type { NameClass } from './names.ts';
+import { plausible } from './plausible.ts';
+import { findPhrase } from './statements.ts';
+import { readValue } from './values.ts';
+
+export interface Expectation {
+  /**
+   * `value`: the next line is the value. `pair`: one of the next lines is `value: x`. `announced`:
+   * the next line that is not empty is nothing but the value.
+   */
+  readonly kind: 'value' | 'pair' | 'announced' | 'phrase';
+  readonly name: string;
+  readonly class: NameClass;
+  /** Lines, blank ones included, that may still come. */
+  readonly lines: number;
+}
+
+const announcing = new RegExp(
+  [
+    String.raw`creat|generat|copy|sav(?:e|ing)|stor(?:e|ing)|shown|again|\bnew\b|\byour\b|here|`,
+    String.raw`below|following|issued|reveal|keep|retriev|one[- ]time`,
+  ].join(''),
+  'iu',
+);
+const pairName =
+  /(?:^|[\s{,"'-])["'\\]*(?:name|key|variable|envvar)["'\\]*[ \t]*[:=][ \t]*["'\\]*$/iu;
+const pairValue = /[ \t]*[-+]?[ \t]*["'\\]*(?:value|val|default|content)["'\\]*[ \t]*[:=][ \t]*/iuy;
+
+/** What follows from a name whose line does not hold its value. */
+export function expectAfter(
+  { text, start, end }: Segment,
+  name: {
+    readonly text: string;
+    readonly class: NameClass;
+    readonly start: number;
+    readonly end: number;
+  },
+  open: boolean,
+): Expectation | null {
+  const base = { name: name.text, class: name.class };
+  if (open) return { ...base, kind: 'value', lines: 1 };
+  const before = text.slice(Math.max(start, name.start - 32), name.start);
+  if (pairName.test(before) && end - name.end < 8) return { ...base, kind: 'pair', lines: 2 };
+  const line = text.slice(Math.max(start, end - 240), end);
+  if (name.class !== 'mild' && /[:.!)]\s*$/u.test(line) && announcing.test(line)) {
+    return { ...base, kind: 'announced', lines: 4 };
+  }
+  return null;
+}
+
+/** @returns What is still expected after this line. */
+export function meet(expected: Expectation, segment: Segment, report: Report): Expectation | null {
+  const { text, start, end } = segment;
+  const at = skip(text, start, end, BLANK);
+  const rest = expected.lines > 1 ? { ...expected, lines: expected.lines - 1 } : null;
+  if (at >= end) return rest;
+  if (expected.kind === 'phrase') {
+    findPhrase(segment, start, report);
+    return null;
+  }
+  if (expected.kind === 'pair') {
+    pairValue.lastIndex = start;
+    if (!pairValue.test(text) || pairValue.lastIndex >= end) return rest;
+    judge(segment, expected, pairValue.lastIndex, report);
+    return null;
+  }
+  alone(segment, expected, at, report);
+  return null;
+}
+
+function judge(segment: Segment, expected: Expectation, at: number, report: Report): void {
+  const { text, end } = segment;
+  const value = readValue(text, at, end, 'assignment');
+  if (value === null) return;
+  const score = plausible(text, value, expected.class, value.quoted ? 'data' : 'shell');
+  if (score > 0) report(found([value.start, value.end], 'name-value', score, expected.name));
+}
+
+/** Only where nothing else stands in the line. */
+function alone(segment: Segment, expected: Expectation, at: number, report: Report): void {
+  const { text, end } = segment;
+  let from = at;
+  if (/[-+>|#$*]/u.test(text.charAt(from)) && is(text, from + 1, BLANK)) {
+    from = skip(text, from + 1, end, BLANK);
+  }
+  const value = readValue(text, from, end, 'assignment');
+  if (value === null) return;
+  let after = value.end;
+  while (after < end && (is(text, after, BLANK | QUOTE) || ',;.'.includes(text.charAt(after)))) {
+    after++;
+  }
+  if (after < end || text.charAt(value.end - 1) === ':') return;
+  const score = plausible(text, value, expected.class, value.quoted ? 'data' : 'code');
+  if (score > 0) report(found([value.start, value.end], expected.kind, score, expected.name));
+}

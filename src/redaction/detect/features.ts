@@ -1,0 +1,206 @@
+/** What the score is told of one token: its letters, its shape, and the line around it. */
+import { pairBits } from './bigram.ts';
+import { BLANK, QUOTE, is } from './characters.ts';
+
+/** Where a token stands; offsets in the text. */
+export interface Surroundings {
+  readonly lineStart: number;
+  readonly lineEnd: number;
+  /** The line has a name that may belong to a secret: "key", "token", "created". */
+  readonly labelled: boolean;
+}
+
+export const featureCount = 40;
+/** Filled anew for each token. */
+const features = new Float64Array(featureCount);
+const counts = new Uint16Array(128);
+
+interface Tally {
+  upper: number;
+  lower: number;
+  digit: number;
+  hexLower: number;
+  hexUpper: number;
+  vowels: number;
+  turns: number;
+  /** Longest run of letters of one case, and of digits. */
+  letters: number;
+  digits: number;
+}
+
+/**
+ * Numbers between about -1 and 1. Valid until the next call.
+ * @param start @param end At most 512 characters are looked at.
+ */
+export function featuresOf(
+  text: string,
+  start: number,
+  end: number,
+  around: Surroundings,
+): Float64Array {
+  const stop = Math.min(end, start + 512);
+  const length = stop - start;
+  const tally = tallyOf(text, start, stop);
+  const { mean, low, high } = bitsOf(text, start, stop);
+  const alnum = tally.upper + tally.lower + tally.digit;
+  const f = features;
+  let at = 0;
+  f[at++] = Math.log2(length) / 4 - 1;
+  f[at++] = length === 32 || length === 40 || length === 64 || length === 128 ? 1 : 0;
+  f[at++] = length % 4 === 0 ? 1 : 0;
+  f[at++] = length >= 21 && length <= 27 ? 1 : 0;
+  f[at++] = length > 70 ? 1 : 0;
+  f[at++] = tally.upper / length;
+  f[at++] = tally.lower / length;
+  f[at++] = tally.digit / length;
+  f[at++] = (length - alnum) / length;
+  f[at++] = tally.upper > 0 && tally.lower > 0 && tally.digit > 0 ? 1 : 0;
+  f[at++] = tally.upper === 0 ? 1 : 0;
+  f[at++] = tally.lower === 0 ? 1 : 0;
+  f[at++] = tally.digit === 0 ? 1 : 0;
+  f[at++] = tally.hexLower === alnum ? 1 : 0;
+  f[at++] = tally.hexUpper === alnum ? 1 : 0;
+  f[at++] = tally.turns / length;
+  f[at++] = Math.min(tally.letters, 16) / 16;
+  f[at++] = Math.min(tally.digits, 12) / 12;
+  f[at++] = tally.vowels / Math.max(1, tally.upper + tally.lower);
+  f[at++] = mean / 3;
+  f[at++] = low / 4;
+  f[at++] = high / 3;
+  f[at++] = shannon(length) / 6;
+  f[at++] = distinct / Math.min(length, 62);
+  at = signsOf(text, start, stop, at);
+  at = placeOf(text, start, end, { around, at });
+  return features;
+}
+
+let distinct = 0;
+
+/** Bits a character; sets `distinct`. */
+function shannon(length: number): number {
+  let bits = 0;
+  distinct = 0;
+  for (let code = 0; code < 128; code++) {
+    const count = counts[code] ?? 0;
+    if (count === 0) continue;
+    distinct++;
+    bits -= (count / length) * Math.log2(count / length);
+  }
+  return bits;
+}
+
+/** Bits a character of a text; 0 for one of a single kind. */
+export function entropy(text: string, start: number, end: number): number {
+  tallyOf(text, start, end);
+  return shannon(end - start);
+}
+
+function tallyOf(text: string, start: number, end: number): Tally {
+  counts.fill(0);
+  const tally = {
+    upper: 0,
+    lower: 0,
+    digit: 0,
+    hexLower: 0,
+    hexUpper: 0,
+    vowels: 0,
+    turns: 0,
+    letters: 0,
+    digits: 0,
+  };
+  let kind = 0;
+  let run = 0;
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at);
+    counts[code & 127] = (counts[code & 127] ?? 0) + 1;
+    let next = 0;
+    if (code >= 97 && code <= 122) {
+      next = 1;
+      tally.lower++;
+      if (code <= 102) tally.hexLower++;
+    } else if (code >= 65 && code <= 90) {
+      next = 2;
+      tally.upper++;
+      if (code <= 70) tally.hexUpper++;
+    } else if (code >= 48 && code <= 57) {
+      next = 3;
+      tally.digit++;
+      tally.hexLower++;
+      tally.hexUpper++;
+    }
+    if (isVowel(code)) tally.vowels++;
+    run = next === kind ? run + 1 : 1;
+    if (next !== kind) tally.turns++;
+    kind = next;
+    if (kind === 3) tally.digits = Math.max(tally.digits, run);
+    else if (kind !== 0) tally.letters = Math.max(tally.letters, run);
+  }
+  return tally;
+}
+
+function isVowel(code: number): boolean {
+  const lower = code | 32;
+  return lower === 97 || lower === 101 || lower === 105 || lower === 111 || lower === 117;
+}
+
+/** Mean bits of pairs, and the lowest and highest mean of eight pairs in a row. */
+function bitsOf(
+  text: string,
+  start: number,
+  end: number,
+): { mean: number; low: number; high: number } {
+  let sum = 0;
+  let window = 0;
+  let low = 8;
+  let high = -8;
+  for (let at = start + 1; at < end; at++) {
+    const bits = pairBits(text.charCodeAt(at - 1), text.charCodeAt(at));
+    sum += bits;
+    window += bits;
+    if (at - start > 8) window -= pairBits(text.charCodeAt(at - 9), text.charCodeAt(at - 8));
+    if (at - start >= 8) {
+      low = Math.min(low, window / 8);
+      high = Math.max(high, window / 8);
+    }
+  }
+  return { mean: sum / Math.max(1, end - start - 1), low, high };
+}
+
+function signsOf(text: string, start: number, end: number, first: number): number {
+  const f = features;
+  let at = first;
+  const length = end - start;
+  for (const sign of '-_./+:=') {
+    f[at++] = Math.min(4, counts[sign.charCodeAt(0)] ?? 0) / 4;
+  }
+  f[at++] = text.charAt(end - 1) === '=' ? 1 : 0;
+  // A short word, a sign, and one long piece: the usual form of a key with a prefix.
+  let tail = end;
+  while (tail > start && /[A-Za-z0-9]/u.test(text.charAt(tail - 1))) tail--;
+  const head = tail - start;
+  f[at++] = head > 1 && head <= 12 && end - tail >= 12 ? 1 : 0;
+  f[at++] = (end - tail) / length;
+  return at;
+}
+
+function placeOf(
+  text: string,
+  start: number,
+  end: number,
+  { around, at: first }: { readonly around: Surroundings; readonly at: number },
+): number {
+  const f = features;
+  let at = first;
+  const before = text.charAt(start - 1);
+  let from = around.lineStart;
+  while (from < start && is(text, from, BLANK | QUOTE)) from++;
+  let to = around.lineEnd;
+  while (to > end && (is(text, to - 1, BLANK | QUOTE) || ',;'.includes(text.charAt(to - 1)))) to--;
+  f[at++] = from === start && to === end ? 1 : 0;
+  f[at++] = is(text, start - 1, QUOTE) && is(text, end, QUOTE) ? 1 : 0;
+  f[at++] = around.labelled ? 1 : 0;
+  f[at++] = before === '=' || before === ':' ? 1 : 0;
+  f[at++] = before === '/' || before === '@' || before === '#' ? 1 : 0;
+  f[at++] = start > around.lineStart && /[^\s"'`,;(]/u.test(before) ? 1 : 0;
+  return at;
+}

@@ -1,0 +1,147 @@
+/** One line, searched at the places where a keyword stands, with what lines before it announced. */
+import type { Finding } from '../finding.ts';
+import { compile, type Automaton, type Hits } from '../rules/automaton.ts';
+import { findBody, findHeader } from './armour.ts';
+import { expectAfter, meet, type Expectation } from './expect.ts';
+import type { Report, Segment } from './finder.ts';
+import { findCookies } from './headers.ts';
+import { findNamed, nameAround, type Name } from './named.ts';
+import { findFlags, programWords } from './programs.ts';
+import { findIdentified, findLogin, findPgpass, findPhrase, findPiped } from './statements.ts';
+import { findUrl } from './urls.ts';
+
+const nameWords = `pass pwd secret token key auth cred psk mnemonic jwt bearer pw: pw= pw_ pw" psw
+  passwd signature sig= crumb seed otp contrasena kennwort senha parola wachtwoord`
+  .split(/\s+/u)
+  .map((word) => word.replace('_', ' '));
+/** Each with what it starts; the rest of the words are parts of names. */
+const signs = [
+  '://',
+  '-----begin',
+  '---- begin',
+  'cookie',
+  'identified',
+  ':5432:',
+  'phrase',
+  'seed words',
+];
+const verbs = ['logged in', 'log in', 'authenticat', 'signed in', 'authoriz'];
+
+const keywords = [...new Set([...nameWords, ...signs, ...verbs, ...programWords])];
+/** All of them. */
+export const words: Automaton = compile(keywords);
+const namePart = keywords.map((word) => nameWords.includes(word));
+const program = keywords.map((word) => programWords.includes(word));
+
+/** What is carried from line to line. */
+export interface Carried {
+  /** Inside a private key. */
+  armoured: boolean;
+  expected: Expectation | null;
+}
+
+/** A segment with the words that stand in it. */
+export interface Searched {
+  readonly segment: Segment;
+  readonly hits: Hits;
+  /** Which hits: `[from, to)`. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** @returns The end of the last name that something may belong to, or -1. */
+export function searchSegment(searched: Searched, carried: Carried, report: Report): number {
+  const { segment } = searched;
+  if (carried.armoured) {
+    carried.armoured = findBody(segment, report);
+    if (carried.armoured || segment.text.startsWith('-----END', segment.start)) return -1;
+  }
+  let met = false;
+  if (carried.expected !== null) {
+    const expected = carried.expected;
+    carried.expected = meet(expected, segment, (finding) => {
+      met = true;
+      report(finding);
+    });
+  }
+  return met ? -1 : searchWords(searched, carried, report);
+}
+
+function searchWords(searched: Searched, carried: Carried, report: Report): number {
+  const { segment, hits, from, to } = searched;
+  let last = -1;
+  let label = -1;
+  for (let at = from; at < to; at++) {
+    const word = hits.pairs[at * 2] ?? 0;
+    const end = hits.pairs[at * 2 + 1] ?? 0;
+    if (namePart[word] === true) {
+      const name = nameAround(segment, end - trailing(keywords[word] ?? ''));
+      if (name.start === last) continue;
+      last = name.start;
+      if (name.text === 'password-stdin') findPiped(segment, name.start, report);
+      if (name.class === 'none') continue;
+      label = Math.max(label, name.end);
+      searchName(segment, name, carried, report);
+    } else {
+      searchSign(segment, { word, end }, carried, report);
+    }
+  }
+  return label;
+}
+
+/** `pw:` ends behind the name. */
+function trailing(word: string): number {
+  return /[:= "]$/u.test(word) ? 1 : 0;
+}
+
+function searchName(segment: Segment, name: Name, carried: Carried, report: Report): void {
+  let reached = -1;
+  const outcome = findNamed(segment, name, (finding: Finding) => {
+    reached = finding.end;
+    report(finding);
+  });
+  if (outcome === 'open' || outcome === 'label') {
+    const next = expectAfter(segment, name, outcome === 'open');
+    if (next !== null) carried.expected = next;
+  } else if (reached >= 0 && carried.expected?.kind === 'announced') {
+    carried.expected = null;
+  }
+}
+
+function searchSign(
+  segment: Segment,
+  { word, end }: { readonly word: number; readonly end: number },
+  carried: Carried,
+  report: Report,
+): void {
+  const text = keywords[word] ?? '';
+  if (program[word] === true) return findFlags(segment, text, end, report);
+  switch (text) {
+    case '://':
+      return findUrl(segment, end - 3, report);
+    case '-----begin':
+    case '---- begin':
+      if (findHeader(segment, end - text.length, report)) carried.armoured = true;
+      return;
+    case 'cookie':
+      return findCookies(segment, end, report);
+    case 'identified':
+      return findIdentified(segment, end, report);
+    case ':5432:':
+      return findPgpass(segment, end, report);
+    case 'phrase':
+    case 'seed words':
+      if (!findPhrase(segment, end, report) && segment.end - end < 24) {
+        carried.expected = { kind: 'phrase', name: text, class: 'password', lines: 3 };
+      }
+      return;
+    default:
+      return findLogin(segment, wordEnd(segment, end), report);
+  }
+}
+
+function wordEnd({ text, end }: Segment, at: number): number {
+  let p = at;
+  while (p < end && /[a-z]/iu.test(text.charAt(p))) p++;
+  return p;
+}

@@ -1,0 +1,19 @@
+import type { Finding } from '../finding.ts';
+
+/** In the order of the text, overlapping ones as one that has the rule of the surest. */
+export function merge(findings: Finding[]): Finding[] {
+  if (findings.length < 2) return findings;
+  findings.sort((a, b) => a.start - b.start || b.end - a.end);
+  const merged: Finding[] = [];
+  for (const finding of findings) {
+    const last = merged.at(-1);
+    if (last === undefined || finding.start >= last.end) {
+      merged.push(finding);
+      continue;
+    }
+    const sure = finding.score > last.score ? finding : last;
+    const end = Math.max(last.end, finding.end);
+    merged[merged.length - 1] = { ...sure, key: sure.key ?? last.key, start: last.start, end };
+  }
+  return merged;
+}

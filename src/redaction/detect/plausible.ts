@@ -1,0 +1,207 @@
+/**
+ * Whether what stands beside a telling name is a value at all, and not a reference, a placeholder,
+ * a type, a path, a number or a piece of a program.
+ */
+import { ALNUM, DIGIT, LETTER, LOWER, QUOTE, UPPER, is } from './characters.ts';
+import type { NameClass } from './names.ts';
+import type { Value } from './values.ts';
+import { wordiness } from './bigram.ts';
+
+/**
+ * Where a value stands. `shell`: a line of `env`, a `.env` file or a configuration; `data`: a
+ * string in quotes; `code`: anything else behind an operator; `prose`: behind blanks only.
+ */
+export type Place = 'shell' | 'data' | 'code' | 'prose';
+
+/** Above it a text reads like words. */
+const wordy = 0.6;
+
+const words = new Set(
+  `true false null none nil undefined yes no on off string str text int integer long number
+  float double bool boolean object array list dict any void unknown never bytes byte char
+  required optional requisite sufficient include files compat systemd changeme change_me
+  changeit change-me placeholder example sample dummy fake secret password passwd pass token key
+  apikey default empty unset set not hidden masked redacted filtered encrypted protected secure
+  invalid missing expired failed success incorrect wrong correct accepted denied must should may
+  can is was are be been will has have for from with and the this that your my our an to in of
+  or if as at by use using used new old prompt login auth bearer basic digest xxx abc foo bar
+  baz test todo tbd n/a na self this const let var function return import export static final
+  private public type interface class struct optional[str] string? str? ask interactive stdin
+  env file vault ok error warn info debug value values name user username admin root host`
+    .split(/\s+/u)
+    .filter((word) => word !== ''),
+);
+
+const identifier = /^[A-Za-z_$][\w$]*$/u;
+const pathOfNames = /^[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$-]*)+[!?;]*$/u;
+const reference = new RegExp(
+  [
+    String.raw`^(?:\$[A-Za-z_][\w.:-]*$|\$\{|\$\(|%\(|%[A-Za-z_]\w*%$|\{\{|\{%|#\{|<%|`,
+    String.raw`<[A-Za-z][\w .:/-]*>?$|\$ENV\b|ENV\[|env\.|process\.env|os\.|System\.|config\.|`,
+    String.raw`var\.|local\.|data\.|module\.|secrets?\.|!Ref|!Sub|!GetAtt|vault:|op:\/\/|ssm:|`,
+    String.raw`arn:|file:|env:|secretKeyRef|valueFrom|github\.|steps\.|inputs\.|params\.)`,
+  ].join(''),
+  'iu',
+);
+const placeholder = new RegExp(
+  [
+    String.raw`^(?:[x*.#_•?-]{3,}|x{3,}[\w-]*|your[\w .-]*|[<[{(].*(?:token|key|secret|`,
+    String.raw`password|hidden|redacted|filtered|masked|sensitive|removed|value).*[>\]})]|`,
+    String.raw`.*(?:\*{4,}|x{6,}|\.{3}$).*|(?:enter|insert|replace|put|add|paste)[_ -].*|`,
+    String.raw`change[_-]?(?:me|it)\S*|redacted|(?:my|the|some)[_-]?(?:api)?[_-]?(?:secret|`,
+    String.raw`token|password|key)\S{0,4})$`,
+  ].join(''),
+  'iu',
+);
+const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
+const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
+const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
+const fileName = new RegExp(
+  [
+    String.raw`^[\w./~-]+\.(?:pem|key|crt|cer|json|ya?ml|txt|env|ini|conf|toml|xml|py|js|ts|go|`,
+    String.raw`rb|rs|java|md|sh|html?|log|db|p12|jks|so|c|h|cpp|gpg|pub)$`,
+  ].join(''),
+  'iu',
+);
+const call = /^[A-Za-z_$][\w$.:]*[([]/u;
+
+/** How sure: 0 for what is no value. */
+export function plausible(text: string, value: Value, name: NameClass, place: Place): number {
+  const length = value.end - value.start;
+  if (length < 4 || (name !== 'password' && length < 8)) return 0;
+  const shown = text.slice(value.start, Math.min(value.end, value.start + 200));
+  if (isReference(shown) || isPlaceholder(shown)) return 0;
+  if (words.has(shown.toLowerCase()) || digest.test(shown) || date.test(shown)) return 0;
+  if (!value.quoted && place !== 'shell' && isCode(shown)) return 0;
+  const shellWord = place === 'shell' && name === 'password' && !shown.startsWith('/');
+  if (!shellWord && isPath(shown)) return 0;
+  return name === 'password'
+    ? passwordLike(shown, value, place)
+    : keyLike(shown, value, name, place);
+}
+
+export function isReference(value: string): boolean {
+  if (!reference.test(value)) return false;
+  // `$aact_prod_sJXQMwvM…` is a key that begins with a dollar sign.
+  return !/^\$[\w-]{24,}$/u.test(value) || wordiness(value, 0, value.length) > 0;
+}
+
+/** `****`, `xxxxxxxx`, `<your-token>`, `changeme`, `[HIDDEN:8f2a1b]`. */
+export function isPlaceholder(value: string): boolean {
+  if (placeholder.test(value)) return true;
+  const first = value.charCodeAt(0);
+  for (let at = 1; at < value.length; at++) if (value.charCodeAt(at) !== first) return false;
+  return true;
+}
+
+function isCode(value: string): boolean {
+  return (
+    (pathOfNames.test(value) && wordiness(value, 0, value.length) > 0.2) ||
+    call.test(value) ||
+    value.endsWith('(') ||
+    value.includes('()')
+  );
+}
+
+function isPath(value: string): boolean {
+  if (/^(?:~?\/|\.{1,2}\/|[A-Za-z]:\\)/u.test(value)) {
+    return wordiness(value, 0, value.length) > 0 || value.split('/').length > 4;
+  }
+  if (/^[a-z][a-z0-9+.-]*:\/\//iu.test(value)) return true;
+  if (fileName.test(value)) return true;
+  return value.includes('/') && !/[+=]/u.test(value) && wordiness(value, 0, value.length) > wordy;
+}
+
+function passwordLike(value: string, { quoted }: Value, place: Place): number {
+  const traits = traitsOf(value);
+  if (traits.letters === 0 && traits.signs === 0) return value.length >= 6 ? 0.8 : 0;
+  if (traits.blanks > 0) return quoted && traits.blanks < 3 && traits.digits > 0 ? 0.8 : 0;
+  if (traits.digits > 0 || traits.signs > 1) {
+    // `password_v2`, `user.password1`, `--password-stdin`.
+    return place === 'prose' && namesSecret(value) ? 0 : 0.95;
+  }
+  // Only letters, perhaps with one sign between: a word, a name of a variable or a password.
+  if (value.length < 6 || namesSecret(value)) return 0;
+  if (place === 'shell') return 0.9;
+  if (place === 'data') return traits.signs > 0 || value.length >= 6 ? 0.85 : 0;
+  if (place === 'prose') return traits.turns > 1 ? 0.75 : 0;
+  return 0;
+}
+
+function keyLike(value: string, { quoted }: Value, name: NameClass, place: Place): number {
+  const traits = traitsOf(value);
+  const length = value.length;
+  if (traits.letters === 0) {
+    if (traits.signs > 2 && length >= 16) return 0.85;
+    return name === 'secret' && length >= 16 && traits.signs < 2 ? 0.8 : 0;
+  }
+  if (traits.blanks > 0) return 0;
+  if (name === 'likely' && (length < 12 || (uuid.test(value) && place !== 'shell'))) return 0;
+  if (place === 'prose' && (length < 12 || traits.digits === 0)) return 0;
+  const bits = wordiness(value, 0, length);
+  if (traits.digits === 0 && traits.signs < 3) {
+    if (identifier.test(value) && length < 16 && !quoted && place !== 'shell') return 0;
+    return bits < (length >= 16 ? 0.2 : -0.4) ? 0.85 : chosenWord(value, name, place);
+  }
+  if (bits < wordy || traits.digits * 3 >= length) return name === 'secret' ? 0.95 : 0.9;
+  if (place === 'prose' || place === 'code') return 0;
+  return longestWord(value) * 2 < length ? 0.85 : chosenWord(value, name, place);
+}
+
+/** `SESSION_SECRET=keyboard-cat`: people choose these too. */
+function chosenWord(value: string, name: NameClass, place: Place): number {
+  return name === 'secret' && place === 'shell' && value.length >= 10 && !namesSecret(value)
+    ? 0.75
+    : 0;
+}
+
+interface Traits {
+  letters: number;
+  digits: number;
+  signs: number;
+  blanks: number;
+  /** Upper case after lower case. */
+  turns: number;
+}
+
+function traitsOf(value: string): Traits {
+  const traits: Traits = { letters: 0, digits: 0, signs: 0, blanks: 0, turns: 0 };
+  for (let at = 0; at < value.length; at++) {
+    if (is(value, at, LETTER)) {
+      traits.letters++;
+      if (is(value, at, UPPER) && (at === 0 || is(value, at - 1, LOWER))) traits.turns++;
+    } else if (is(value, at, DIGIT)) traits.digits++;
+    else if (value.charCodeAt(at) <= 32) traits.blanks++;
+    else if (!is(value, at, QUOTE)) traits.signs++;
+  }
+  return traits;
+}
+
+function longestWord(value: string): number {
+  let longest = 0;
+  let from = 0;
+  for (let at = 0; at <= value.length; at++) {
+    if (at < value.length && is(value, at, LETTER)) continue;
+    longest = Math.max(longest, at - from);
+    from = at + 1;
+  }
+  return longest;
+}
+
+/** `accessToken`, `password-field`, `DB_PASS`: the name of a secret rather than one. */
+function namesSecret(value: string): boolean {
+  return (
+    /pass(?:w|$|[^a-z])|passwd|pwd|secret|token|credential|cred(?:s|$)/iu.test(value) ||
+    /(?:^|[_.-])keys?(?:$|[_.-])|Keys?(?![a-z])/u.test(value)
+  );
+}
+
+/** Whether a text has letters and digits, as most keys do. */
+export function mixes(text: string, start: number, end: number): boolean {
+  let seen = 0;
+  for (let at = start; at < end; at++) {
+    if (is(text, at, DIGIT)) seen |= 1;
+    else if (is(text, at, ALNUM)) seen |= 2;
+  }
+  return seen === 3;
+}

@@ -1,0 +1,105 @@
+/** Passwords that well-known programs take as short flags: `mysql -pX`, `curl -u user:X`. */
+import { BLANK, QUOTE, is, skip } from './characters.ts';
+import { found, type Report, type Segment } from './finder.ts';
+import { isPlaceholder, isReference } from './plausible.ts';
+import { readValue } from './values.ts';
+
+/** `joined`: the value follows at once. `user`: it follows the first colon of the value. */
+interface Flag {
+  readonly flag: string;
+  readonly form: 'next' | 'joined' | 'either' | 'user';
+}
+
+const programs: ReadonlyMap<string, readonly Flag[]> = new Map([
+  ['mysql', [{ flag: '-p', form: 'joined' }]],
+  ['mysqldump', [{ flag: '-p', form: 'joined' }]],
+  ['mysqladmin', [{ flag: '-p', form: 'joined' }]],
+  ['mariadb', [{ flag: '-p', form: 'joined' }]],
+  ['sshpass', [{ flag: '-p', form: 'either' }]],
+  ['psexec', [{ flag: '-p', form: 'next' }]],
+  [
+    'curl',
+    [
+      { flag: '-u', form: 'user' },
+      { flag: '--user', form: 'user' },
+      { flag: '-U', form: 'user' },
+      { flag: '--proxy-user', form: 'user' },
+    ],
+  ],
+  ['login', [{ flag: '-p', form: 'next' }]],
+  ['redis-cli', [{ flag: '-a', form: 'next' }]],
+  ['ldapsearch', [{ flag: '-w', form: 'next' }]],
+  ['ldapadd', [{ flag: '-w', form: 'next' }]],
+  ['ldapmodify', [{ flag: '-w', form: 'next' }]],
+  ['mongo', [{ flag: '-p', form: 'next' }]],
+  ['mongosh', [{ flag: '-p', form: 'next' }]],
+  ['mongodump', [{ flag: '-p', form: 'next' }]],
+  ['sqlcmd', [{ flag: '-P', form: 'either' }]],
+  ['bcp', [{ flag: '-P', form: 'either' }]],
+  ['isql', [{ flag: '-P', form: 'either' }]],
+  ['plink', [{ flag: '-pw', form: 'next' }]],
+  ['pscp', [{ flag: '-pw', form: 'next' }]],
+  ['xfreerdp', [{ flag: '/p:', form: 'joined' }]],
+  ['rdesktop', [{ flag: '-p', form: 'next' }]],
+  ['smbclient', [{ flag: '-U', form: 'user' }]],
+  ['unzip', [{ flag: '-P', form: 'next' }]],
+  ['zip', [{ flag: '-P', form: 'next' }]],
+  ['7z', [{ flag: '-p', form: 'joined' }]],
+  ['openssl', [{ flag: 'pass:', form: 'joined' }]],
+  ['wget', [{ flag: '--http-passwd', form: 'next' }]],
+  ['mosquitto_pub', [{ flag: '-P', form: 'next' }]],
+  ['mosquitto_sub', [{ flag: '-P', form: 'next' }]],
+  ['ipmitool', [{ flag: '-P', form: 'next' }]],
+  [
+    'snmpwalk',
+    [
+      { flag: '-A', form: 'next' },
+      { flag: '-X', form: 'next' },
+    ],
+  ],
+  ['net use', []],
+]);
+
+export const programWords: readonly string[] = [...programs.keys()].filter(
+  (name) => name !== 'net use',
+);
+
+/** @param at Just behind the program's name. */
+export function findFlags(segment: Segment, program: string, at: number, report: Report): void {
+  const { text, end } = segment;
+  if (!is(text, at, BLANK)) return;
+  const limit = Math.min(end, at + 2048);
+  for (const { flag, form } of programs.get(program) ?? []) {
+    let p = text.indexOf(flag, at);
+    for (let tries = 0; tries < 8 && p >= 0 && p < limit; tries++) {
+      const behind = p + flag.length;
+      if (is(text, p - 1, BLANK | QUOTE)) judge(segment, { form, behind }, flag, report);
+      p = text.indexOf(flag, behind);
+    }
+  }
+}
+
+function judge(
+  { text, end }: Segment,
+  { form, behind }: { readonly form: Flag['form']; readonly behind: number },
+  flag: string,
+  report: Report,
+): void {
+  const spaced = is(text, behind, BLANK) || text.charAt(behind) === '=';
+  if (form === 'joined' && spaced) return;
+  if (form === 'next' && !spaced) return;
+  const at = spaced ? skip(text, behind + 1, end, BLANK) : behind;
+  const value = readValue(text, at, end, 'assignment');
+  if (value === null || value.end - value.start < 4 || text.charAt(at) === '-') return;
+  let start = value.start;
+  if (form === 'user') {
+    const colon = text.slice(start, value.end).search(/[:%]/u);
+    if (colon < 0) return;
+    start += colon + 1;
+  }
+  const shown = text.slice(start, Math.min(value.end, start + 200));
+  if (shown.length < 3 || isReference(shown) || isPlaceholder(shown)) return;
+  // `mysql -port 3306`, `curl -upgrade`.
+  if (form !== 'user' && !spaced && /^(?:ort|assword|rotocol|ath|ipe)\b/u.test(shown)) return;
+  report(found([start, value.end], 'flag', 0.9, flag));
+}

@@ -1,0 +1,26 @@
+/** How much a token looks drawn at random: a small network over its features. */
+import { featureCount, featuresOf, type Surroundings } from './features.ts';
+import { hiddenUnits, scoreWeights } from './score-weights.ts';
+
+/** One signed byte a weight; each unit and the output have a scale of their own. */
+const { bytes, scales } = scoreWeights;
+const cells = new Int8Array(Buffer.from(bytes, 'base64'));
+const hidden = new Float64Array(hiddenUnits);
+const width = featureCount + 1;
+
+/** From 0 to 1. */
+export function scoreOf(text: string, start: number, end: number, around: Surroundings): number {
+  const features = featuresOf(text, start, end, around);
+  for (let unit = 0; unit < hiddenUnits; unit++) {
+    const row = unit * width;
+    let sum = cells[row + featureCount] ?? 0;
+    for (let at = 0; at < featureCount; at++) sum += (cells[row + at] ?? 0) * (features[at] ?? 0);
+    hidden[unit] = Math.max(0, sum * (scales[unit] ?? 0));
+  }
+  const row = hiddenUnits * width;
+  let out = cells[row + hiddenUnits] ?? 0;
+  for (let unit = 0; unit < hiddenUnits; unit++) {
+    out += (cells[row + unit] ?? 0) * (hidden[unit] ?? 0);
+  }
+  return 1 / (1 + Math.exp(-out * (scales[hiddenUnits] ?? 0)));
+}

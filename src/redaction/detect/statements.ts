@@ -1,0 +1,76 @@
+/** Passwords in statements and sentences that no name with an operator gives away. */
+import { BLANK, is, skip } from './characters.ts';
+import { found, type Report, type Segment } from './finder.ts';
+import { isReference, plausible } from './plausible.ts';
+import { readValue } from './values.ts';
+
+/** `IDENTIFIED BY 'x'`, `IDENTIFIED WITH plugin BY 'x'`. @param at Behind `identified`. */
+export function findIdentified({ text, end }: Segment, at: number, report: Report): void {
+  by.lastIndex = at;
+  if (!by.test(text) || by.lastIndex >= end) return;
+  const value = readValue(text, by.lastIndex, end, 'field');
+  if (value === null || plausible(text, value, 'password', 'shell') === 0) return;
+  report(found([value.start, value.end], 'sql-password', 0.95, 'IDENTIFIED BY'));
+}
+const by = /[ \t]+(?:with[ \t]+\S{1,64}[ \t]+)?(?:by[ \t]+(?:password[ \t]+)?|as[ \t]+(?='))/iuy;
+
+/** `echo x | docker login --password-stdin`. @param flag Where the flag stands. */
+export function findPiped({ text, start }: Segment, flag: number, report: Report): void {
+  const before = text.slice(Math.max(start, flag - 300), flag);
+  const match = piped.exec(before);
+  const value = match?.[1];
+  if (match === null || value === undefined || isReference(value)) return;
+  const from = flag - before.length + match.index + match[0].indexOf(value);
+  report(found([from, from + value.length], 'flag', 0.9, 'password-stdin'));
+}
+const piped = /(?:echo|printf)[ \t]+(?:-n[ \t]+|%s[ \t]+)?["']?([^\s"'|]{4,200})["']?[ \t]*\|/u;
+
+/** `Logged in with x`, `authenticated using x`. @param at Behind the verb. */
+export function findLogin({ text, end }: Segment, at: number, report: Report): void {
+  using.lastIndex = at;
+  if (!using.test(text) || using.lastIndex >= end) return;
+  const value = readValue(text, using.lastIndex, end, 'field');
+  if (value === null || value.end - value.start < 16) return;
+  const score = plausible(text, value, 'secret', 'code');
+  if (score > 0) report(found([value.start, value.end], 'sentence', Math.min(score, 0.85), null));
+}
+const using = /(?:[ \t]+in)?[ \t]+(?:with|using|via|by)[ \t]+/iuy;
+
+/** `host:5432:database:user:password`. @param at Behind `:5432:`. */
+export function findPgpass({ text, end }: Segment, at: number, report: Report): void {
+  pgpass.lastIndex = at;
+  if (!pgpass.test(text)) return;
+  const start = pgpass.lastIndex;
+  let stop = start;
+  while (stop < end && !is(text, stop, BLANK)) stop++;
+  if (stop - start >= 4 && skip(text, stop, end, BLANK) === end) {
+    report(found([start, stop], 'pgpass', 0.9, null));
+  }
+}
+const pgpass = /[\w*.-]{1,64}:[\w*.-]{1,64}:/uy;
+
+/** Twelve to twenty-four small words in a row: a recovery phrase. @param at Behind its name. */
+export function findPhrase({ text, end }: Segment, at: number, report: Report): boolean {
+  let p = at;
+  while (p < end && '"\': =\t-'.includes(text.charAt(p))) p++;
+  const start = p;
+  let words = 0;
+  let stop = p;
+  while (p < end && words < 25) {
+    const next = lowerEnd(text, p, end);
+    if (next - p < 3 || next - p > 8) break;
+    words++;
+    stop = next;
+    p = skip(text, next, end, BLANK);
+    if (p === next) break;
+  }
+  if (words < 12 || words > 24) return false;
+  report(found([start, stop], 'recovery-phrase', 0.95, null));
+  return true;
+}
+
+function lowerEnd(text: string, at: number, end: number): number {
+  let p = at;
+  while (p < end && text.charCodeAt(p) >= 97 && text.charCodeAt(p) <= 122) p++;
+  return p;
+}

@@ -1,0 +1,47 @@
+/** From which score on something is hidden. */
+import type { Prior, RedactionProfile } from '../finding.ts';
+
+export interface Thresholds {
+  /** Of a token that nothing but its look gives away, by what the command prints. */
+  readonly bare: Readonly<Record<Prior, number>>;
+  /** The same with a word like "key" or "token" in its line. */
+  readonly labelled: Readonly<Record<Prior, number>>;
+  /** Of what stands beside a telling name, and of known formats. */
+  readonly context: number;
+  readonly format: number;
+}
+
+/** What a score cannot outvote. `null`: no veto. */
+export interface Vetoes {
+  /** A token of less Shannon entropy, in bits a character, stays. Default 2.6. */
+  readonly shannonBitsMin: number | null;
+  /** A token of more bits a pair in the model of words stays. Default 0.6. */
+  readonly bigramBitsMax: number | null;
+}
+
+const table = {
+  strict: {
+    bare: { secrets: 0.2, none: 0.6, hashes: 0.93 },
+    labelled: { secrets: 0.15, none: 0.4, hashes: 0.85 },
+    context: 0.6,
+    format: 0.5,
+  },
+  balanced: {
+    bare: { secrets: 0.4, none: 0.9, hashes: 0.985 },
+    labelled: { secrets: 0.3, none: 0.8, hashes: 0.96 },
+    context: 0.7,
+    format: 0.6,
+  },
+  lenient: {
+    bare: { secrets: 0.7, none: 0.985, hashes: 0.995 },
+    labelled: { secrets: 0.6, none: 0.95, hashes: 0.99 },
+    context: 0.8,
+    format: 0.7,
+  },
+} as const satisfies Record<RedactionProfile, Thresholds>;
+
+export const defaultVetoes: Vetoes = { shannonBitsMin: 2.6, bigramBitsMax: 0.6 };
+
+export function thresholdsOf(profile: RedactionProfile): Thresholds {
+  return table[profile];
+}

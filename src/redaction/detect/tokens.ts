@@ -1,0 +1,109 @@
+/** Runs of characters that could be a key and that no name gives away. */
+import { wordiness } from './bigram.ts';
+import { classes, TOKEN } from './characters.ts';
+
+/** Offsets `[start, end)` of runs, one pair each; reused from block to block. */
+export interface Runs {
+  count: number;
+  pairs: Int32Array;
+}
+
+/** Shorter ones are left to names and rules. */
+export const tokenMin = 16;
+
+const runs: Runs = { count: 0, pairs: new Int32Array(512) };
+
+/** Besides letters and digits: `_ - + / = ~`, and `. : %` inside. Others end a run. */
+const inRun = new Uint8Array(256);
+for (let code = 0; code < 256; code++) inRun[code] = ((classes[code] ?? 0) & TOKEN) === 0 ? 0 : 1;
+for (const sign of '.:%') inRun[sign.charCodeAt(0)] = 1;
+
+/**
+ * Runs of at least `tokenMin` characters that hold a digit or no lower case. Looks only at every
+ * sixteenth byte where there are none: most text costs next to nothing. Valid until the next call.
+ */
+export function findRuns(bytes: Uint8Array): Runs {
+  runs.count = 0;
+  const { length } = bytes;
+  let at = tokenMin - 1;
+  while (at < length) {
+    let start = at;
+    const low = at - tokenMin;
+    while (start > low && inRun[bytes[start] ?? 0] === 1) start--;
+    if (start > low) {
+      at = start + tokenMin;
+      continue;
+    }
+    start++;
+    let end = at + 1;
+    while (end < length && inRun[bytes[end] ?? 0] === 1) end++;
+    if (isCandidate(bytes, start, end)) add(start, end);
+    at = end + tokenMin;
+  }
+  return runs;
+}
+
+/** Letters with digits, or letters of one case alone; not a word, a path of words or a number. */
+function isCandidate(bytes: Uint8Array, start: number, end: number): boolean {
+  let digits = 0;
+  let upper = 0;
+  let lower = 0;
+  const stop = Math.min(end, start + 512);
+  for (let at = start; at < stop; at++) {
+    const code = bytes[at] ?? 0;
+    if (code >= 97) lower++;
+    else if (code >= 65 && code <= 90) upper++;
+    else if (code >= 48 && code <= 57) digits++;
+  }
+  if (digits === 0) return upper > 4 && lower > 4;
+  return lower + upper > 3;
+}
+
+function add(start: number, end: number): void {
+  if (runs.count * 2 === runs.pairs.length) {
+    const pairs = new Int32Array(runs.pairs.length * 2);
+    pairs.set(runs.pairs);
+    runs.pairs = pairs;
+  }
+  runs.pairs[runs.count * 2] = start;
+  runs.pairs[runs.count * 2 + 1] = end;
+  runs.count++;
+}
+
+/**
+ * The part of a run that could be a key, or null: the value of `name=value`, without marks of a
+ * diff, punctuation and what names it. Paths, URLs and host names are none.
+ */
+export function tokenOf(
+  text: string,
+  start: number,
+  end: number,
+): readonly [number, number] | null {
+  let from = start;
+  let to = end;
+  while (from < to && '-+.:%/='.includes(text.charAt(from))) from++;
+  while (to > from && '.:%-/'.includes(text.charAt(to - 1))) to--;
+  if (to - from < tokenMin || to - from > 512) return null;
+  if (from > start && text.charAt(from - 1) === '/' && text.charAt(start) !== '+') return null;
+  const equals = text.lastIndexOf('=', to - 3);
+  if (equals > from) from = equals + 1;
+  const colon = text.lastIndexOf(':', to - 1);
+  // `orbt:KEY` and `hx::KEY` have short prefixes; `host:8080:KEY` and `namespace::Name` do not.
+  if (colon >= from && (colon - from > 8 || to - colon < tokenMin)) from = colon + 1;
+  if (to - from < tokenMin) return null;
+  return isPath(text, from, to) ? null : [from, to];
+}
+
+/** Words between slashes or dots. */
+function isPath(text: string, start: number, end: number): boolean {
+  let from = start;
+  let parts = 0;
+  let words = 0;
+  for (let at = start; at <= end; at++) {
+    if (at < end && !'/.'.includes(text.charAt(at))) continue;
+    parts++;
+    if (at - from >= 3 && wordiness(text, from, at) > 0.4) words++;
+    from = at + 1;
+  }
+  return parts > 1 && words * 3 >= parts;
+}
