@@ -3,18 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { isTrlError, TrlError } from '../src/errors.ts';
-import { commonWordWarning } from '../src/secrets/common-word.ts';
+import { checkMaskable } from '../src/redaction/known/maskable.ts';
 import { EnvironmentSource } from '../src/secrets/environment-source.ts';
 import { Secrets } from '../src/secrets/secrets.ts';
 import type { Source } from '../src/secrets/source.ts';
 
 const value = 'c0rrect-horse-Battery';
-
-/** As the masker's own rule. */
-const checkMaskable = (text: string): string | null =>
-  text.replaceAll(/[^A-Za-z0-9]/g, '').length < 6
-    ? 'it has fewer than 6 letters and digits, so it cannot be masked'
-    : null;
 
 function fakeSource(values: Record<string, string | Error>, more: Partial<Source> = {}) {
   const reads: string[] = [];
@@ -212,13 +206,12 @@ test('a check says whether a command could have it, and counts as no use', async
   assert.ok((await secrets.list()).every((view) => view.last_used === null));
 });
 
-test('a common word is warned about, a key is not', () => {
-  for (const word of ['password', 'Production', 'changeme1', 'wonderful', '12345678']) {
-    assert.notEqual(commonWordWarning(word), null, word);
-  }
-  for (const key of [value, 'x7Fq2LmN9', 'hunter2hunter2', 'correcthorsebattery']) {
-    assert.equal(commonWordWarning(key), null, key);
-  }
+test('a common word is taken and warned about, a key is not', () => {
+  const { secrets } = open([]);
+  assert.match(secrets.give('WORD', 'changeme1') ?? '', /common word/);
+  assert.match(secrets.give('DB', 'postgres://app:postgres@db/app') ?? '', /common word/);
+  assert.equal(secrets.give('KEY', value), null);
+  assert.deepEqual(secrets.common, ['WORD', 'DB']);
 });
 
 test('what a person gives goes before sources, until it is deleted', async () => {

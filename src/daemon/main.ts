@@ -126,12 +126,6 @@ function socketPlace(args: Args, env: Env): ReturnType<typeof locateSocket> | nu
   return locateSocket({ ...flag, env, uid: process.getuid?.() ?? 0 });
 }
 
-/** As the masker has it: what is shorter would hide ordinary output. */
-const checkMaskable = (value: string): string | null =>
-  value.replaceAll(/[^\p{L}\p{N}]/gu, '').length < 6
-    ? 'it has fewer than 6 letters and digits, so it cannot be masked'
-    : null;
-
 /** The runner's built program: beside the bundle, or in the checkout's `dist`. */
 function runnerProgram(): string {
   const here = fileURLToPath(import.meta.url);
@@ -167,7 +161,7 @@ async function main(argv: readonly string[]): Promise<void> {
     // All take a few ten milliseconds of waiting, so they go on side by side.
     const [host, secrets] = await Promise.all([
       gatherHostFacts(env),
-      openSecrets({ configuration, env, checkMaskable, log }),
+      openSecrets({ configuration, env, log }),
       runners.open(),
       // While the runner starts: every command will need it.
       import('../policy/judge.ts'),

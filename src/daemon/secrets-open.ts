@@ -1,12 +1,11 @@
 /** The secrets of a daemon: its configured sources, over its own environment. */
 import type { Configuration, SourceSetting } from '../configuration/configuration.ts';
 import { isWithheld } from '../environment/base.ts';
+import { checkMaskable } from '../redaction/known/maskable.ts';
 import { CommandSource } from '../secrets/command-source.ts';
-import { commonWordWarning } from '../secrets/common-word.ts';
 import { DotenvSource } from '../secrets/dotenv-source.ts';
 import { EnvironmentSource } from '../secrets/environment-source.ts';
 import { KeyringSource } from '../secrets/keyring-source.ts';
-import type { CheckMaskable } from '../secrets/known-values.ts';
 import { isSecretVariable } from '../secrets/secret-name.ts';
 import { Secrets } from '../secrets/secrets.ts';
 import type { Source } from '../secrets/source.ts';
@@ -29,7 +28,6 @@ export interface OpenOptions {
   readonly configuration: Settings;
   /** All that the daemon was started with. */
   readonly env: Readonly<Record<string, string>>;
-  readonly checkMaskable: CheckMaskable;
   readonly log: (text: string) => void;
 }
 
@@ -38,7 +36,7 @@ export interface OpenOptions {
  * end of the start: only its secrets are missing, and whoever wants one is told why.
  */
 export async function openSecrets(options: OpenOptions): Promise<Secrets> {
-  const { configuration, env, checkMaskable, log } = options;
+  const { configuration, env, log } = options;
   const sources = configuration.sources.flatMap((setting) => sourceOf(setting, configuration, env));
   // A service of systemd has its credentials without a word in a file.
   const credentials = env['CREDENTIALS_DIRECTORY'];
@@ -47,9 +45,8 @@ export async function openSecrets(options: OpenOptions): Promise<Secrets> {
   const secrets = new Secrets({ sources, checkMaskable });
   await secrets.load();
   for (const { problem } of secrets.problems) log(problem);
-  for (const { name, value } of secrets.known()) {
-    const warning = commonWordWarning(value);
-    if (warning !== null) log(`the secret ${name}: ${warning}`);
+  for (const name of secrets.common) {
+    log(`the secret ${name} is a common word: output that holds the word is hidden, too`);
   }
   return secrets;
 }

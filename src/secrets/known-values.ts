@@ -11,8 +11,11 @@ export const valuesMax = 256;
 /** Output of a command that held an old value may still come. */
 export const retiredMs = 900_000;
 
-/** One clause why a value cannot be masked, or `null` when it can. */
-export type CheckMaskable = (value: string) => string | null;
+/** Whether output can be masked for a value: the masker's own rule. */
+export type CheckMaskable = (value: string) =>
+  | { readonly ok: true; readonly warning: 'common-word' | null }
+  /** One sentence, without the value. */
+  | { readonly ok: false; readonly reason: string };
 
 interface Held {
   readonly name: string;
@@ -46,11 +49,22 @@ export class KnownValues {
     return () => this.#listeners.delete(tell);
   }
 
-  /** One clause why `value` cannot be used as a secret, or `null`. */
-  refusal(value: string): string | null {
-    if (Buffer.byteLength(value) > valueBytesMax) return `it is larger than ${valueBytesMax} bytes`;
-    const reasons = maskedParts(value).map((part) => this.#check(part));
-    return reasons.find((reason) => reason !== null) ?? null;
+  /** A sentence about what masking `value` would hide besides, or `null`. */
+  warning(value: string): string | null {
+    const checks = maskedParts(value).map((part) => this.#check(part));
+    const isCommon = checks.some((check) => check.ok && check.warning === 'common-word');
+    return isCommon ? 'It is a common word: output that holds the word is hidden, too.' : null;
+  }
+
+  /** A sentence why `value` cannot be used as a secret, or `null`. */
+  #refusal(value: string): string | null {
+    if (Buffer.byteLength(value) > valueBytesMax)
+      return `It is larger than ${valueBytesMax} bytes.`;
+    for (const part of maskedParts(value)) {
+      const check = this.#check(part);
+      if (!check.ok) return check.reason;
+    }
+    return null;
   }
 
   /**
@@ -62,10 +76,10 @@ export class KnownValues {
   hold(key: string, name: string, value: string): void {
     const before = this.#current.get(key);
     if (before?.value === value) return;
-    const reason = this.refusal(value);
+    const reason = this.#refusal(value);
     if (reason !== null) {
       const code = Buffer.byteLength(value) > valueBytesMax ? 'QUOTA_EXCEEDED' : 'INVALID_PARAMS';
-      throw new TrlError(code, `Cannot use the secret ${name}: ${reason}`);
+      throw new TrlError(code, `Cannot use the secret ${name}. ${reason}`);
     }
     const held = { name, value, parts: maskedParts(value) };
     const others = [...this.#current.entries()].flatMap(([at, one]) => (at === key ? [] : [one]));

@@ -4,7 +4,6 @@
  */
 import { isTrlError, TrlError } from '../errors.ts';
 import { isInjectionName } from '../names.ts';
-import { commonWordWarning } from './common-word.ts';
 import { KnownValues } from './known-values.ts';
 import type { CheckMaskable } from './known-values.ts';
 import { SecretRequests } from './requests.ts';
@@ -42,7 +41,7 @@ export interface SecretCheck {
   readonly expires_at: string | null;
   /** Why it is not `ready`, one sentence, else `null`. */
   readonly problem: string | null;
-  /** What masking it would hide besides, one clause, or `null`. */
+  /** What masking it would hide besides, one sentence, or `null`. */
   readonly warning: string | null;
 }
 
@@ -83,6 +82,18 @@ export class Secrets {
   /** @param tell is told of each change of {@link known}; must not throw. @returns its end */
   watch(tell: () => void): () => void {
     return this.#known.watch(tell);
+  }
+
+  /** Names whose values ordinary output is likely to hold, too. */
+  get common(): readonly string[] {
+    const isCommon = ({ value }: SecretValue): boolean => this.#known.warning(value) !== null;
+    return [
+      ...new Set(
+        this.known()
+          .filter(isCommon)
+          .map(({ name }) => name),
+      ),
+    ];
   }
 
   /** What could not be read by the last {@link load} or {@link list}. */
@@ -144,7 +155,7 @@ export class Secrets {
         origin: held?.origin ?? null,
         expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
         problem: null,
-        warning: commonWordWarning(value),
+        warning: this.#known.warning(value),
       };
     } catch (error) {
       if (!isTrlError(error)) throw error;
@@ -191,7 +202,7 @@ export class Secrets {
    * Takes a value from a person; whoever waits for it goes on. It is held until it is deleted or
    * the runtime ends.
    *
-   * @returns a warning, one clause, or `null`
+   * @returns a warning, one sentence, or `null`
    * @throws TrlError as {@link value}, and `INVALID_PARAMS` for a name that no variable can have
    */
   give(name: string, value: string): string | null {
@@ -205,7 +216,7 @@ export class Secrets {
     this.#known.hold(name, name, value);
     this.#origins.set(name, { kind: 'person', origin: null, expiresAt: null });
     this.requests.end(name, true);
-    return commonWordWarning(value);
+    return this.#known.warning(value);
   }
 
   /**
