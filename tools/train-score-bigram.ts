@@ -1,7 +1,8 @@
 /**
  * Counts pairs of characters for src/redaction/detect/bigram-weights.ts:
  * `tools/node tools/train-score-bigram.ts CORPUS TEXT_DIR...`. CORPUS holds
- * clean-output.jsonl.gz and secrets-negatives.jsonl.gz; text files (.ts .js .md .py .d.ts) are read from the directories.
+ * clean-output.jsonl.gz and secrets-negatives.jsonl.gz; text files (.ts .js .md .py .txt) are read
+ * from the directories.
  * The same input gives the same table.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';

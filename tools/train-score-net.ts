@@ -141,7 +141,7 @@ function rounded(weights: Float64Array, inputs: number): Model {
           .toString('base64')
           .match(/.{1,92}/gu) ?? [];
       return (
-        `/** Signed bytes, made by tools/train-score.ts: a row a unit, its bias last; the output. */\n` +
+        `/** Signed bytes, made by tools/train-score.ts: a row a unit, its bias last. */\n` +
         `export const hiddenUnits = ${units};\n` +
         `export const scoreWeights = {\n  scales: [${scales.join(', ')}],\n  bytes: [\n` +
         lines.map((line) => `    '${line}',\n`).join('') +

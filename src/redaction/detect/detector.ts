@@ -32,11 +32,16 @@ export interface DetectorOptions {
 /** Occurrences in a block: words, and runs of characters that could be a key. */
 interface Block {
   readonly text: string;
+  /** Without carriage returns and NULs. */
+  readonly plain: boolean;
   readonly hits: Hits;
   readonly runs: Runs;
+  /** What rules found, sorted. */
+  readonly covered: readonly Finding[];
   /** The next ones. */
   hit: number;
   run: number;
+  cover: number;
 }
 
 /**
@@ -110,10 +115,12 @@ export class Detector {
         if (finding.score >= format) covered.push(finding);
       }
     }
+    covered.sort((a, b) => a.start - b.start);
     covered.forEach(report);
     scan(words, bytes, [0, bytes.length], this.#hits);
     const runs = findRuns(bytes);
-    const block: Block = { text, hits: this.#hits, runs, hit: 0, run: 0 };
+    const plain = !bytes.includes(13) && !bytes.includes(0);
+    const block: Block = { text, plain, hits: this.#hits, runs, covered, hit: 0, run: 0, cover: 0 };
     let line = 0;
     while (line < text.length) {
       if (!this.#carried.armoured && this.#carried.expected === null) {
@@ -123,24 +130,23 @@ export class Detector {
       }
       const feed = text.indexOf('\n', line);
       const end = feed < 0 ? text.length : feed;
-      this.#line(block, { text, start: line, end }, covered, report);
+      this.#line(block, { text, start: line, end }, report);
       line = end + 1;
     }
   }
 
   /** A line, in the parts that carriage returns and NULs make of it. */
-  #line(
-    block: Block,
-    { text, start, end }: Segment,
-    covered: readonly Finding[],
-    report: Report,
-  ): void {
+  #line(block: Block, { text, start, end }: Segment, report: Report): void {
     let from = start;
+    if (block.plain) {
+      this.#segment(block, { text, start, end }, report);
+      return;
+    }
     while (from <= end) {
       let to = from;
       while (to < end && text.charCodeAt(to) !== 13 && text.charCodeAt(to) !== 0) to++;
       if (to > from || start === end) {
-        this.#segment(block, { text, start: from, end: to }, covered, report);
+        this.#segment(block, { text, start: from, end: to }, report);
       }
       from = to + 1;
     }
@@ -148,7 +154,7 @@ export class Detector {
     while (runStart(block) < end) block.run++;
   }
 
-  #segment(block: Block, segment: Segment, covered: readonly Finding[], report: Report): void {
+  #segment(block: Block, segment: Segment, report: Report): void {
     const { context } = this.#judge.thresholds;
     const from = block.hit;
     skipHits(block, segment.end);
@@ -166,7 +172,7 @@ export class Detector {
     for (let start = runStart(block); start < segment.end; start = runStart(block)) {
       const end = block.runs.pairs[block.run * 2 + 1] ?? 0;
       block.run++;
-      if (armoured || touches(found, start, end) || touches(covered, start, end)) continue;
+      if (armoured || touches(found, start, end) || isCovered(block, start, end)) continue;
       findBare(segment, { start, end, labelled: label >= 0 }, this.#judge, report);
     }
   }
@@ -183,6 +189,13 @@ function runStart({ runs, run }: Block): number {
 
 function skipHits(block: Block, end: number): void {
   while (hitEnd(block) <= end) block.hit++;
+}
+
+/** Runs are asked about in their order. */
+function isCovered(block: Block, start: number, end: number): boolean {
+  const { covered } = block;
+  while ((covered[block.cover]?.end ?? Infinity) <= start) block.cover++;
+  return (covered[block.cover]?.start ?? Infinity) < end;
 }
 
 function touches(findings: readonly Finding[], start: number, end: number): boolean {

@@ -1,6 +1,6 @@
 /** What the score is told of one token: its letters, its shape, and the line around it. */
 import { pairBits } from './bigram.ts';
-import { BLANK, QUOTE, is } from './characters.ts';
+import { ALNUM, BLANK, QUOTE, is } from './characters.ts';
 
 /** Where a token stands; offsets in the text. */
 export interface Surroundings {
@@ -14,6 +14,7 @@ export const featureCount = 40;
 /** Filled anew for each token. */
 const features = new Float64Array(featureCount);
 const counts = new Uint16Array(128);
+const logs = Float64Array.from({ length: 513 }, (_, count) => Math.log2(Math.max(1, count)));
 
 interface Tally {
   upper: number;
@@ -84,9 +85,9 @@ function shannon(length: number): number {
     const count = counts[code] ?? 0;
     if (count === 0) continue;
     distinct++;
-    bits -= (count / length) * Math.log2(count / length);
+    bits += count * (logs[count] ?? 0);
   }
-  return bits;
+  return Math.log2(length) - bits / length;
 }
 
 /** Bits a character of a text; 0 for one of a single kind. */
@@ -176,7 +177,7 @@ function signsOf(text: string, start: number, end: number, first: number): numbe
   f[at++] = text.charAt(end - 1) === '=' ? 1 : 0;
   // A short word, a sign, and one long piece: the usual form of a key with a prefix.
   let tail = end;
-  while (tail > start && /[A-Za-z0-9]/u.test(text.charAt(tail - 1))) tail--;
+  while (tail > start && is(text, tail - 1, ALNUM)) tail--;
   const head = tail - start;
   f[at++] = head > 1 && head <= 12 && end - tail >= 12 ? 1 : 0;
   f[at++] = (end - tail) / length;
@@ -201,6 +202,6 @@ function placeOf(
   f[at++] = around.labelled ? 1 : 0;
   f[at++] = before === '=' || before === ':' ? 1 : 0;
   f[at++] = before === '/' || before === '@' || before === '#' ? 1 : 0;
-  f[at++] = start > around.lineStart && /[^\s"'`,;(]/u.test(before) ? 1 : 0;
+  f[at++] = start > around.lineStart && !' \t"\'`,;('.includes(before) ? 1 : 0;
   return at;
 }

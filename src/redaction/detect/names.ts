@@ -8,7 +8,7 @@ import { DIGIT, LOWER, UPPER, is } from './characters.ts';
 
 /**
  * `password`: people choose these, so any word may be one. `secret`: a key or token. `likely`: a
- * key if it looks like one (`x_key`). `mild`: only makes a random look more suspicious (`key`, `id`).
+ * key if it looks like one (`x_key`). `mild`: only makes a random look more suspicious (`key`).
  */
 export type NameClass = 'password' | 'secret' | 'likely' | 'mild' | 'none';
 

@@ -11,10 +11,17 @@ export function screen(
   end: number,
   _line: { readonly start: number; readonly end: number },
 ): string | null {
-  const token = text.slice(start, end);
-  if (uuid.test(token)) return 'uuid';
-  if (/^[\da-f]+$/u.test(token) && digests.has(token.length)) return 'digest';
-  if (/^[\d.:-]+$/u.test(token)) return 'number';
   if (wordiness(text, start, end) > 0.7) return 'words';
+  const length = end - start;
+  if (digests.has(length) && isLowerHex(text, start, end)) return 'digest';
+  if (length === 36 && uuid.test(text.slice(start, end))) return 'uuid';
   return null;
+}
+
+function isLowerHex(text: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 48 || code > 102 || (code > 57 && code < 97)) return false;
+  }
+  return true;
 }

@@ -1,6 +1,6 @@
 /** Runs of characters that could be a key and that no name gives away. */
 import { wordiness } from './bigram.ts';
-import { classes, TOKEN } from './characters.ts';
+import { classes, DIGIT, LOWER, TOKEN, UPPER } from './characters.ts';
 
 /** Offsets `[start, end)` of runs, one pair each; reused from block to block. */
 export interface Runs {
@@ -43,17 +43,17 @@ export function findRuns(bytes: Uint8Array): Runs {
   return runs;
 }
 
-/** Letters with digits, or letters of one case alone; not a word, a path of words or a number. */
+/** Letters with digits, or letters of both cases; not a word, a path of words or a number. */
 function isCandidate(bytes: Uint8Array, start: number, end: number): boolean {
   let digits = 0;
   let upper = 0;
   let lower = 0;
   const stop = Math.min(end, start + 512);
   for (let at = start; at < stop; at++) {
-    const code = bytes[at] ?? 0;
-    if (code >= 97) lower++;
-    else if (code >= 65 && code <= 90) upper++;
-    else if (code >= 48 && code <= 57) digits++;
+    const bits = classes[bytes[at] ?? 0] ?? 0;
+    if ((bits & LOWER) !== 0) lower++;
+    else if ((bits & UPPER) !== 0) upper++;
+    else if ((bits & DIGIT) !== 0) digits++;
   }
   if (digits === 0) return upper > 4 && lower > 4;
   return lower + upper > 3;
@@ -85,13 +85,24 @@ export function tokenOf(
   while (to > from && '.:%-/'.includes(text.charAt(to - 1))) to--;
   if (to - from < tokenMin || to - from > 512) return null;
   if (from > start && text.charAt(from - 1) === '/' && text.charAt(start) !== '+') return null;
-  const equals = text.lastIndexOf('=', to - 3);
-  if (equals > from) from = equals + 1;
-  const colon = text.lastIndexOf(':', to - 1);
-  // `orbt:KEY` and `hx::KEY` have short prefixes; `host:8080:KEY` and `namespace::Name` do not.
-  if (colon >= from && (colon - from > 8 || to - colon < tokenMin)) from = colon + 1;
+  from = behindName(text, from, to);
   if (to - from < tokenMin) return null;
   return isPath(text, from, to) ? null : [from, to];
+}
+
+/**
+ * Behind the last `=` that is no padding, and behind the last `:`. `orbt:KEY` and `hx::KEY` have
+ * short prefixes that stay; `host:8080:KEY` and `namespace::Name` do not.
+ */
+function behindName(text: string, start: number, end: number): number {
+  let from = start;
+  let colon = -1;
+  for (let at = start; at < end - 2; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 61) from = at + 1;
+    else if (code === 58) colon = at;
+  }
+  return colon >= from && (colon - from > 8 || end - colon < tokenMin) ? colon + 1 : from;
 }
 
 /** Words between slashes or dots. */
@@ -100,7 +111,8 @@ function isPath(text: string, start: number, end: number): boolean {
   let parts = 0;
   let words = 0;
   for (let at = start; at <= end; at++) {
-    if (at < end && !'/.'.includes(text.charAt(at))) continue;
+    const code = text.charCodeAt(at);
+    if (at < end && code !== 47 && code !== 46) continue;
     parts++;
     if (at - from >= 3 && wordiness(text, from, at) > 0.4) words++;
     from = at + 1;
