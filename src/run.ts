@@ -20,10 +20,11 @@ import type {
   Shell,
   Verdict,
 } from './command.ts';
-import { checkVariable } from './environment/base.ts';
+import { checkVariable, isWithheld } from './environment/base.ts';
 import { TrlError } from './errors.ts';
+import { isInjectionName } from './names.ts';
 import type { Analysis } from './policy/analysis.ts';
-import type { Reach } from './policy/decide.ts';
+import type { Reach, RequestedName } from './policy/decide.ts';
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
 import type { Judge } from './policy/judge.ts';
 import { withoutFilters } from './policy/shell/harden.ts';
@@ -55,10 +56,26 @@ export interface Ground {
   readonly beyond: readonly string[];
   /** Variables of the runtime's level. */
   readonly env: Readonly<Record<string, string>>;
+  /** Those of `env` that are there in `legacy` mode alone. */
+  readonly inherited: ReadonlySet<string>;
+  /** Patterns of names that no command gets from the runtime, besides what never passes. */
+  readonly withhold: readonly string[];
   /** Directories that only the sandbox has. */
   readonly privateDirs: readonly string[];
   /** Puts protected paths back that a command created or replaced; answers their names. */
   revert(): Promise<readonly string[]>;
+}
+
+/** Values of variables that were asked for by name. */
+export interface VariableSource {
+  /**
+   * Where each would come from; no value is read for it.
+   *
+   * @throws TrlError `INVALID_PARAMS` for a name that nobody has
+   */
+  find(names: readonly string[]): Promise<readonly RequestedName[]>;
+  /** @throws TrlError when a value cannot be read, or could not be masked */
+  values(requested: readonly RequestedName[]): Promise<Readonly<Record<string, string>>>;
 }
 
 /** What the story needs of the outside. */
@@ -70,6 +87,7 @@ export interface World {
     path: string | null;
     macs: Readonly<Record<string, string>>;
   }>;
+  readonly variables: VariableSource;
   /** Settles when a text may be analysed: one in each turn of the event loop. */
   turn(): Promise<void>;
   /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
@@ -86,9 +104,19 @@ export interface Standing {
   readonly reach: Reach;
   /** The actor that asks. */
   readonly requester: string;
+  readonly session: {
+    /** Names that each command of the session gets. */
+    readonly requested: readonly string[];
+    /** Names of the session's own variables, which its caller set. */
+    readonly given: readonly string[];
+  };
 }
 
-export type Asking = Request & { readonly bounds: Bounds };
+export type Asking = Request & {
+  readonly bounds: Bounds;
+  /** Names that this command asks for; absent in records of before. */
+  readonly requested?: readonly string[];
+};
 
 export interface Outcome {
   readonly exit: Exit;
@@ -142,14 +170,25 @@ export async function prepare(
     const facts = await gatherFacts({ ...analysis, named }, seen.plain, place);
     return { facts, cwd: at, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
   };
-  const variables = Object.keys(request.env);
+  const variables = [
+    ...Object.keys(request.env),
+    ...standing.session.given.filter((name) => isInjectionName(name)),
+  ];
+  const requested = await world.variables.find(namesAskedFor(ground, standing, request));
   // A list rule stands on what was looked up; where the text or the sandbox decides, nothing is.
   let found = judge.needsFacts(reading) ? await lookUp() : null;
-  const verdict = judge.decide(reading, { facts: found?.facts ?? null, reach, variables });
-  const plan = planCommand(ground, { ...request, cwd: given }, id);
+  const verdict = judge.decide(reading, {
+    facts: found?.facts ?? null,
+    reach,
+    variables,
+    requested,
+  });
+  if (verdict.decision === 'block') throw new Refused(verdict);
+  // Read only now: what policy blocks makes no source do anything.
+  const values = await world.variables.values(requested);
+  const full = { ...request, cwd: given, env: { ...values, ...request.env } };
+  const plan = planCommand(ground, full, id);
   switch (verdict.decision) {
-    case 'block':
-      throw new Refused(verdict);
     case 'allow': {
       const ready = verdict.runs === null ? plan : direct(plan, { verdict, analysis, found });
       return { approved: approve(ready, verdict), verdict };
@@ -161,6 +200,27 @@ export async function prepare(
       return { asked, verdict, plan: { ...plan, cwd } };
     }
   }
+}
+
+/**
+ * What the call and its session ask for, but what every command has and what the call itself sets.
+ *
+ * @throws TrlError `INVALID_PARAMS` for a name that is withheld
+ */
+function namesAskedFor(ground: Ground, { session }: Standing, request: Asking): string[] {
+  const names = [...new Set([...session.requested, ...(request.requested ?? [])])];
+  const isThere = (name: string): boolean =>
+    Object.hasOwn(request.env, name) ||
+    (Object.hasOwn(ground.env, name) && !ground.inherited.has(name));
+  const held = names.find((name) => isWithheld(name, ground.withhold));
+  if (held !== undefined) throw withheldError(held);
+  return names.filter((name) => !isThere(name));
+}
+
+export function withheldError(name: string): TrlError {
+  const shown = JSON.stringify(name);
+  const message = `Cannot pass on the variable ${shown}: the runtime withholds it from every command`;
+  return new TrlError('INVALID_PARAMS', `${message}; a value of your own goes by "env"`);
 }
 
 /**

@@ -17,15 +17,17 @@ import { Executions, execView, isOver, waitingError, type Tracked } from './exec
 import { newRecord } from './new-session.ts';
 import type { Policies } from './policies.ts';
 import { chunksOf } from './reading-lines.ts';
-import { collect, range, stream, total } from './reading.ts';
+import { aborted, collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
 import { timeoutOf } from './requests.ts';
 import type { ApprovalDesk, Runtime, SecretDesk } from './runtime.ts';
 import type { Runners } from './runners.ts';
 import { DaemonSecrets } from './secrets.ts';
 import { Sessions, sessionView, type Session } from './sessions.ts';
+import { sessionWithEnvironment } from './session-environment.ts';
 import { Starter } from './starter.ts';
 import type { Turns } from './turns.ts';
+import type { Variables } from './variables.ts';
 
 export interface CoreOptions {
   readonly host: HostFacts;
@@ -38,6 +40,7 @@ export interface CoreOptions {
   /** The person who proves to be one. */
   readonly enrolment: Enrolment;
   readonly secrets: Secrets;
+  readonly variables: Variables;
   /** Key of the hashes that stand for values in a question to a person. */
   readonly macKey: Uint8Array;
   readonly store: Store;
@@ -88,10 +91,12 @@ export class Core implements Runtime {
   }
 
   async createSession(_: Caller, params: SessionCreateParams): Promise<SessionView> {
-    const { host, roots, policies } = this.#options;
+    const { host, roots, policies, variables } = this.#options;
     const workingDir = params.working_dir ?? null;
     const place = await resolveWorkspace({ roots, workingDir, home: host.home });
-    const record = newRecord(params, place, await policies.of(place.workspace));
+    const policy = await policies.of(place.workspace);
+    const record = newRecord(params, place, policy);
+    await variables.check(record.requested ?? [], policy.withhold);
     const session = this.#sessions.add(record);
     await this.#set(session, params.env ?? {});
     return sessionView(session);
@@ -101,8 +106,8 @@ export class Core implements Runtime {
     return this.#sessions.all().map(sessionView);
   }
 
-  sessionInfo(_: Caller, id: SessionId): SessionView {
-    return sessionView(this.#sessions.get(id));
+  sessionInfo(_: Caller, id: SessionId): Promise<SessionView> {
+    return sessionWithEnvironment(this.#options, this.#sessions.get(id));
   }
 
   async updateSession(
@@ -392,9 +397,3 @@ export class Core implements Runtime {
     }
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });

@@ -7,10 +7,11 @@ import { accessSync, constants, lstatSync, mkdirSync, realpathSync, statSync } f
 import { resolve } from 'node:path';
 import type { Assurance, Box, FileGrants, PathRules } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { baseEnvironment } from '../environment/base.ts';
+import { baseEnvironment, isWithheld, marks } from '../environment/base.ts';
+import { inherited } from '../environment/tiers.ts';
 import { limits } from '../limits.ts';
 import type { Reach } from '../policy/decide.ts';
-import { isWithheld, type Policy } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { Ground } from '../run.ts';
 import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
 import { planBox } from '../sandbox/plan.ts';
@@ -26,6 +27,10 @@ export interface GroundInput {
   readonly host: HostFacts;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly policy: Pick<Policy, 'name' | 'files' | 'withhold'>;
+  /** Patterns that the configuration withholds. */
+  readonly withhold: readonly string[];
+  /** What commands inherit in `legacy` mode; `null`: the mode is `scoped`. */
+  readonly legacy: Readonly<Record<string, string>> | null;
   /** Where files that were put back are moved to (0700). */
   readonly quarantine: string;
 }
@@ -61,7 +66,7 @@ function boundTo(place: string | null, box: Box): Box {
  *   grants that policy does not permit
  */
 export async function openGround(input: GroundInput): Promise<Found> {
-  const { record, host, env, quarantine, policy } = input;
+  const { record, host, quarantine, policy } = input;
   const { workspace } = record;
   const grants = { ...record.grants, files: denying(record.grants.files, policy.files.deny) };
   const none = grants.sandbox === 'none';
@@ -91,7 +96,6 @@ export async function openGround(input: GroundInput): Promise<Found> {
         digest,
       });
   const box = none ? planned : boundTo(placeOf(workspace), planned);
-  const user = box.kind === 'none' || box.holder.level === 'user' ? host.user : 'agent';
   const scratch = ['/tmp', '/var/tmp', host.home];
   const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
   const ground: Ground = {
@@ -107,18 +111,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
     ...lookUps({ none, shown, scratch, workspace }),
     files: record.grants.files,
     beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
-    env: withoutWithheld(policy, {
-      ...baseEnvironment({
-        env,
-        path: none ? (env['PATH'] ?? host.path) : host.path,
-        home: host.home,
-        user,
-        shell: record.shell.path,
-        tmp: '/tmp',
-        runtimeDir: box.kind === 'none' ? null : `/run/user/${box.holder.insideUid}`,
-        visible,
-      }),
-    }),
+    ...environmentOf(input, sightOf(host, box), visible),
     privateDirs: scratch,
     revert: async () => (guard === null ? [] : guard.revert()),
   };
@@ -262,11 +255,58 @@ function realOf(path: string): string {
   }
 }
 
-const withoutWithheld = (
-  policy: Pick<Policy, 'withhold'>,
-  env: Readonly<Record<string, string>>,
-): Record<string, string> =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !isWithheld(policy, name)));
+type Level = Pick<Ground, 'env' | 'inherited' | 'withhold'>;
+
+/** What a command is told of where it runs. */
+interface Sight {
+  readonly none: boolean;
+  readonly user: string;
+  readonly runtimeDir: string | null;
+}
+
+function sightOf(host: HostFacts, box: Box): Sight {
+  if (box.kind === 'none') return { none: true, user: host.user, runtimeDir: null };
+  const { level, insideUid } = box.holder;
+  const user = level === 'user' ? host.user : 'agent';
+  return { none: false, user, runtimeDir: `/run/user/${insideUid}` };
+}
+
+/** The same before there is a sandbox: the names are those that a command will get. */
+export function expectedLevel(input: Omit<GroundInput, 'quarantine'>): Level {
+  const { record, host } = input;
+  const none = record.grants.sandbox === 'none';
+  const sight = { none, user: host.user, runtimeDir: none ? null : '/run/user/0' };
+  return environmentOf(input, sight, visibleTrees(host));
+}
+
+/** The runtime's level: the safe variables, and in `legacy` mode what is inherited below them. */
+function environmentOf(
+  { record, host, env, policy, withhold: configured, legacy }: Omit<GroundInput, 'quarantine'>,
+  { none, user, runtimeDir }: Sight,
+  visible: readonly string[],
+): Level {
+  const withhold = [...policy.withhold, ...configured];
+  const base = baseEnvironment({
+    env,
+    path: none ? (env['PATH'] ?? host.path) : host.path,
+    home: host.home,
+    user,
+    shell: record.shell.path,
+    tmp: '/tmp',
+    runtimeDir,
+    visible,
+  });
+  // By these a command can tell where it runs: the runtime sets them, it does not inherit them.
+  const isMark = (name: string): boolean => Object.hasOwn(marks, name);
+  const safe = Object.entries(base).filter(([name]) => isMark(name) || !isWithheld(name, withhold));
+  const below = legacy === null ? {} : inherited(legacy, withhold);
+  const own = new Set(safe.map(([name]) => name));
+  return {
+    env: { ...below, ...Object.fromEntries(safe) },
+    inherited: new Set(Object.keys(below).filter((name) => !own.has(name))),
+    withhold,
+  };
+}
 
 /** What was granted besides the workspace, one clause each. */
 function beyondOf(

@@ -28,6 +28,7 @@ import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
 import { isTakenAlways, isTakenBy, openSecrets } from './secrets-open.ts';
 import { Turns } from './turns.ts';
+import { Variables } from './variables.ts';
 import { version } from '../protocol/version.ts';
 
 const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
@@ -179,6 +180,7 @@ async function main(argv: readonly string[]): Promise<void> {
       approving: approvingOf({ store, enrolment, policies }),
       enrolment,
       secrets,
+      variables: new Variables({ configuration, secrets, env, log }),
       macKey: openKey(args.ephemeral ? null : stateDir),
       store,
       runners,

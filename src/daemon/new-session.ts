@@ -7,7 +7,7 @@ import { boundsOf } from '../session/bounds.ts';
 import { newSessionId, type SessionRecord } from '../session/record.ts';
 import { resolveShell } from '../session/shells.ts';
 import type { Resolved } from '../workspace/roots.ts';
-import { timeoutOf } from './requests.ts';
+import { requestedIn, timeoutOf } from './requests.ts';
 
 /**
  * @throws TrlError `INVALID_PARAMS` for a variable or a bound that cannot be, `POLICY_DENIED` for
@@ -48,6 +48,7 @@ export function newRecord(
     bounds,
     carry: params.carry ?? 'cwd+env',
     envKeys: Object.keys(params.env ?? {}).toSorted(),
+    requested: requestedIn(params),
     createdAt: now,
     lastActivity: now,
     commandCount: 0,

@@ -155,3 +155,9 @@ export function total(collector: Collector, bytes: number): Collected {
   const result = collector.result();
   return { ...result, bytes, omitted: result.omitted + Math.max(0, bytes - result.bytes) };
 }
+
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });

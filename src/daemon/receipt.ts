@@ -15,6 +15,8 @@ export interface PlanFacts {
   readonly sandbox: Plan['box']['kind'];
   readonly level: Assurance['level'];
   readonly network: 'off' | 'on';
+  /** What a person should know of the plan; absent in records of before. */
+  readonly warnings?: readonly string[];
 }
 
 /** An outcome with what its output suggests. */
@@ -65,6 +67,7 @@ export function receiptHead(facts: PlanFacts, { exit, reverted, hints: seen }: E
     verdict: facts.verdict,
     plan_digest: facts.digest,
     hints,
+    warnings: facts.warnings ?? [],
   };
 }
 

@@ -1,5 +1,6 @@
 /** What a call on the wire asks for, in the words of `command.ts`. Pure. */
 import type { Request } from '../command.ts';
+import { TrlError } from '../errors.ts';
 import type { ExecParams } from '../protocol/types.ts';
 import type { Asking } from '../run.ts';
 import { boundsOf, type Maxima } from '../session/bounds.ts';
@@ -9,6 +10,24 @@ import type { SessionRecord } from '../session/record.ts';
 export function timeoutOf(params: { timeout_s?: number; timeout_ms?: number }): number | null {
   const ms = params.timeout_ms ?? (params.timeout_s === undefined ? 0 : params.timeout_s * 1_000);
   return ms === 0 ? null : ms;
+}
+
+/**
+ * Names that a call asks for, each once.
+ *
+ * @throws TrlError `INVALID_PARAMS` for one that it sets as well
+ */
+export function requestedIn({
+  env = {},
+  env_keys: names = [],
+}: {
+  env?: Readonly<Record<string, string>>;
+  env_keys?: readonly string[];
+}): readonly string[] {
+  const both = names.find((name) => Object.hasOwn(env, name));
+  if (both === undefined) return [...new Set(names)].toSorted();
+  const message = `Cannot take ${JSON.stringify(both)} from "env" and by "env_keys": give it once`;
+  throw new TrlError('INVALID_PARAMS', message);
 }
 
 /** A call to run a command, with the session's bounds and the policy's below it. */
@@ -36,6 +55,7 @@ export function requestOf(
     bounds: boundsOf(asked, mode, maxima),
     mode,
     execKey: params.exec_key ?? null,
+    requested: requestedIn(params),
   };
 }
 

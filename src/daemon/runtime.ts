@@ -70,7 +70,7 @@ export interface Runtime {
   readonly secrets: SecretDesk;
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];
-  sessionInfo(caller: Caller, id: SessionId): SessionView;
+  sessionInfo(caller: Caller, id: SessionId): Promise<SessionView>;
   updateSession(
     caller: Caller,
     params: {

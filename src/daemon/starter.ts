@@ -21,6 +21,7 @@ import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
 import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
+import { sessionVariables, warningsOf } from './variables.ts';
 import { worldOf } from './world.ts';
 
 /** A command that a person has to be asked about. */
@@ -183,6 +184,7 @@ export class Starter {
         sandbox: ground.box.kind,
         level: session.record.assurance?.level ?? levelOf(ground.box),
         network: session.record.grants.network,
+        warnings: warningsOf(ground, session.record, request),
       },
       outcome: null,
       lost: null,
@@ -259,6 +261,7 @@ export class Starter {
       judge: judgeFor(policy, caller, record.policy),
       reach: reachOf(record, ground),
       requester: caller.actor,
+      session: sessionVariables(record),
     };
     return { ground, standing };
   }
@@ -349,7 +352,7 @@ export class Starter {
   }
 
   async #openGround(session: Session, policy: Policy): Promise<Ground> {
-    const { host, env, quarantine } = this.#options;
+    const { host, env, quarantine, variables } = this.#options;
     const open = async (lookup: typeof host): Promise<Ground> => {
       const found = await openGround({
         record: session.record,
@@ -357,6 +360,8 @@ export class Starter {
         env,
         quarantine,
         policy,
+        withhold: variables.withhold,
+        legacy: await variables.inherited(),
       });
       const { ground, facts } = found;
       const granted = facts?.granted.map(({ path }) => path) ?? [];

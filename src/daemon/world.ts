@@ -4,13 +4,14 @@ import type { World } from '../run.ts';
 import type { CoreOptions } from './core.ts';
 
 export function worldOf(options: CoreOptions): World {
-  const { runners, macKey, turns } = options;
+  const { runners, macKey, turns, variables } = options;
   return {
     state: async (id) => {
       const link = await runners.link();
       const key = Buffer.from(macKey).toString('hex');
       return stateOf(await link.request({ op: 'state', session_id: id, key }));
     },
+    variables,
     turn: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
     launch: (approved) => runners.launch(approved),

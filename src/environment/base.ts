@@ -32,7 +32,7 @@ export const nonInteractive = {
 } as const satisfies Record<string, string>;
 
 /** By these a command can tell that it runs here. */
-const marks = { TRL_RUNTIME: '1', AGENT_FOUNDRY_RUNTIME: '1' } as const;
+export const marks = { TRL_RUNTIME: '1', AGENT_FOUNDRY_RUNTIME: '1' } as const;
 
 /** Where version managers keep what is on `PATH`; without them their shims find nothing. */
 const toolLocations = [

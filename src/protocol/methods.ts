@@ -46,6 +46,7 @@ const pathRules = z.object(
 const sessionCreate = z.object({
   shell: z.exactOptional(field.path),
   env: z.exactOptional(field.environment),
+  env_keys: z.exactOptional(field.environmentNames),
   working_dir: z.exactOptional(field.path),
   name: z.exactOptional(field.name),
   timeout_s: z.exactOptional(field.timeoutSeconds),
@@ -87,6 +88,7 @@ const execBase = z.object({
   stdin_encoding: z.exactOptional(field.encoding),
   stdin_open: z.exactOptional(field.flag),
   env: z.exactOptional(field.environment),
+  env_keys: z.exactOptional(field.environmentNames),
   pty: z.exactOptional(z.object({ columns, rows: columns }, { error: 'an object' })),
   limits: z.exactOptional(limitParams),
   exec_key: z.exactOptional(field.execKey),

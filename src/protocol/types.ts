@@ -18,7 +18,8 @@ import type {
   StopReason,
   Verdict,
 } from '../command.ts';
-import type { SecretAnswers } from './secrets.ts';
+import type { EnvMode } from '../names.ts';
+import type { SecretAnswers, SecretEntry } from './secrets.ts';
 
 export interface WireError {
   readonly code: ErrorCode;
@@ -32,6 +33,8 @@ export type Answer<T> =
 export interface SessionCreateParams {
   readonly shell?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Names of secrets and of the runtime's variables that each command of the session gets. */
+  readonly env_keys?: readonly string[];
   readonly working_dir?: string;
   readonly name?: string;
   /** Default time-out of the session's commands; 0 means the runtime's default. */
@@ -80,6 +83,26 @@ export interface SessionView {
   readonly sandbox: SandboxKind;
   /** `null` until the first command probed it. */
   readonly assurance: Assurance | null;
+  /** In the answer of `session.info`. */
+  readonly environment?: EnvironmentView;
+}
+
+/** The tiers of a session's environment, by name; values are in no answer. */
+export interface EnvironmentView {
+  readonly mode: EnvMode;
+  /** What every command has. */
+  readonly safe: readonly string[];
+  /** What it has by `legacy` mode alone. */
+  readonly inherited: readonly string[];
+  /** What the session's caller set. */
+  readonly session: readonly string[];
+  /** What each command gets by name, as far as policy lets it, and where it comes from. */
+  readonly requested: readonly {
+    readonly name: string;
+    readonly source: SecretEntry['source'] | 'runtime' | 'missing';
+  }[];
+  /** What the runtime has and withholds from every command. */
+  readonly withheld_seen: readonly string[];
 }
 
 export interface ExecParams {
@@ -94,6 +117,8 @@ export interface ExecParams {
   /** Keep stdin open for `exec.write`. */
   readonly stdin_open?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** Names of secrets and of the runtime's variables that this command gets. */
+  readonly env_keys?: readonly string[];
   readonly pty?: { readonly columns: number; readonly rows: number };
   readonly limits?: LimitParams;
   readonly exec_key?: string;
@@ -143,6 +168,8 @@ export interface Receipt {
   readonly plan_digest: string;
   /** Plain sentences that help: how to keep a background child, what a 127 could not see. */
   readonly hints: readonly string[];
+  /** What to change before it fails: one sentence each, with the variable's name. */
+  readonly warnings: readonly string[];
 }
 
 export interface ExecView {

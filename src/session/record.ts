@@ -25,6 +25,8 @@ export interface SessionRecord {
   readonly carry: Carry;
   /** Names of session-level variables given by the caller. */
   readonly envKeys: readonly string[];
+  /** Names that each of its commands gets (`env_keys` of its creation); absent: none. */
+  readonly requested?: readonly string[];
   /** Names of secrets that each of its commands gets (`secrets.inject`); absent: none. */
   readonly injected?: readonly string[];
   readonly createdAt: number;
