@@ -2,7 +2,8 @@
  * Trains the score of src/redaction/detect: `tools/node tools/train-score.ts CORPUS [--hold]
  * [--clean DIR]`. Keys are made up here, from alphabets, lengths, prefixes and places that are
  * drawn with a fixed seed; what is no key comes from clean-output.jsonl.gz and
- * secrets-negatives.jsonl.gz of CORPUS, and from text files of DIR. No secret of the corpus is trained on.
+ * secrets-negatives.jsonl.gz of CORPUS, and from text files of DIR. No secret of the corpus is
+ * trained on.
  *
  * With `--hold` a third of the alphabets and of the clean categories is kept aside, and what the
  * score makes of them is printed; nothing is written. Without it, everything is trained on and

@@ -6,10 +6,13 @@ import type { Finding, Prior, RedactionProfile } from '../finding.ts';
 import { scan, type Hits } from '../rules/automaton.ts';
 import { RuleSet } from '../rules/ruleset.ts';
 import { findBare, type Judge } from './bare.ts';
+import { wordiness } from './bigram.ts';
+import { NAME, is } from './characters.ts';
 import type { Report, Segment } from './finder.ts';
 import { words, searchSegment, type Carried } from './line.ts';
 import { merge } from './merge.ts';
 import { priorOf, promptOf } from './prior.ts';
+import { isBody } from './screen.ts';
 import { defaultVetoes, thresholdsOf, type Thresholds, type Vetoes } from './thresholds.ts';
 import { findRuns, type Runs } from './tokens.ts';
 import { isWide, narrow, widen } from './wide.ts';
@@ -112,7 +115,7 @@ export class Detector {
     const covered: Finding[] = [];
     for (const rules of [this.#shipped, this.#rules]) {
       for (const finding of rules?.find(text, bytes, 0, text.length) ?? []) {
-        if (finding.score >= format) covered.push(finding);
+        if (finding.score >= format && !isChance(text, finding)) covered.push(finding);
       }
     }
     covered.sort((a, b) => a.start - b.start);
@@ -176,6 +179,20 @@ export class Detector {
       findBare(segment, { start, end, labelled: label >= 0 }, this.#judge, report);
     }
   }
+}
+
+/** A form that arose by chance: of words, or in the middle of a symbol or a line of base64. */
+function isChance(text: string, { start, end, score }: Finding): boolean {
+  if (score < 0.9) {
+    let from = start;
+    while (is(text, from - 1, NAME)) from--;
+    if (text.startsWith('_Z', from) || wordiness(text, start, end) > 0.9) return true;
+  }
+  if (start === 0 || text.charCodeAt(start - 1) === 10) return false;
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  if (start - lineStart > 76) return false;
+  const feed = text.indexOf('\n', end);
+  return isBody(text, { start: lineStart, end: feed < 0 ? text.length : feed });
 }
 
 /** Infinity: there are no more. */

@@ -10,7 +10,7 @@ export interface Surroundings {
   readonly labelled: boolean;
 }
 
-export const featureCount = 40;
+export const featureCount = 42;
 /** Filled anew for each token. */
 const features = new Float64Array(featureCount);
 const counts = new Uint16Array(128);
@@ -202,6 +202,15 @@ function placeOf(
   f[at++] = around.labelled ? 1 : 0;
   f[at++] = before === '=' || before === ':' ? 1 : 0;
   f[at++] = before === '/' || before === '@' || before === '#' ? 1 : 0;
+  f[at++] = codeSigns(text, Math.max(around.lineStart, start - 40), start) / 10;
+  f[at++] = codeSigns(text, end, Math.min(around.lineEnd, end + 40)) / 10;
   f[at++] = start > around.lineStart && !' \t"\'`,;('.includes(before) ? 1 : 0;
   return at;
+}
+
+/** Brackets, semicolons and the like, at most ten. */
+function codeSigns(text: string, start: number, end: number): number {
+  let signs = 0;
+  for (let at = start; at < end; at++) if ('(){}[];<>=|&'.includes(text.charAt(at))) signs++;
+  return Math.min(10, signs);
 }

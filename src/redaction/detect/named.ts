@@ -5,7 +5,7 @@
  *     <key>v</key>   <add key="key" value="v"/>   {"name":"KEY","value":"v"}   set("key", "v")
  *     --key v   | key | v |   key    v   password is v   password for bob: v   PASSWORD 'v'
  */
-import { ALNUM, BLANK, LETTER, LOWER, NAME, QUOTE, is, skip } from './characters.ts';
+import { ALNUM, BLANK, LETTER, NAME, QUOTE, is, skip } from './characters.ts';
 import { found, type Report, type Segment } from './finder.ts';
 import { classifyName, type NameClass } from './names.ts';
 import { mixes, plausible, type Place } from './plausible.ts';
@@ -27,6 +27,10 @@ export type Outcome = 'found' | 'none' | 'open' | 'label';
 
 const nameMax = 80;
 const scheme = /[A-Za-z][\w-]{1,24}[ \t]+(?=[^\s=,;]{8})/uy;
+/** `<`, `<ns:`, and `<entry key="`. */
+const tagged = /^<(?:[\w-]{1,40}:|[\w:-]{1,40}\s[^<>[\]]{0,100}=["'][\w.:-]{0,80})?$/u;
+/** Verbs, commands and variables rather than labels. */
+const notInProse = /^(?:pass|pwd|k?passwd|authori[sz]ation)$/iu;
 const assignment = /^[A-Za-z_][\w.-]*=/u;
 const copula = /(?:is|was|are|to|set to|now|reads|equals|->|→)[ \t]*:?[ \t]+/iuy;
 const owner =
@@ -157,6 +161,8 @@ function isCoordinate(
 ): boolean {
   if (text.charAt(sign) !== ':' || at !== sign + 1 || sign !== name.end) return false;
   if (name.text.includes('.')) return true;
+  // A list of ciphers: `HIGH:!PSK:!SRP`.
+  if (text.charAt(name.start - 1) === '!') return true;
   if (text.charAt(name.start - 1) !== ':') return false;
   const before = text.slice(Math.max(start, name.start - 120), name.start);
   return /(?:^|[\s"'=(,])arn:\S*$/u.test(before);
@@ -183,7 +189,17 @@ function assignedValue(
       ? readValue(text, at, end, 'assignment')
       : ((around ? quoteEnd(segment, at, opener) : null) ?? readValue(text, at, end, style));
   if (value === null) return 'none';
-  const last = skip(text, value.end, end, BLANK) >= end || text.charAt(value.end) === ' ';
+  if (
+    !shouts &&
+    value.end < end + 1 &&
+    /[^([{][)\]}]$/u.test(text.slice(value.end - 2, value.end))
+  ) {
+    // `f(token=token)`: a bracket that was opened before the name.
+    if (!/[([{]/u.test(text.slice(value.start, value.end))) {
+      return judge(segment, name, { at, place: 'code', rule: 'key-value' }, report);
+    }
+  }
+  const last = endsLine(text, value.end, end);
   const config = line && last && (tight || !isProgram(text, value, end));
   const place = config || (around && tight) || name.flag ? 'shell' : 'code';
   const strict = place === 'shell' && !shouts && !name.flag && isProgram(text, value, end);
@@ -194,6 +210,14 @@ function assignedValue(
     name,
     { value, place: told ? 'prose' : strict ? 'code' : place, rule: 'key-value' },
     report,
+  );
+}
+
+/** Nothing but a comment follows. */
+function endsLine(text: string, at: number, end: number): boolean {
+  const after = skip(text, at, end, BLANK);
+  return (
+    after >= end || (after > at && (text.charAt(after) === '#' || text.startsWith('//', after)))
   );
 }
 
@@ -230,7 +254,7 @@ function element(segment: Segment, name: Name, after: number, report: Report): O
   if (text.charAt(after) !== '>') return 'none';
   const low = Math.max(start, name.start - 120);
   const open = text.lastIndexOf('<', name.start);
-  if (open < low || text.charAt(open + 1) === '/') return 'none';
+  if (open < low || !tagged.test(text.slice(open, name.start))) return 'none';
   const close = text.indexOf('<', after + 1);
   const stop = close < 0 || close > end ? end : close;
   let from = skip(text, after + 1, stop, BLANK);
@@ -248,7 +272,9 @@ function element(segment: Segment, name: Name, after: number, report: Report): O
 /** The next cell of a row between bars. */
 function cell(segment: Segment, name: Name, bar: number, report: Report): Outcome {
   const { text, end } = segment;
-  const at = skip(text, bar + (text.charAt(bar) === '|' ? 1 : 3), end, BLANK);
+  const behind = bar + (text.charAt(bar) === '|' ? 1 : 3);
+  const at = skip(text, behind, end, BLANK);
+  if (at === behind) return 'none';
   const value = readValue(text, at, end, 'assignment');
   if (value === null || value.quoted) return 'none';
   const after = skip(text, value.end, end, BLANK);
@@ -258,20 +284,26 @@ function cell(segment: Segment, name: Name, bar: number, report: Report): Outcom
     : 'none';
 }
 
-/** `("key", "v")`, `['--key', 'v']`: only a text in quotes. */
+/** `("key", "v")`, `['--key', 'v1']`: only a text in quotes. */
 function argument(segment: Segment, name: Name, comma: number, report: Report): Outcome {
   const at = skip(segment.text, comma + 1, segment.end, BLANK);
   const value = readValue(segment.text, at, segment.end, 'field');
   if (value === null || !value.quoted) return 'none';
+  // A list of words is no call.
+  const called =
+    is(segment.text, name.start - 1, QUOTE) && segment.text.charAt(name.start - 2) === '(';
+  const words = wordiness(segment.text, value.start, value.end) > 0.3;
+  if (!called && (words || !isMixed(segment.text, value))) return 'none';
   return judgeValue(segment, name, { value, place: 'data', rule: 'argument' }, report);
 }
 
 /** @param after The first character behind the name and blanks. */
 function prose(segment: Segment, name: Name, after: number, report: Report): Outcome {
   const { text, end } = segment;
+  if (name.flag && text.charAt(after) === '-') return 'none';
   if (name.flag) return judge(segment, name, { at: after, place: 'shell', rule: 'flag' }, report);
   // `component=auth`, and the verb.
-  if (name.class === 'likely' || name.text.toLowerCase() === 'pass') return 'none';
+  if (name.class === 'likely' || notInProse.test(name.text)) return 'none';
   if (is(text, after, QUOTE)) {
     return text.charAt(after) !== '`'
       ? judge(segment, name, { at: after, place: 'data', rule: 'quoted' }, report)
@@ -283,6 +315,7 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
   }
   const value = readValue(text, after, end, 'field');
   if (value === null || assignment.test(text.slice(value.start, value.start + 40))) return 'label';
+  if ('([{<'.includes(text.charAt(value.start))) return 'label';
   const gap = after - name.end;
   const last = skip(text, value.end, end, BLANK) >= end;
   const pair = last && (gap > 1 || text.charAt(name.end) === '\t') && leadsLine(segment, name);
@@ -308,7 +341,7 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
       report,
     );
   }
-  if (!isMixed(text, value)) return 'label';
+  if (!mixes(text, value.start, value.end) || !isMixed(text, value)) return 'label';
   const outcome = judgeValue(segment, name, { value, place: 'prose', rule: 'prose' }, report);
   return outcome === 'found' ? 'found' : 'label';
 }
@@ -333,6 +366,8 @@ function told(segment: Segment, name: Name, at: number, report: Report): Outcome
 /** Letters and digits or signs, and not the look of words. */
 function isMixed(text: string, { start, end }: Value): boolean {
   if (mixes(text, start, end)) return end - start > 5 && wordiness(text, start, end) < 1;
-  for (let at = start + 1; at < end - 1; at++) if (!is(text, at, NAME | LOWER)) return true;
+  for (let at = start + 1; at < end - 1; at++) {
+    if (text.charCodeAt(at) < 128 && !is(text, at, NAME)) return true;
+  }
   return false;
 }

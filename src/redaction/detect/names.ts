@@ -72,6 +72,9 @@ const neutralEndings = set(`value val values v1 v2 v3 base64 b64 hex current new
   prod production staging dev test sandbox default primary secondary backup raw plain plaintext
   encoded string str var env data a b x y content body here`);
 
+const negating = set('is has no not without');
+const products = set(`jsonwebtoken 1password onepassword lastpass keepass gopass`);
+
 const mild =
   set(`key keys auth session sid sess sig signature salt nonce hash code pin license serial
   tokens pat private cookie webhook community`);
@@ -100,8 +103,8 @@ function classify(words: readonly string[]): NameClass {
   }
   const word = words[last] ?? '';
   const before = words[last - 1] ?? '';
-  if (word === 'jsonwebtoken') return 'none';
-  if (before === 'no' || before === 'is' || before === 'has' || words[0] === 'is') return 'none';
+  if (products.has(word)) return 'none';
+  if (negating.has(before) || negating.has(words[0] ?? '')) return 'none';
   if (passwords.has(word) || endsIn(word, passwordEndings)) return passwordClass(words, last);
   if (word === 'key' || word === 'keys') return keyClass(before, word, words.length);
   if (secrets.has(word) || endsIn(word, secretEndings)) {

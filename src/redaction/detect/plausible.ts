@@ -2,7 +2,7 @@
  * Whether what stands beside a telling name is a value at all, and not a reference, a placeholder,
  * a type, a path, a number or a piece of a program.
  */
-import { ALNUM, DIGIT, LETTER, LOWER, QUOTE, UPPER, is } from './characters.ts';
+import { ALNUM, DIGIT, JOINER, LETTER, LOWER, QUOTE, UPPER, is } from './characters.ts';
 import type { NameClass } from './names.ts';
 import type { Value } from './values.ts';
 import { wordiness } from './bigram.ts';
@@ -33,7 +33,7 @@ const words = new Set(
 );
 
 const identifier = /^[A-Za-z_$][\w$]*$/u;
-const pathOfNames = /^[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$-]*)+[!?;]*$/u;
+const pathOfNames = /^[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)#?[A-Za-z_$][\w$-]*)+[!?;]*$/u;
 const reference = new RegExp(
   [
     String.raw`^(?:\$[A-Za-z_][\w.:-]*$|\$\{|\$\(|%\(|%[A-Za-z_]\w*%$|\{\{|\{%|#\{|<%|`,
@@ -55,6 +55,9 @@ const placeholder = new RegExp(
 );
 const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
 const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
+/** Of a regular expression. */
+const expression = /\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
+const version = /^[\^~<>=v]*\d+(?:\.\d+){1,3}(?:[-+~][\w.+~-]*)?$/u;
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 const fileName = new RegExp(
   [
@@ -75,12 +78,14 @@ export function plausible(text: string, value: Value, name: NameClass, place: Pl
   if (!value.quoted && place !== 'shell' && isCode(shown)) return 0;
   const shellWord = place === 'shell' && name === 'password' && !shown.startsWith('/');
   if (!shellWord && isPath(shown)) return 0;
+  if (version.test(shown)) return 0;
   return name === 'password'
     ? passwordLike(shown, value, place)
     : keyLike(shown, value, name, place);
 }
 
 export function isReference(value: string): boolean {
+  if (expression.test(value)) return true;
   if (!reference.test(value)) return false;
   // `$aact_prod_sJXQMwvM…` is a key that begins with a dollar sign.
   return !/^\$[\w-]{24,}$/u.test(value) || wordiness(value, 0, value.length) > 0;
@@ -90,11 +95,14 @@ export function isReference(value: string): boolean {
 export function isPlaceholder(value: string): boolean {
   if (placeholder.test(value)) return true;
   const first = value.charCodeAt(0);
-  for (let at = 1; at < value.length; at++) if (value.charCodeAt(at) !== first) return false;
+  for (let at = 1; at < value.length; at++) {
+    if (value.charCodeAt(at) !== first && !':-_. '.includes(value.charAt(at))) return false;
+  }
   return true;
 }
 
 function isCode(value: string): boolean {
+  if (/^[([{<]/u.test(value)) return true;
   return (
     (pathOfNames.test(value) && wordiness(value, 0, value.length) > 0.2) ||
     call.test(value) ||
@@ -139,7 +147,7 @@ function keyLike(value: string, { quoted }: Value, name: NameClass, place: Place
   if (name === 'likely' && (length < 12 || (uuid.test(value) && place !== 'shell'))) return 0;
   if (place === 'prose' && (length < 12 || traits.digits === 0)) return 0;
   const bits = wordiness(value, 0, length);
-  if (traits.digits === 0 && traits.signs < 3) {
+  if (traits.digits === 0 && traits.odd < 3) {
     if (identifier.test(value) && length < 16 && !quoted && place !== 'shell') return 0;
     return bits < (length >= 16 ? 0.2 : -0.4) ? 0.85 : chosenWord(value, name, place);
   }
@@ -150,6 +158,7 @@ function keyLike(value: string, { quoted }: Value, name: NameClass, place: Place
 
 /** `SESSION_SECRET=keyboard-cat`: people choose these too. */
 function chosenWord(value: string, name: NameClass, place: Place): number {
+  if (/^[A-Za-z]*$/u.test(value)) return 0;
   return name === 'secret' && place === 'shell' && value.length >= 10 && !namesSecret(value)
     ? 0.75
     : 0;
@@ -159,20 +168,25 @@ interface Traits {
   letters: number;
   digits: number;
   signs: number;
+  /** Of the signs, those that names do not hold. */
+  odd: number;
   blanks: number;
   /** Upper case after lower case. */
   turns: number;
 }
 
 function traitsOf(value: string): Traits {
-  const traits: Traits = { letters: 0, digits: 0, signs: 0, blanks: 0, turns: 0 };
+  const traits: Traits = { letters: 0, digits: 0, signs: 0, odd: 0, blanks: 0, turns: 0 };
   for (let at = 0; at < value.length; at++) {
     if (is(value, at, LETTER)) {
       traits.letters++;
       if (is(value, at, UPPER) && (at === 0 || is(value, at - 1, LOWER))) traits.turns++;
     } else if (is(value, at, DIGIT)) traits.digits++;
     else if (value.charCodeAt(at) <= 32) traits.blanks++;
-    else if (!is(value, at, QUOTE)) traits.signs++;
+    else if (!is(value, at, QUOTE)) {
+      traits.signs++;
+      if (!is(value, at, JOINER)) traits.odd++;
+    }
   }
   return traits;
 }

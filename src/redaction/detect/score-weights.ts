@@ -1,24 +1,24 @@
-/** Signed bytes, made by tools/train-score.ts: a row a unit, its bias last; then the output. */
+/** Signed bytes, made by tools/train-score.ts: a row a unit, its bias last. */
 export const hiddenUnits = 20;
 export const scoreWeights = {
   scales: [
-    0.01018, 0.017292, 0.017612, 0.0056772, 0.016475, 0.0083251, 0.0062101, 0.0069043, 0.016722,
-    0.0014083, 0.012578, 0.0071893, 0.012712, 0.019094, 0.014534, 0.011283, 0.012055, 0.0048862,
-    0.017181, 0.024057, 0.019759,
+    0.015391, 0.016203, 0.020926, 0.012165, 0.011739, 0.010431, 0.012024, 0.012019, 0.013327,
+    0.011156, 0.011989, 0.012423, 0.0098878, 0.013599, 0.011225, 0.011242, 0.014488, 0.016029,
+    0.0092764, 0.017134, 0.023297,
   ],
   bytes: [
-    'ELXER/i5QSobLhzE2NnqGDIIFRklTwomDyoUvq1T7kCBEMAI7wEPqwwpG/LrEgQGAroe5P7tztkB/hr8DvPuCfmq34Ec',
-    'H/b0Hg4CGekBGQMHFam/9h0h/PYrJPkIKvL62BXRAvfzB+ntETqBJffy1Mq7+AbeIhApFQQS1t0nB+TTFzxUyW5TRDhh',
-    'SCRmXLfE/zZUVGUTmOp2T/T+OMl/c+HjTTSBvAkLEAb49UgBCQ4CDt8Q0e/3AxHl9B1Lgi8XF6HczAoUh0P4MhICDg46',
-    'IbQrBgnJ7hEZgf3p4BhC+gUwJgAWDL/c+yYkyAEg+9sjxdtLDTYa+TMY+ksNEAXq6SD0tQ+p4xQeDuAK5BUDA4EwUxwH',
-    '8ySxED+PgRITFxErqyDoziQWRyqzNj1rFWsQKyQzwdonPUhwahbb7i0uvUP/ugl/+d8zCF0u7goqFgzpwhL3geDB7/oX',
-    '9hcV/iQD+8PynfL4//Mj5QIWq+jJD+0WEgBGAEzTIwAAzAQAAAAAx+QH+Khf+kOWAAMA/QMAAAAE11QAAAAAAIGY2BPl',
-    'NdcU8n/3GNIfHf0Y4/ERLBH2Ai1prj80GNPv5SXKi2Q8FR4AD93sPyym9zctM9h/SVpKdjYWMxresuJHEVg5Jd/UdE6j',
-    'SU3yVELO8/UB7/Av9NMN9yv05D4TKRhI+Bcj/+cA8x7/CwTyyc1/xaAvBcQ4Nf74Bx0DxwbN/vkWAUACDt7vBf0eAAki',
-    'HfscCBg4CgAI8icIMg3TgTz19xPcAUf+7QwbBuQNgwD0Et7o1PQGEQvw6vT75YGW5xIJEe0d8gw1k9beHe8BztUT7heu',
-    'LxJ3KQ/eFMfyLhzxOn9YcB8iOys3t5nr4wKu3P++/OIetyM3JNQpJvr1+aT5A+Hb1+YT+xv1+Rb4F/GBl+b/FQvaGe4O',
-    'LbndFxLh+sX0GCiB9DtgYvt0citxb0JuSfi/my5BOhUwAouhalXrMUzhX3sG7EgrF/uPKErKBSbcxgMOzdn08Pkf8AEV',
-    'EOji4YG5TeP15t77At8DGkgaIQMC29Hm/QL2+ioW5vgQ0hz//Qz1+voFDwFFIH/68BP67BvoG/kJFPUFC8LcqRWl4PEe',
-    'uAGHHCasu6DbIYFREg==',
+    'E+/WGSTyBR3cEg/v+Pz1FP8LABAbE/UI+7v0HeBI5yLG/dH/CSIPHH8CCiADJQweEPH4pQ2+n+j8APUQARLj/v3l5brB',
+    'yP/7MgsZzwkH4t3XAAt/9AbL7gHvHfwSCBIGCcsBIf4V4+ztDBTxAQckqsMoGc/17Cj/gV4Z/RkxuAv9/gAL/NIJ8whD',
+    'FQkUJxcjAwYf9+nl6DAXJEoo9f77+tkvJfEKEujsgasY8CoTDdjjEuADJg/1ESgqOf3yEAjn+ggzEERiMOT0SpeiNAHa',
+    'Cv0P5YGGPvwb9gnh3wkIHxsUGfoYNyns7BwM0hDpFOYbZBHr4lXMsS0dwyH7FOicgTgF+ALt8MQMG9Em6xwGMQkFFw7Y',
+    '69rzAxwh+n8C9gY84rbmB9T3Pe/whKUs4N3U/gY19uIu0/kcKgUV7PfqCfzwAdz4BSDCzRoRJwYvF+nkEAIdFn9X/PfX',
+    '0vAbRQ7cM7/r/wLnBuUk2fvz/Abf4v8pjbse/0LQKAEN6RcCJx5/dvEW+OdlNaDDDuzpyC8V6UFN6g/yBADwFPXx0w7+',
+    'gURh9gM9FOb+NL7mi14OCfnqAA/T/QcbN/0NAC3WIPAR+9ny79ghIDsgMgfn9enVQQnvLSLa7oGj+egSy+bjJxY0BU70',
+    'JeE63Of/RdwLOjBL8f4FABB/6dzw6OcHGdL/Dxr+qgEMBvb2AaUKCfxm6fQdGkJEARsr5tnl1RYj+0pL7uX79fY9EgA/',
+    'LO7ngaM8/Cf68fswDRsBgQYbF8qS1APuMPwJ8O0B36Kg9O/8SPIuqxUqnMwDGGJj/wX/AwD7KAsK/NEIDgX1yOPu+gkB',
+    'BR4H7wrG5scGExsDOs8YIOXnFRFqf+gVFhMABdLvFgJA+BH1ITMu/QAX6tzQAxwUICpJ8xfx+ukiKQAWDu3ngZcp880L',
+    '6gwc8Q8JGfEW/h7q7yz2DwM1Lw8NCR3wBkf72ezj8ubWEQYyFn9CDRkV+QgOOxfvK739Dg/s/d8g1BIP7v7W6AMQma0f',
+    '/iUEJAD26AT4HBt/Vu39LB4K3fQR+QQKCNT37ilS7fUP5PPgBTj1Nl462dd8vadLIs3BERbegZw784H8Gv4OBxfsPR/r',
+    'ySkQ+iAHyAlmPD8HMhkwFQMkvP3xDO3uIRDlEh3L6RnPxpMUJxkY3tg3F78ezesUwtcngfc=',
   ].join(''),
 };

@@ -1,5 +1,6 @@
 /** Which tokens are told apart from keys by their form alone, before any score. */
 import { wordiness } from './bigram.ts';
+import { ALNUM, BLANK, is, skip } from './characters.ts';
 
 const digests = new Set([24, 32, 40, 56, 64, 96, 128]);
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
@@ -9,19 +10,62 @@ export function screen(
   text: string,
   start: number,
   end: number,
-  _line: { readonly start: number; readonly end: number },
+  line: { readonly start: number; readonly end: number },
 ): string | null {
   if (wordiness(text, start, end) > 0.7) return 'words';
   const length = end - start;
-  if (digests.has(length) && isLowerHex(text, start, end)) return 'digest';
+  if (digests.has(length) && isHex(text, start, end)) return 'digest';
   if (length === 36 && uuid.test(text.slice(start, end))) return 'uuid';
-  return null;
+  if (longestRun(text, start, end) < runMin) return 'identifier';
+  if (text.startsWith('_Z', start) || text.startsWith('__Z', start)) return 'symbol';
+  return isBody(text, line) ? 'base64' : null;
 }
 
-function isLowerHex(text: string, start: number, end: number): boolean {
+/** `POSIX2_COLL_WEIGHTS_MAX`, `web-7d4b9c6f5d-x2k9p`: no part is long enough to be a key. */
+const runMin = 12;
+
+function longestRun(text: string, start: number, end: number): number {
+  let longest = 0;
+  let run = 0;
+  for (let at = start; at < end; at++) {
+    run = is(text, at, ALNUM) || '+/'.includes(text.charAt(at)) ? run + 1 : 0;
+    longest = Math.max(longest, run);
+  }
+  return longest;
+}
+
+/** Of one case. */
+function isHex(text: string, start: number, end: number): boolean {
+  let lower = 0;
+  let upper = 0;
   for (let at = start; at < end; at++) {
     const code = text.charCodeAt(at);
-    if (code < 48 || code > 102 || (code > 57 && code < 97)) return false;
+    if (code >= 97 && code <= 102) lower++;
+    else if (code >= 65 && code <= 70) upper++;
+    else if (code < 48 || code > 57) return false;
   }
-  return true;
+  return lower === 0 || upper === 0;
 }
+
+/** A line of nothing but base64, as long as encoders make them: of a certificate, a picture. */
+export function isBody(
+  text: string,
+  line: { readonly start: number; readonly end: number },
+): boolean {
+  const from = skip(text, line.start, line.end, BLANK);
+  let to = line.end;
+  while (to > from && is(text, to - 1, BLANK)) to--;
+  if (!bodyLengths.has(to - from)) return false;
+  let upper = 0;
+  let lower = 0;
+  for (let at = from; at < to; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 97 && code <= 122) lower++;
+    else if (code >= 65 && code <= 90) upper++;
+    else if ((code < 47 || code > 57) && code !== 43 && code !== 61) return false;
+  }
+  return upper > 7 && lower > 7;
+}
+
+/** OpenSSL and GnuPG break at 64, MIME at 76; 60, 70 and 72 occur. */
+const bodyLengths = new Set([60, 64, 70, 72, 76]);

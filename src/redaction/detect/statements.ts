@@ -9,7 +9,9 @@ export function findIdentified({ text, end }: Segment, at: number, report: Repor
   by.lastIndex = at;
   if (!by.test(text) || by.lastIndex >= end) return;
   const value = readValue(text, by.lastIndex, end, 'field');
-  if (value === null || plausible(text, value, 'password', 'shell') === 0) return;
+  // In backticks it is the name of something.
+  if (value === null || text.charAt(by.lastIndex) === '`') return;
+  if (plausible(text, value, 'password', 'shell') === 0) return;
   report(found([value.start, value.end], 'sql-password', 0.95, 'IDENTIFIED BY'));
 }
 const by = /[ \t]+(?:with[ \t]+\S{1,64}[ \t]+)?(?:by[ \t]+(?:password[ \t]+)?|as[ \t]+(?='))/iuy;

@@ -84,7 +84,9 @@ export function tokenOf(
   while (from < to && '-+.:%/='.includes(text.charAt(from))) from++;
   while (to > from && '.:%-/'.includes(text.charAt(to - 1))) to--;
   if (to - from < tokenMin || to - from > 512) return null;
+  // A path, or the anchor of a page.
   if (from > start && text.charAt(from - 1) === '/' && text.charAt(start) !== '+') return null;
+  if (text.charAt(from - 1) === '#') return null;
   from = behindName(text, from, to);
   if (to - from < tokenMin) return null;
   return isPath(text, from, to) ? null : [from, to];
@@ -97,9 +99,9 @@ export function tokenOf(
 function behindName(text: string, start: number, end: number): number {
   let from = start;
   let colon = -1;
-  for (let at = start; at < end - 2; at++) {
+  for (let at = start; at < end - 1; at++) {
     const code = text.charCodeAt(at);
-    if (code === 61) from = at + 1;
+    if (code === 61 && text.charCodeAt(at + 1) !== 61) from = at + 1;
     else if (code === 58) colon = at;
   }
   return colon >= from && (colon - from > 8 || end - colon < tokenMin) ? colon + 1 : from;
