@@ -47,6 +47,7 @@ export const flags = {
   pty: { value: null, about: 'give the command a terminal' },
   quiet: { value: null, about: 'say nothing besides what the command says' },
   raw: { value: null, about: 'pass all control sequences to the terminal' },
+  reason: { value: 'TEXT', about: 'what it is for, for the person who is asked' },
   sandbox: {
     value: 'KIND',
     about: 'bubblewrap (default), or none: no protection',
@@ -61,7 +62,10 @@ export const flags = {
     about: 'only these; default pending',
     complete: [...approvalStates, 'all'],
   },
-  stdin: { value: null, about: 'pass the input on, even from a terminal' },
+  stdin: {
+    value: null,
+    about: 'use standard input, also where it is a terminal',
+  },
   tail: { value: 'N', about: 'only the last lines' },
   timeout: { value: 'TIME', about: 'end it after so long, such as 30s, 5m; default 60s' },
   version: { value: null, about: 'show the version' },

@@ -7,7 +7,7 @@ import { ReadStream } from 'node:tty';
 import { TrlError } from '../errors.ts';
 
 const columnsUsual = 80;
-const secretMax = 1_024;
+const secretMax = 65_536;
 const backspace = new Set(['\x7f', '\b']);
 const eraseAll = '\x15';
 const ends = new Set(['\r', '\n']);
@@ -114,6 +114,14 @@ export class Terminal implements Disposable {
   async rest(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, restMs));
     if (this.#typed.includes('\x03')) process.kill(process.pid, 'SIGINT');
+  }
+
+  /** Whether there is more behind the line that was read, as of a text of several lines pasted. */
+  async hasMore(): Promise<boolean> {
+    await new Promise((resolve) => setTimeout(resolve, restMs));
+    const hasMore = this.#typed.length > 0;
+    this.discard();
+    return hasMore;
   }
 
   [Symbol.dispose](): void {

@@ -2,6 +2,7 @@
 import { policyProfiles } from '../command.ts';
 import type { Args } from './args.ts';
 import type { FlagName } from './flags.ts';
+import { secretVerbs } from './verbs-secrets.ts';
 
 export interface Verb {
   /** Words behind the flags, in help: `ID`, `[--] COMMAND…`. Empty: none are taken. */
@@ -247,6 +248,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
       load: async () => (await import('./approvals-enroll.ts')).enroll,
     },
   ],
+  ...secretVerbs,
   [
     'policy check',
     {

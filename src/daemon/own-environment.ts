@@ -148,7 +148,7 @@ function blockStart(): number {
  *
  * @returns why it could not; else never
  */
-function becomeAnew(values: Readonly<Record<string, string>>): string {
+export function becomeAnew(values: Readonly<Record<string, string>>): string {
   if (process.execve === undefined) return 'this Node cannot start itself anew (process.execve)';
   try {
     if (statfsSync('/dev/shm').type !== tmpfsMagic) return '/dev/shm is no memory';

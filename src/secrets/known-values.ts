@@ -58,8 +58,9 @@ export class KnownValues {
 
   /** A sentence why `value` cannot be used as a secret, or `null`. */
   #refusal(value: string): string | null {
-    if (Buffer.byteLength(value) > valueBytesMax)
+    if (Buffer.byteLength(value) > valueBytesMax) {
       return `It is larger than ${valueBytesMax} bytes.`;
+    }
     for (const part of maskedParts(value)) {
       const check = this.#check(part);
       if (!check.ok) return check.reason;
