@@ -1,12 +1,10 @@
 /** One value made ready: the symbols of its forms, and which windows of them give it away. */
-import { formsOf, hashedSymbols, type Form } from './forms.ts';
+import { formsOf, hashedSymbols, symbolsMin, type Form } from './forms.ts';
 import { partsOf } from './parts.ts';
 import { Squeezer, emptySymbols } from './squeeze.ts';
 import { hashMultiplier, symbolsOf } from './symbols.ts';
 import { monotonous, wordlike } from './words.ts';
 
-/** Shorter runs of symbols are never looked for. */
-export const symbolsMin = 6;
 /** A value of words alone is known by this many symbols. */
 const wordsWindow = 24;
 /** From this window on, a form has few different symbols by its nature. */
@@ -67,7 +65,7 @@ export function compile(value: string): CompiledValue {
       needles.push(needle);
       short.add(text, needle.end - symbolsMin);
     } else {
-      needles.push(addWindows(long, text, needle, { form, stride }));
+      needles.push(addWindows(long, text, needle, stride));
     }
     start = needle.end + 1;
   }
@@ -85,11 +83,10 @@ function addDraft(drafts: Draft[], seen: Set<string>, form: Form, wide: boolean)
   const bytes = Buffer.from(form.text, 'latin1');
   const variants = [symbolsOf(bytes, wide)];
   // Where the value itself looks like escapes, it is found as it is read, too.
-  if (form.short && /[\\%&\b]|0[xX]/.test(form.text)) variants.push(squeezed(bytes, wide));
+  if (form.least < 12 && /[\\%&\b]|0[xX]/.test(form.text)) variants.push(squeezed(bytes, wide));
   for (const symbols of variants) {
-    const least = !form.short ? 12 : form.pad > 0 ? hashedSymbols : symbolsMin;
     const key = Buffer.from(symbols).toString('latin1');
-    if (symbols.length < least || seen.has(key)) continue;
+    if (symbols.length < form.least || seen.has(key)) continue;
     seen.add(key);
     drafts.push({ symbols, form });
   }
@@ -104,7 +101,7 @@ function squeezed(bytes: Uint8Array, wide: boolean): Uint8Array {
 function needleOf(symbols: Uint8Array, form: Form, start: number): Needle {
   const end = start + symbols.length;
   const letters = form.text.match(/^([^A-Za-z0-9]*)(?:.*?)([^A-Za-z0-9]*)$/s);
-  const plain = form.plain !== null || (form.short && form.pad === 0);
+  const plain = form.plain !== null || (form.least < hashedSymbols && form.pad === 0);
   return {
     start,
     end,
@@ -121,18 +118,13 @@ function needleOf(symbols: Uint8Array, form: Form, start: number): Needle {
  * count by themselves, unless the value has no others: `-----BEGIN PRIVATE KEY-----`. Returns the
  * needle with the window that it is known by.
  */
-function addWindows(
-  into: Windows,
-  text: Uint8Array,
-  needle: Needle,
-  { form, stride }: { readonly form: Form; readonly stride: number },
-): Needle {
+function addWindows(into: Windows, text: Uint8Array, needle: Needle, stride: number): Needle {
   const { start, end, window } = needle;
   const before = into.ends.length;
   for (let last = start + window; last <= end; last += 1) {
     if ((last - start - window) % stride !== 0 && last !== end) continue;
     const from = last - window;
-    if (form.plain !== null && wordlike(text, from, last)) continue;
+    if (window < bitsPoor && wordlike(text, from, last)) continue;
     if (window < bitsPoor && monotonous(text, from, last)) continue;
     into.add(text, last - hashedSymbols);
   }

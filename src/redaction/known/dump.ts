@@ -53,10 +53,12 @@ export function dumpLine(
   if (count === 0 || count > gutterDigitsMax) return null;
   const next = bytes[place];
   if (next !== colon && !blank(next)) return null;
-  const offset = (count >= 6 || (count >= 4 && next === colon)) && lookAhead(bytes, from, place);
+  const offset = count >= 4 && lookAhead(bytes, from, place);
   if (!offset) {
-    // A line number: `12:`, or with a tab behind it.
-    const numbered = decimal && count <= 7 && (next === tab || next === colon);
+    // A line number: `12:`, but not `67:68:70`, or with a tab behind it.
+    if (next === colon && place + 4 > end && !last) return 'more';
+    const list = bytes[place + 3] === colon && hexDigit(bytes[place + 1]) >= 0;
+    const numbered = decimal && count <= 7 && (next === tab || (next === colon && !list));
     return numbered ? { data: place + 1, digitsEnd: null, end: place + 1 } : null;
   }
   const lineEnd = endOfLine(bytes, place, end);
@@ -85,13 +87,15 @@ function parse(bytes: Uint8Array, gutterEnd: number, end: number, width: number)
   const zero = bytes[gutterEnd - width] === 0x30;
   // Without a colon, groups as wide as the first one are a dump that prints no offsets.
   if (first < 2 || (!withColon && first === width)) {
-    return zero && first !== width ? { data, digitsEnd: null, end: data } : null;
+    return zero && width >= 6 && first !== width ? { data, digitsEnd: null, end: data } : null;
   }
   let digitsEnd = place;
   let columns = 0;
   while (place < end) {
     const digits = group(bytes, place, end);
-    if (digits === 0) break;
+    // Characters that happen to be digits.
+    const apart = place - digitsEnd > 1 && digits > 3 && digits !== first;
+    if (digits === 0 || apart) break;
     columns += 1;
     place += digits;
     digitsEnd = place;
@@ -99,7 +103,8 @@ function parse(bytes: Uint8Array, gutterEnd: number, end: number, width: number)
     while (place < end && blank(bytes[place])) place += 1;
     if (withColon && place - gap > 1) break;
   }
-  return columns === 0 ? null : { data, digitsEnd, end };
+  // `0010 20 apples` is text; so few digits need more than one group behind them.
+  return columns < (width < 6 ? 2 : 1) ? null : { data, digitsEnd, end };
 }
 
 /** How many hexadecimal digits start here and are followed by a blank or the end. */

@@ -18,16 +18,21 @@ export interface Form {
   readonly pad: number;
   /** Whether the value's own characters stand there, which may be words: in which order. */
   readonly plain: 'forwards' | 'backwards' | null;
-  /** Whether fewer symbols than a window are looked for, too, where they are all there is. */
-  readonly short: boolean;
+  /** How few symbols are looked for where they are all there is. */
+  readonly least: number;
 }
 
 /** A window of any form whose characters hold four bits and more. */
 const windowSymbols = 12;
-/** The same where the value's own characters stand there, unless these are digits of base 16. */
-const writtenWindow = 10;
-/** The least window, but for values that are shorter; any other contains one of these. */
+/**
+ * The same where characters hold five bits and more: most values, and base64. No window is
+ * shorter, but for values that have fewer symbols.
+ */
 export const hashedSymbols = 10;
+/** Fewer symbols are never looked for. */
+export const symbolsMin = 6;
+/** The same where there are many forms of a kind. */
+const rotatedSymbolsMin = 8;
 /** For digits that hold three bits and less, which are found in any list of numbers. */
 const digitsWindow = 24;
 const bitsWindow = 48;
@@ -42,14 +47,21 @@ const form = (text: string, window = windowSymbols, pad = 0): Form => ({
   window,
   pad,
   plain: null,
-  short: false,
+  least: windowSymbols,
 });
 const packed = (texts: readonly string[], pad = 1): Form[] =>
-  texts.map((text) => ({ ...form(text, windowSymbols, pad), short: true }));
-const written = (text: string): Form => ({
-  ...form(text, /^[0-9a-f\W_]*$/i.test(text) ? windowSymbols : writtenWindow),
-  short: true,
+  texts.map((text) => ({ ...form(text, hashedSymbols, pad), least: hashedSymbols }));
+const written = (text: string, least = symbolsMin): Form => ({
+  ...form(text, writtenWindow(text)),
+  least,
 });
+
+/** Digits of base 16 are common in output, and so are the first bytes of letters of one script. */
+function writtenWindow(text: string): number {
+  const beyond = text.match(/[^\p{ASCII}]/gu)?.length ?? 0;
+  if (beyond * 4 > text.length) return digitsWindow;
+  return /^[0-9a-f\W_]*$/i.test(text) ? windowSymbols : hashedSymbols;
+}
 
 /** Every form of a value of these bytes; fewer of them the longer it is. */
 export function formsOf(bytes: Buffer): Form[] {
@@ -74,7 +86,16 @@ function basicForms(bytes: Buffer): Form[] {
     { ...written(backwards(plain)), plain: 'backwards' },
     form(bytes.toString('hex')),
     ...packed(base64(bytes)),
+    ...(/[^\p{ASCII}]/u.test(plain) ? scripts(bytes.toString('utf8')) : []),
   ];
+}
+
+/** What case, order and composition make of letters beyond ASCII. */
+function scripts(value: string): Form[] {
+  const backwards = Array.from(value).toReversed().join('');
+  const forms = [value.toUpperCase(), value.toLowerCase(), backwards];
+  forms.push(value.normalize('NFD'), value.normalize('NFC'));
+  return forms.map((text) => written(Buffer.from(text, 'utf8').toString('latin1')));
 }
 
 function manyForms(bytes: Buffer): Form[] {
@@ -107,7 +128,7 @@ function manyForms(bytes: Buffer): Form[] {
     ),
     ...packed(base32(bytes)),
     ...packed(base64(back)),
-    ...base64(bytes).map((text) => form(backwards(text), windowSymbols, 1)),
+    ...packed(base64(bytes).map(backwards)),
     ...utf16Forms(bytes),
     ...(lower === plain ? [] : packed(base64(latin1(lower)))),
     ...packed(base64(latin1(plain.toUpperCase()))),
@@ -118,7 +139,9 @@ function manyForms(bytes: Buffer): Form[] {
 function nestedForms(bytes: Buffer): Form[] {
   const plain = bytes.toString('latin1');
   const hex = bytes.toString('hex');
-  const once = base64(bytes);
+  const standard = base64(bytes);
+  const forUrl = standard.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
+  const once = [...new Set([...standard, ...forUrl])];
   return [
     ...once.flatMap((text) => packed(base64(latin1(text)), 3)),
     ...once.map((text) => form(latin1(text).toString('hex'), 16, 2)),
@@ -174,7 +197,9 @@ function substituted(bytes: Buffer): Form[] {
     written(rot47(plain)),
     written(rotated(backwards(plain), 13)),
   ];
-  for (let by = 1; by < 26; by += 1) if (by !== 13) forms.push(form(rotated(plain, by)));
+  for (let by = 1; by < 26; by += 1) {
+    if (by !== 13) forms.push(written(rotated(plain, by), rotatedSymbolsMin));
+  }
   return forms;
 }
 

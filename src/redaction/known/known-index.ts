@@ -4,7 +4,8 @@
  */
 import { TrlError } from '../../errors.ts';
 import type { KnownValue } from '../finding.ts';
-import { compile, isWide, symbolsMin, type CompiledValue, type Needle } from './compiled.ts';
+import { compile, isWide, type CompiledValue, type Needle } from './compiled.ts';
+import { symbolsMin } from './forms.ts';
 import { hashMultiplier, leavingWeights, spread } from './symbols.ts';
 
 /** Values that can be looked for at once. */

@@ -1,5 +1,5 @@
 /** Whether a value can be hidden in output at all. */
-import { symbolsMin } from './compiled.ts';
+import { symbolsMin } from './forms.ts';
 
 export type Maskable =
   | { readonly ok: true; readonly warning: 'common-word' | null }

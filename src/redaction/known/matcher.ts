@@ -2,8 +2,7 @@
  * Finds runs of symbols that are part of a known value. One symbol after the other: what it finds
  * depends on the symbols alone, not on how many come at once.
  */
-import { symbolsMin } from './compiled.ts';
-import { hashedSymbols, windowSymbolsMax } from './forms.ts';
+import { hashedSymbols, symbolsMin, windowSymbolsMax } from './forms.ts';
 import type { KnownIndex, KnownNeedle, WindowTable } from './known-index.ts';
 import type { Symbols } from './squeeze.ts';
 import { breakSymbol, hashMultiplier, leavingWeights, spread } from './symbols.ts';
@@ -191,7 +190,7 @@ export class Matcher {
     };
     let before = this.runs.at(-1);
     // What overlaps is one secret in two forms, or one that repeats itself.
-    while (before !== undefined && before.last >= first) {
+    while (before !== undefined && (before.last >= first || continues(before, run))) {
       if (before.first <= first) {
         before.last = Math.max(before.last, last);
         before.lastNeedle = needle;
@@ -206,3 +205,10 @@ export class Matcher {
     this.runs.push(run);
   }
 }
+
+/** Whether `run` follows at once, and both are in the middle of the same value. */
+const continues = (before: Run, run: Run): boolean =>
+  before.last + 1 === run.first &&
+  before.needle.value === run.needle.value &&
+  before.next !== before.lastNeedle.end &&
+  !run.whole;

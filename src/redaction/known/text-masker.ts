@@ -1,5 +1,6 @@
 /** Hides known values in a stream that is text, or anything else that is not compressed. */
 import type { Piece } from '../finding.ts';
+import { escapeBytesMax } from './escapes.ts';
 import { windowSymbolsMax } from './forms.ts';
 import type { KnownIndex } from './known-index.ts';
 import { Matcher, type Run } from './matcher.ts';
@@ -11,7 +12,8 @@ import { narrowSymbols } from './symbols.ts';
 const blockBytes = 64 * 1024;
 /** Symbols that stay known after their bytes are given out. */
 const historySymbols = 96;
-const textPad = 2;
+/** The most symbols to hide beside a needle that is in no dump. */
+const textPad = 4;
 
 type Until = 'push' | 'flush' | 'end';
 
@@ -145,6 +147,9 @@ export class TextMasker {
     if (run !== undefined && !apart && count <= run.last + 1 + padAfter(run)) {
       first = Math.min(first, run.last + 1);
     }
+    // Nor may what stands before a run pass while the run itself waits.
+    const waits = this.#matcher.runs.find((one) => !one.begun && one.first >= first);
+    if (waits?.whole === true) first = Math.min(first, waits.first - waits.needle.pad);
     return Math.max(0, first);
   }
 
@@ -211,8 +216,7 @@ export class TextMasker {
     if (!run.whole) return start;
     for (let pad = 1; pad <= run.needle.pad && run.first >= pad; pad += 1) {
       const covered = to[run.first - pad] ?? 0;
-      const dumped = covered - (from[run.first - pad] ?? 0) > escapedBytes;
-      if (covered < start && !dumped) break;
+      if (covered < start && !(this.#dumped(run.first - pad) && this.#dumped(run.first))) break;
       start = Math.min(start, Math.max(least, from[run.first - pad] ?? 0));
     }
     const gap = Math.max(least, run.first > 0 ? (to[run.first - 1] ?? 0) : 0);
@@ -225,13 +229,18 @@ export class TextMasker {
     const pads = padAfter(run);
     for (let pad = 1; pad <= pads && run.last + pad < count; pad += 1) {
       const next = from[run.last + pad] ?? 0;
-      const dumped = (to[run.last + pad] ?? 0) - next > escapedBytes;
-      if (next > end && !dumped) break;
+      if (next > end && !(this.#dumped(run.last + pad) && this.#dumped(run.last))) break;
       end = Math.max(end, to[run.last + pad] ?? 0);
     }
     if (run.next !== run.lastNeedle.end) return end;
     const gapEnd = run.last + 1 < count ? (from[run.last + 1] ?? 0) : this.#squeezed;
     return afterTail(this.#bytes, end, gapEnd, run.lastNeedle.tail);
+  }
+
+  /** Whether a symbol covers more than an escape has: a line of a dump. */
+  #dumped(index: number): boolean {
+    const { from, to } = this.#symbols;
+    return (to[index] ?? 0) - (from[index] ?? 0) > escapeBytesMax;
   }
 
   /** Forgets the first `count` bytes, and symbols that are too old to matter. */
@@ -261,9 +270,6 @@ export class TextMasker {
     }
   }
 }
-
-/** A symbol that covers more bytes than an escape is one of a dump's line. */
-const escapedBytes = 12;
 
 /** Symbols after a run that hold bits of the value. */
 const padAfter = (run: Run): number => (run.next === run.lastNeedle.end ? run.lastNeedle.pad : 0);

@@ -1,4 +1,6 @@
 /** Which symbols are plain words, or hardly anything: they stand in texts that hold no secret. */
+import { symbolsOf } from './symbols.ts';
+
 const letterFirst = 11;
 const letterLast = 36;
 
@@ -9,7 +11,8 @@ const commonPairs = new Set(
     've co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec ' +
     'pr no ct us ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ' +
     'ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ld ry mp fe bl ab ' +
-    'gh ty op wo sa ay ex ke fr oo av ag if ap gr od bo sp rd do uc bu ei ov by rm ep tt oc fa'
+    'gh ty op wo sa ay ex ke fr oo av ag if ap gr od bo sp rd do uc bu ei ov by rm ep tt oc fa ' +
+    'sq ql pp db bi xa mp rn ht tp ps ub ck ew ey ls va um up rc cu qu ua ft ru sc rv my pg ys tg'
   )
     .split(' ')
     .map((pair) => pairOf(symbolOf(pair.charCodeAt(0)), symbolOf(pair.charCodeAt(1)))),
@@ -22,12 +25,54 @@ function pairOf(first: number, second: number): number {
   return first * 64 + second;
 }
 
+/** What many secrets hold and many texts, too, as symbols. */
+const stockPhrases = [
+  ...['RSA ', 'EC ', 'DSA ', 'OPENSSH ', 'ENCRYPTED ', ''].flatMap((kind) =>
+    ['BEGIN', 'END'].map((edge) => `${edge} ${kind}PRIVATE KEY`),
+  ),
+  ...['CERTIFICATE', 'PUBLIC KEY', 'PGP PRIVATE KEY BLOCK', 'PGP PUBLIC KEY BLOCK'].flatMap(
+    (kind) => [`BEGIN ${kind}`, `END ${kind}`],
+  ),
+  'type service_account project_id',
+  'private_key_id',
+  'private_key BEGIN PRIVATE KEY',
+  'client_email',
+  'iam.gserviceaccount.com client_id',
+  'auth_uri https://accounts.google.com/o/oauth2/auth token_uri https://oauth2.googleapis.com/token',
+  'auth_provider_x509_cert_url https://www.googleapis.com/oauth2/v1/certs client_x509_cert_url',
+  'https://www.googleapis.com/robot/v1/metadata/x509/',
+  'universe_domain googleapis.com',
+  'postgresql://postgres:postgres@localhost:5432/postgres?sslmode=require',
+  'postgres://postgres:postgres@127.0.0.1:5432/postgres?sslmode=disable',
+  'mysql://root:root@localhost:3306/mysql',
+  'mongodb+srv://admin:admin@cluster0.mongodb.net/admin?retryWrites=true&w=majority',
+  'redis://default:default@localhost:6379/0',
+  'amqp://guest:guest@localhost:5672/',
+  'DefaultEndpointsProtocol=https;AccountName=;AccountKey=;EndpointSuffix=core.windows.net',
+  'Server=tcp:database.windows.net,1433;Initial Catalog=;Persist Security Info=False;User ID=',
+  'MultipleActiveResultSets=False;Encrypt=True;TrustServerCertificate=False;Connection Timeout=30;',
+  'https://hooks.slack.com/services/',
+  'https://discord.com/api/webhooks/',
+  'aws_access_key_id aws_secret_access_key aws_session_token region us-east-1 output json',
+  'apiVersion: v1 clusters: cluster: certificate-authority-data: server: https://',
+  'client-certificate-data: client-key-data: contexts: context: current-context: kind: Config',
+].map((phrase) => symbolsOf(Buffer.from(phrase), false));
+const phraseSymbols = 10;
+const gram = (text: Uint8Array, from: number): string =>
+  Buffer.from(text.subarray(from, from + phraseSymbols)).toString('latin1');
+const phraseGrams = new Set(
+  stockPhrases.flatMap((phrase) => Array.from(phrase, (_, at) => gram(phrase, at))),
+);
+
 /** The share of pairs that must be common ones: a quarter of random pairs are. */
-const commonShare = 0.64;
+const commonShare = 0.7;
 const digitsShare = 0.4;
 
 /** Whether `text[from, to)` reads as words, with a number in it at most. */
 export function wordlike(text: Uint8Array, from: number, to: number): boolean {
+  if (phraseGrams.has(gram(text, from)) && phraseGrams.has(gram(text, to - phraseSymbols))) {
+    return true;
+  }
   let pairs = 0;
   let common = 0;
   let letters = 0;

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { isTrlError } from '../src/errors.ts';
+import type { KnownValue, Piece } from '../src/redaction/finding.ts';
+import { KnownIndex } from '../src/redaction/known/known-index.ts';
+import { checkMaskable } from '../src/redaction/known/maskable.ts';
+import { KnownMasker } from '../src/redaction/known/masker.ts';
+import { findKnown, maskText } from '../src/redaction/known/whole.ts';
+import { applied, transforms } from './support/transforms.ts';
+
+const known = (value: string, name = 'KEY'): KnownValue => ({ name, value, tag: `[${name}]` });
+const token = 'ghp_9fKq2LxWv7RbT0cYzN4mJhU6sDaE1PgVtXoQ';
+const password = 'Tr0ub4dor&3!';
+
+/** Texts that follow each other put together. */
+function merged(pieces: readonly Piece[]): (string | readonly [string, number])[] {
+  const all: (string | readonly [string, number])[] = [];
+  for (const piece of pieces) {
+    const last = all.at(-1);
+    if (piece.kind === 'hidden') {
+      if (Array.isArray(last) && last[0] === piece.tag) {
+        all[all.length - 1] = [piece.tag, Number(last[1]) + piece.bytes];
+      } else all.push([piece.tag, piece.bytes]);
+      continue;
+    }
+    const text = Buffer.from(piece.bytes).toString('latin1');
+    if (typeof last === 'string') all[all.length - 1] = last + text;
+    else all.push(text);
+  }
+  return all;
+}
+
+function inPieces(index: KnownIndex, bytes: Buffer, sizes: readonly number[]): Piece[] {
+  const masker = new KnownMasker(index);
+  const pieces: Piece[] = [];
+  let at = 0;
+  for (let turn = 0; at < bytes.length; turn += 1) {
+    const size = sizes[turn % sizes.length] ?? 1;
+    pieces.push(...masker.push(bytes.subarray(at, at + size)));
+    at += size;
+  }
+  return [...pieces, ...masker.end()];
+}
+
+const shown = (pieces: readonly Piece[]): string =>
+  merged(pieces)
+    .map((piece) => (typeof piece === 'string' ? piece : piece[0]))
+    .join('');
+
+const secrets = [
+  token,
+  password,
+  '7f3a9c51e08b4d26b7c9f1035ad84e62',
+  'Hq4+Tz/9vLk2+Xw8Rb1/Nc6Ys3==',
+  '!v7KqWzTm2',
+  'pä55wörd-ünïcode-ключ-2024',
+  'a b"c\'d\\e$f`g%h&i 12345 xyz',
+];
+
+const noise = fc.oneof(
+  fc.string({ maxLength: 60 }),
+  fc.constantFrom(
+    '\n',
+    '0x',
+    '\\x4',
+    '%2',
+    '&#10',
+    '\x1b[3',
+    'H4sI',
+    'eJ',
+    '00000010: 5741 ',
+    '  12\t',
+  ),
+  fc.constantFrom('The quick brown fox\n', '[INFO] 12:00:01 done\n', 'ghp_9fKq', 'Tr0ub'),
+  fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+);
+const embedded = fc
+  .tuple(fc.constantFrom(...secrets), fc.constantFrom(...transforms))
+  .map(([secret, transform]) => applied(transform, secret).bytes.toString('latin1'));
+const stream = fc
+  .array(fc.oneof(noise, embedded), { minLength: 1, maxLength: 8 })
+  .map((parts) => Buffer.from(parts.join(''), 'latin1'));
+
+test('any split of the stream, down to single bytes, gives the same output', () => {
+  const index = new KnownIndex(secrets.map((value, at) => known(value, `S${at}`)));
+  fc.assert(
+    fc.property(
+      stream,
+      fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
+      (bytes, sizes) => {
+        const whole = inPieces(index, bytes, [bytes.length]);
+        const length = (pieces: readonly Piece[]): number =>
+          pieces.reduce((n, p) => n + (p.kind === 'text' ? p.bytes.length : p.bytes), 0);
+        assert.equal(length(whole), bytes.length);
+        assert.deepEqual(merged(inPieces(index, bytes, sizes)), merged(whole));
+        assert.deepEqual(merged(inPieces(index, bytes, [1])), merged(whole));
+      },
+    ),
+    { numRuns: Number(process.env['RUNS'] ?? 400) },
+  );
+});
+
+test('no byte of what is not secret is lost, moved or changed', () => {
+  const index = new KnownIndex(secrets.map((value, at) => known(value, `S${at}`)));
+  fc.assert(
+    fc.property(stream, (bytes) => {
+      let at = 0;
+      for (const piece of inPieces(index, bytes, [7])) {
+        if (piece.kind === 'text') {
+          const there = bytes.subarray(at, at + piece.bytes.length);
+          assert.ok(there.equals(piece.bytes));
+        }
+        at += piece.kind === 'text' ? piece.bytes.length : piece.bytes;
+      }
+      assert.equal(at, bytes.length);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a prompt is given out at a flush, and a secret that goes on behind one is still hidden', () => {
+  const masker = new KnownMasker(new KnownIndex([known(token), known(password, 'PW')]));
+  const before = masker.push(Buffer.from('Continue? [y/N] '));
+  assert.ok(masker.held < 6);
+  assert.equal(shown([...before, ...masker.flush()]), 'Continue? [y/N] ');
+  const start = masker.push(Buffer.from(token.slice(0, 9)));
+  assert.ok(masker.held >= 6, 'so much of a secret is not to be given out');
+  const rest = [...masker.push(Buffer.from(token.slice(9))), ...masker.end()];
+  assert.equal(shown([...start, ...rest]), '[KEY]');
+});
+
+test('after a forced flush in the middle of a secret its rest is hidden', () => {
+  for (let cut = 1; cut < token.length - 12; cut += 1) {
+    const masker = new KnownMasker(new KnownIndex([known(token)]));
+    const pieces = [...masker.push(Buffer.from(token.slice(0, cut))), ...masker.flush()];
+    pieces.push(...masker.push(Buffer.from(token.slice(cut))), ...masker.end());
+    const left = shown(pieces).replaceAll('[KEY]', '');
+    assert.equal(left, token.slice(0, cut <= 10 ? cut : 0), `cut at ${cut}`);
+  }
+});
+
+test('a second secret on a line, and the same again, each has its tag', () => {
+  const index = new KnownIndex([known(token), known(password, 'PW')]);
+  assert.equal(maskText(index, `${token} ${password}\n${token}\n`).text, '[KEY] [PW]\n[KEY]\n');
+  assert.deepEqual(maskText(index, `-u x:${password} ${token}`), {
+    text: '-u x:[PW] [KEY]',
+    hits: ['PW', 'KEY'],
+  });
+  assert.deepEqual(
+    findKnown(index, Buffer.from(`a ${password} b`)).map(({ start, end, key }) => [
+      start,
+      end,
+      key,
+    ]),
+    [[2, 2 + password.length, 'PW']],
+  );
+});
+
+test('hashes of a secret, and texts that share a few characters with it, stay as they are', () => {
+  const index = new KnownIndex(secrets.map((value, at) => known(value, `S${at}`)));
+  const lines = secrets.flatMap((secret) => [
+    ...['md5', 'sha1', 'sha256', 'sha512'].map((name) =>
+      createHash(name).update(secret).digest('hex'),
+    ),
+    createHash('sha256').update(secret).digest('base64'),
+    secret.slice(0, 7),
+    `prefix-${secret.slice(-6)}-suffix`,
+  ]);
+  const text = lines.join('\n');
+  assert.equal(maskText(index, text).text, text);
+});
+
+test('each line of a key in PEM is hidden, and words like BEGIN are not by themselves', () => {
+  const body = randomBytes(600)
+    .toString('base64')
+    .replaceAll(/(.{64})/g, '$1\n');
+  const pem = `-----BEGIN RSA PRIVATE KEY-----\n${body}\n-----END RSA PRIVATE KEY-----\n`;
+  const index = new KnownIndex([known(pem)]);
+  for (const line of body.split('\n').filter((one) => one.length >= 16)) {
+    assert.match(maskText(index, `- ${line} -`).text, /^- .?\[KEY\].? -$/);
+  }
+  const other = '-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n';
+  assert.equal(maskText(index, other).text, other);
+  assert.doesNotMatch(maskText(index, pem).text, /[A-Za-z0-9+/]{20}/);
+  assert.equal(maskText(index, pem.replaceAll('\n', '\\n')).text.includes('BEGIN'), false);
+});
+
+test('each field of a value that has several is hidden, words among them are not', () => {
+  const dsn = 'postgresql://app_user:k9Zq3LmT7w@db.internal.example.com:5432/orders';
+  const index = new KnownIndex([known(dsn)]);
+  assert.equal(maskText(index, 'PGPASSWORD=k9Zq3LmT7w psql').text, 'PGPASSWORD=[KEY] psql');
+  const words = 'connecting to db.internal.example.com:5432 as app_user, postgresql 16';
+  assert.equal(maskText(index, words).text, words);
+  assert.equal(maskText(index, dsn).text, '[KEY]');
+});
+
+test('letters beyond ASCII count as letters', () => {
+  const value = 'пароль-сложный';
+  assert.deepEqual(checkMaskable(value), { ok: true, warning: null });
+  const index = new KnownIndex([known(value)]);
+  for (const text of [value, value.toUpperCase(), Array.from(value).join(' ')]) {
+    assert.equal(maskText(index, `a ${text} b`).text, 'a [KEY] b');
+  }
+  const json = Array.from(value, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  assert.equal(maskText(index, json.join('')).text, '[KEY]');
+  assert.equal(maskText(index, 'другой текст').text, 'другой текст');
+});
+
+test('values of 64 KiB are hidden in any form, from any of their parts', () => {
+  const value = randomBytes(48 * 1024).toString('base64');
+  const index = new KnownIndex([known(value)]);
+  const start = 20_000;
+  const part = Buffer.from(value.slice(start, start + 200));
+  for (const form of [part.toString(), part.toString('hex'), part.toString('base64')]) {
+    assert.match(maskText(index, `x ${form} y`).text, /^x .{0,4}\[KEY\].{0,4} y$/);
+  }
+  assert.equal(maskText(index, value).text, '[KEY]');
+});
+
+test('a value with fewer than six letters or digits cannot be masked', () => {
+  for (const value of ['', 'a', '12345', 'a-b-c-d-e', '!!!!!!!!!!', '☃☃☃☃☃☃☃']) {
+    const checked = checkMaskable(value);
+    assert.equal(checked.ok, false);
+    assert.match(checked.ok ? '' : checked.reason, /fewer than 6/);
+  }
+  assert.equal(checkMaskable('x'.repeat(64 * 1024 + 1)).ok, false);
+  assert.deepEqual(checkMaskable('password'), { ok: true, warning: 'common-word' });
+  assert.deepEqual(checkMaskable('Production1'), { ok: true, warning: 'common-word' });
+  assert.deepEqual(checkMaskable(token), { ok: true, warning: null });
+});
+
+test('257 values are too many', () => {
+  const values = Array.from({ length: 257 }, (_, at) => known(`value-${at}-${at * 7919}`));
+  assert.throws(
+    () => new KnownIndex(values),
+    (error) => isTrlError(error, 'QUOTA_EXCEEDED'),
+  );
+  assert.equal(new KnownIndex(values.slice(1)).values.length, 256);
+});
+
+test('endless repetition of a secret keeps nothing in memory', () => {
+  const masker = new KnownMasker(new KnownIndex([known(token)]));
+  const line = Buffer.from(`${token}\n`.repeat(1_000));
+  let text = 0;
+  let hidden = 0;
+  for (let turn = 0; turn < 100; turn += 1) {
+    for (const piece of masker.push(line)) {
+      if (piece.kind === 'text') text += piece.bytes.length;
+      else hidden += piece.bytes;
+    }
+  }
+  for (const piece of masker.end()) {
+    if (piece.kind === 'text') text += piece.bytes.length;
+    else hidden += piece.bytes;
+  }
+  assert.deepEqual({ text, hidden }, { text: 100_000, hidden: 100_000 * token.length });
+});
