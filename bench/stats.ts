@@ -4,6 +4,7 @@ export interface Figures {
   readonly min: number;
   readonly p50: number;
   readonly p95: number;
+  readonly p99: number;
 }
 
 /** @throws RangeError when nothing was measured */
@@ -14,7 +15,7 @@ export function figuresOf(samples: readonly number[]): Figures {
     if (value === undefined) throw new RangeError('nothing was measured');
     return value;
   };
-  return { n: sorted.length, min: at(0), p50: at(0.5), p95: at(0.95) };
+  return { n: sorted.length, min: at(0), p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }
 
 /** One thing that is measured against others in the same rounds. */

@@ -244,7 +244,9 @@ export type StopReason =
   | 'idle-timeout'
   | 'cancelled'
   | 'session-destroyed'
-  | 'shutdown';
+  | 'shutdown'
+  /** Its output could not be redacted any more, so none of it is given out. */
+  | 'redaction-failed';
 
 /** How one command ended, as the runner saw it. `exit_code` comes from a wait, never made up. */
 export interface Exit {
@@ -260,7 +262,7 @@ export interface Exit {
   readonly started_at: number;
   readonly ended_at: number;
   readonly duration_ms: number;
-  /** Bytes the command wrote, per stream, and the end of the journal. */
+  /** Bytes of redacted output, per stream, and the end of the journal. */
   readonly stdout_bytes: number;
   readonly stderr_bytes: number;
   readonly journal_bytes: number;
@@ -281,6 +283,8 @@ export interface Exit {
   /** Whether the sandbox had been prepared ahead. */
   readonly warm: boolean;
   readonly limits: readonly EnforcedLimit[];
+  /** What was hidden; `null`: redaction failed, and output is missing. */
+  readonly redactions: RedactionSummary | null;
 }
 
 /** A bound, its value and how it was enforced. */
@@ -305,11 +309,15 @@ export interface Assurance {
  */
 export type FindingKind = 'known' | 'format' | 'context' | 'score';
 
-/** A secret whose value is known beforehand. */
-export interface KnownValue {
+/** A secret whose value is known beforehand: in memory and on the way to a redactor only. */
+export interface KnownSecret {
   readonly name: string;
   /** At most 64 KiB in UTF-8. */
   readonly value: string;
+}
+
+/** A known secret with what stands in its place. */
+export interface KnownValue extends KnownSecret {
   /** What stands in its place: `[HIDDEN:8f2a1b]`. */
   readonly tag: string;
 }

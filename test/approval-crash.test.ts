@@ -9,6 +9,8 @@ import { test } from 'node:test';
 import { openKey } from '../src/approval/key.ts';
 import type { Asked } from '../src/approval/request.ts';
 import type { Caller, ExecId, Exit, Plan } from '../src/command.ts';
+import { Masking } from '../src/daemon/masking.ts';
+import { Tags } from '../src/redaction/tag.ts';
 import { Executions, stateOf, type ExecRecord } from '../src/daemon/executions.ts';
 import { Parking } from '../src/daemon/parking.ts';
 import type { Session } from '../src/daemon/sessions.ts';
@@ -61,6 +63,7 @@ const session: Session = {
   busy: null,
   starting: Promise.resolve(),
   ground: null,
+  typed: [],
 };
 
 const exitOf = (id: ExecId): Exit => ({
@@ -86,6 +89,7 @@ const exitOf = (id: ExecId): Exit => ({
   survivors: [],
   state_names: [],
   limits: [],
+  redactions: { count: 0, forced_flushes: 0, entries: [], omitted: 0 },
   warm: false,
 });
 
@@ -107,11 +111,15 @@ const planOf = (question: Asked, id: ExecId): Plan => ({
   box: { kind: 'none' },
 });
 
+/** Of a daemon that knows no secret. */
+const masking = (): Masking =>
+  new Masking(new Tags(new Uint8Array(32)), { version: 0, known: () => [] });
+
 /** A daemon with everything but processes: what would start is noted. */
 class Rig {
   readonly store = new Store(':memory:');
   readonly ran: ExecId[] = [];
-  readonly execs = new Executions(this.store);
+  readonly execs = new Executions(this.store, masking());
   readonly parking: Parking;
   readonly desk: Desk;
   /** What the command is when it is looked at again. */

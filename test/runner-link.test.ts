@@ -70,7 +70,7 @@ class Stranger implements Disposable {
   }
 }
 
-const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [1]) => ({
+const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [2]) => ({
   hello: { versions, epoch, nonce },
 });
 
@@ -182,6 +182,13 @@ function planOf(command: string): Plan {
   };
 }
 
+const redactionStart = {
+  key: '00'.repeat(32),
+  profile: 'balanced',
+  thresholds: {},
+  patterns: [],
+} as const;
+
 /** A runner without a daemon, and a place where commands leave signs. */
 async function runnerAlone() {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-link-'));
@@ -193,6 +200,7 @@ async function runnerAlone() {
     commandsMax: 16,
     lingerMs: 5_000,
     program,
+    redaction: redactionStart,
   };
   const exits = new Map<ExecId, () => void>();
   const open = () =>
@@ -244,19 +252,19 @@ test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
 
   const done = alone.exited(good.exec_id);
   const launched = { ...sealed(good), box };
-  await link.request({ op: 'launch', ...launched });
+  await link.request({ op: 'launch', ...launched, known: [] });
   await done;
   await refused('the same launch again', launched);
   const later = planOf('true');
   const first = sealed(later);
   const newest = planOf('true');
-  await link.request({ op: 'launch', ...sealed(newest) });
+  await link.request({ op: 'launch', ...sealed(newest), known: [] });
   await refused('an older number', first);
   const stale = sealed(later);
 
   const next = await alone.open();
   assert.equal(next.adopted, true);
-  const again = next.link.request({ op: 'launch', ...stale });
+  const again = next.link.request({ op: 'launch', ...stale, known: [] });
   await assert.rejects(again, { code: 'AUTH_FAILED' }, 'the seal of an older epoch');
   const late = link.request({ op: 'list' });
   await assert.rejects(late, { code: 'BACKEND_UNAVAILABLE' }, 'the older connection');

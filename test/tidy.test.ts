@@ -45,7 +45,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction'])],
-  ['process', place(['runner'], ['@lydell/node-pty'])],
+  ['process', place(['runner', 'redactor', 'redaction'], ['@lydell/node-pty'])],
   ['runner', place(['redactor'])],
   ['run.ts', place(concepts)],
   ['protocol', place([], ['zod'])],

@@ -1,5 +1,5 @@
 // npm run build: what is published. Bundles each program and the client into dist/, with every
-// package inside except the optional native one, and emits the client's types into dist/types/.
+// package inside except the optional native ones, and emits the client's types into dist/types/.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -13,6 +13,7 @@ const bundles = [
   { from: 'src/cli/main.ts', to: 'dist/cli.js', program: true },
   { from: 'src/daemon/main.ts', to: 'dist/daemon.js', program: false },
   { from: 'src/runner/main.ts', to: 'dist/runner.js', program: false },
+  { from: 'src/redactor/main.ts', to: 'dist/redactor.js', program: false },
   { from: clientEntry, to: 'dist/client.js', program: false },
 ] as const;
 
@@ -29,7 +30,7 @@ for (const { from, to, program } of bundles) {
     format: 'esm',
     target: 'node24',
     mainFields: ['module', 'main'],
-    external: ['@lydell/node-pty'],
+    external: ['@lydell/node-pty', '@napi-rs/keyring'],
     // Its entry for Node is CommonJS, which a bundle of modules cannot hold.
     alias: { yaml: path.join(root, 'node_modules/yaml/browser/index.js') },
     legalComments: 'linked',

@@ -1,5 +1,6 @@
 /**
- * The key under which approvals keep a hash in place of a variable's value or a command's input.
+ * Keys of an installation: under one, approvals keep a hash in place of a variable's value or a
+ * command's input; under the other, redaction makes tags.
  * This file reads and writes the state directory.
  */
 import { createHmac, randomBytes } from 'node:crypto';
@@ -21,15 +22,15 @@ const keyBytes = 32;
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
- * The key of `stateDir` (32 bytes, made at first use, 0600), so that approvals of an earlier daemon
- * can still be compared; with `null` one of this process alone.
+ * The key called `name` of `stateDir` (32 bytes, made at first use, 0600), so that what an earlier
+ * daemon wrote can still be compared; with `null` one of this process alone.
  *
  * @throws TrlError `BACKEND_UNAVAILABLE` when the file is not the user's own, or not a key
  */
-export function openKey(stateDir: string | null): Buffer {
+export function openKey(stateDir: string | null, name = 'approvals.key'): Buffer {
   const fresh = randomBytes(keyBytes);
   if (stateDir === null) return fresh;
-  const file = path.join(stateDir, 'approvals.key');
+  const file = path.join(stateDir, name);
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return readKey(file);
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
   try {

@@ -79,6 +79,20 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     },
   ],
   [
+    'redact',
+    {
+      words: '',
+      about: 'hide secrets in what is piped through',
+      flags: ['spans', 'known', 'profile', 'command', 'json', 'help'],
+      examples: [
+        'journalctl -u api | trl redact',
+        'env | trl redact --command env --json   what was hidden, on standard error',
+        'trl redact --spans <texts.jsonl         where secrets are, as UTF-16 offsets',
+      ],
+      load: async () => (await import('./redact.ts')).redact,
+    },
+  ],
+  [
     'session create',
     {
       words: '',

@@ -1,30 +1,25 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { Caller, ExecId, SessionId, Verdict } from '../command.ts';
-import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { ExecParams, PolicyExplainParams, Receipt } from '../protocol/types.ts';
 import type { SessionCreateParams, SessionView } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { boundsOf } from '../session/bounds.ts';
-import { newSessionId } from '../session/record.ts';
 import type { Store } from '../session/store.ts';
-import { resolveWorkspace } from '../workspace/roots.ts';
 import type { Approving } from './approving.ts';
 import { Executions, execView, isOver, waitingError, type Tracked } from './executions.ts';
-import { newRecord } from './new-session.ts';
+import type { Masking } from './masking.ts';
 import type { Policies } from './policies.ts';
 import { chunksOf } from './reading-lines.ts';
 import { aborted, collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
-import { timeoutOf } from './requests.ts';
 import type { ApprovalDesk, Runtime, SecretDesk } from './runtime.ts';
 import type { Runners } from './runners.ts';
 import { DaemonSecrets } from './secrets.ts';
-import { Sessions, sessionView, type Session } from './sessions.ts';
-import { sessionWithEnvironment } from './session-environment.ts';
+import { Sessions } from './sessions.ts';
+import { SessionDesk } from './session-desk.ts';
 import { Starter } from './starter.ts';
 import type { Turns } from './turns.ts';
 import type { Variables } from './variables.ts';
@@ -43,6 +38,8 @@ export interface CoreOptions {
   readonly variables: Variables;
   /** Key of the hashes that stand for values in a question to a person. */
   readonly macKey: Uint8Array;
+  /** Hides known secrets in whatever the daemon says or keeps. */
+  readonly masking: Masking;
   readonly store: Store;
   readonly runners: Runners;
   /** Where what a command may not leave in a workspace is moved to. */
@@ -61,6 +58,7 @@ export class Core implements Runtime {
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #execs: Executions;
+  readonly #desk: SessionDesk;
   readonly #starter: Starter;
   readonly #sweeper: NodeJS.Timeout;
   #closed = false;
@@ -69,7 +67,8 @@ export class Core implements Runtime {
     this.#options = options;
     this.#sessions = new Sessions(options.store);
     this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
-    this.#execs = new Executions(options.store);
+    this.#execs = new Executions(options.store, options.masking);
+    this.#desk = new SessionDesk(options, this.#sessions, this.#execs);
     this.#starter = new Starter(options, this.#sessions, this.#execs);
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {
@@ -81,6 +80,10 @@ export class Core implements Runtime {
     this.#sweeper.unref();
   }
 
+  get masking(): Masking {
+    return this.#options.masking;
+  }
+
   get approvals(): ApprovalDesk {
     return this.#options.approving;
   }
@@ -90,93 +93,32 @@ export class Core implements Runtime {
     return this.#starter.adopt();
   }
 
-  async createSession(_: Caller, params: SessionCreateParams): Promise<SessionView> {
-    const { host, roots, policies, variables } = this.#options;
-    const workingDir = params.working_dir ?? null;
-    const place = await resolveWorkspace({ roots, workingDir, home: host.home });
-    const policy = await policies.of(place.workspace);
-    const record = newRecord(params, place, policy);
-    await variables.check(record.requested ?? [], policy.withhold);
-    const session = this.#sessions.add(record);
-    await this.#set(session, params.env ?? {});
-    return sessionView(session);
+  createSession(_: Caller, params: SessionCreateParams): Promise<SessionView> {
+    return this.#desk.create(params);
   }
 
   listSessions(): readonly SessionView[] {
-    return this.#sessions.all().map(sessionView);
+    return this.#desk.list();
   }
 
   sessionInfo(_: Caller, id: SessionId): Promise<SessionView> {
-    return sessionWithEnvironment(this.#options, this.#sessions.get(id));
+    return this.#desk.info(id);
   }
 
-  async updateSession(
-    _: Caller,
-    params: Parameters<Runtime['updateSession']>[1],
-  ): Promise<SessionView> {
-    const session = this.#sessions.get(params.session_id);
-    const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
-    const env = params.env ?? {};
-    const unset = params.unset ?? [];
-    for (const [name, value] of Object.entries(env)) checkVariable(name, value);
-    const timeoutMs = timeoutOf(params);
-    const bounds = {
-      ...session.record.bounds,
-      ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
-    };
-    boundsOf(bounds, 'foreground', maxima);
-    const kept = session.record.envKeys.filter((name) => !unset.includes(name));
-    this.#sessions.update(session, {
-      name: params.name ?? session.record.name,
-      bounds,
-      envKeys: [...new Set([...kept, ...Object.keys(env)])].toSorted(),
-    });
-    if (unset.length > 0) {
-      const link = await this.#options.runners.link();
-      await link.request({ op: 'unset', session_id: session.record.id, names: [...unset] });
-    }
-    await this.#set(session, env);
-    return sessionView(session);
+  updateSession(_: Caller, params: Parameters<Runtime['updateSession']>[1]): Promise<SessionView> {
+    return this.#desk.update(params);
   }
 
-  async forkSession(_: Caller, id: SessionId, name: string | null): Promise<SessionView> {
-    const { record } = this.#sessions.get(id);
-    const now = Date.now();
-    const fork = { ...record, id: newSessionId(), name, createdAt: now, lastActivity: now };
-    const session = this.#sessions.add({ ...fork, commandCount: 0, assurance: null });
-    const link = await this.#options.runners.link();
-    await link.request({ op: 'fork', session_id: id, to: session.record.id });
-    return sessionView(session);
+  forkSession(_: Caller, id: SessionId, name: string | null): Promise<SessionView> {
+    return this.#desk.fork(id, name);
   }
 
-  async sessionState(_: Caller, id: SessionId): ReturnType<Runtime['sessionState']> {
-    const { record } = this.#sessions.get(id);
-    const link = await this.#options.runners.link();
-    const answer = await link.request({ op: 'state', session_id: id });
-    const names: unknown = Reflect.get(answer, 'names');
-    const cwd: unknown = Reflect.get(answer, 'cwd');
-    return {
-      session_id: id,
-      cwd: typeof cwd === 'string' ? cwd : record.cwd,
-      names: Array.isArray(names) ? names.map(String) : [],
-    };
+  sessionState(_: Caller, id: SessionId): ReturnType<Runtime['sessionState']> {
+    return this.#desk.state(id);
   }
 
-  async destroySession(_: Caller, id: SessionId, force: boolean): Promise<void> {
-    const session = this.#sessions.get(id);
-    if (session.busy !== null && !force) {
-      throw new TrlError(
-        'SESSION_BUSY',
-        `Cannot destroy ${id}: a command is running; force ends it`,
-      );
-    }
-    this.#options.approving.approvals.endSession(id);
-    this.#sessions.remove(id);
-    const link = await this.#options.runners.link();
-    await link.request({ op: 'close', session_id: id });
-    for (const { record } of this.#execs.of(id)) {
-      if (record.outcome !== null || record.lost !== null) this.#execs.forget(record.id);
-    }
+  destroySession(_: Caller, id: SessionId, force: boolean): Promise<void> {
+    return this.#desk.destroy(id, force);
   }
 
   async run(caller: Caller, params: ExecParams): Promise<Receipt> {
@@ -377,23 +319,13 @@ export class Core implements Runtime {
     this.#options.store.close();
   }
 
-  async #set(session: Session, env: Readonly<Record<string, string>>): Promise<void> {
-    if (Object.keys(env).length === 0) return;
-    const link = await this.#options.runners.link();
-    await link.request({ op: 'set', session_id: session.record.id, cwd: null, env });
-  }
-
   #endIdle(): void {
     const oldest = Date.now() - limits.sessionIdleMs.default;
     for (const { record, busy } of this.#sessions.all()) {
       if (busy !== null || record.lastActivity > oldest) continue;
       // What a person is asked about is wanted still.
       if (this.#execs.of(record.id).some((one) => !isOver(one))) continue;
-      void this.destroySession(
-        { actor: 'runtime', kind: 'person', authenticatedBy: 'parent-process', roles: ['admin'] },
-        record.id,
-        true,
-      ).catch(() => {});
+      void this.#desk.destroy(record.id, true).catch(() => {});
     }
   }
 }

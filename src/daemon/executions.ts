@@ -7,6 +7,7 @@ import { limits } from '../limits.ts';
 import type { ExecView, WireError } from '../protocol/types.ts';
 import type { Asking } from '../run.ts';
 import type { Store } from '../session/store.ts';
+import type { Masking } from './masking.ts';
 import { isoTime, receiptHead, type Ended, type PlanFacts, type ReceiptHead } from './receipt.ts';
 
 /** What is kept of an execution, on disk as well: no variable's value, no output. */
@@ -50,12 +51,14 @@ const wireError = (error: unknown): WireError =>
 
 export class Executions {
   readonly #store: Store;
+  readonly #masking: Masking;
   readonly #all = new Map<ExecId, Tracked>();
   readonly #keys = new Map<string, ExecId>();
   started = 0;
 
-  constructor(store: Store) {
+  constructor(store: Store, masking: Masking) {
     this.#store = store;
+    this.#masking = masking;
   }
 
   /** Records of an earlier daemon. */
@@ -81,7 +84,7 @@ export class Executions {
     const tracked: Tracked = { record, settled, started: begun };
     this.#all.set(record.id, tracked);
     if (record.key !== null) this.#keys.set(keyOf(record.sessionId, record.key), record.id);
-    this.#store.put('execs', record.id, withoutValues(record));
+    this.#store.put('execs', record.id, this.#kept(record));
     this.#prune();
     return tracked;
   }
@@ -140,8 +143,13 @@ export class Executions {
   update(tracked: Tracked, change: Partial<ExecRecord>): void {
     tracked.record = { ...tracked.record, ...change };
     if (this.#all.has(tracked.record.id)) {
-      this.#store.putSoon('execs', tracked.record.id, withoutValues(tracked.record));
+      this.#store.putSoon('execs', tracked.record.id, this.#kept(tracked.record));
     }
+  }
+
+  /** As it goes to disk: no value, and no known secret in any text. */
+  #kept(record: ExecRecord): ExecRecord {
+    return this.#masking.deep(withoutValues(record));
   }
 
   /** Ended executions leave with their journals. */

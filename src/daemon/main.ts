@@ -20,7 +20,11 @@ import { locateSocket } from '../protocol/locate.ts';
 import { gatherHostFacts } from '../sandbox/facts.ts';
 import { Store } from '../session/store.ts';
 import { Approving } from './approving.ts';
+import type { Configuration } from '../configuration/configuration.ts';
+import { Tags } from '../redaction/tag.ts';
+import type { RedactionOptions } from '../redaction/open.ts';
 import { Core } from './core.ts';
+import { Masking } from './masking.ts';
 import { listen, serveStream } from './door/listen.ts';
 import { OwnEnvironment } from './own-environment.ts';
 import { asksForDebugger, sealProcess } from './own-process.ts';
@@ -153,11 +157,13 @@ async function main(argv: readonly string[]): Promise<void> {
     sayProblem(own.take(isTakenBy(configuration), args.verb === 'serve'));
     const policies = await Policies.open(args.policy, log);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
+    const tagKey = openKey(args.ephemeral ? null : stateDir, 'redaction.key');
     const runners = new Runners({
       stateDir: args.ephemeral ? null : stateDir,
       env,
       ...boundsOfRunner(env),
       program: runnerProgram(),
+      redaction: { key: tagKey.toString('hex'), ...redactionOf(configuration) },
     });
     // All take a few ten milliseconds of waiting, so they go on side by side.
     const [host, secrets] = await Promise.all([
@@ -167,6 +173,8 @@ async function main(argv: readonly string[]): Promise<void> {
       // While the runner starts: every command will need it.
       import('../policy/judge.ts'),
     ]);
+    const masking = new Masking(new Tags(tagKey), secrets);
+    const masked = (text: string): void => log(masking.text(text));
     const place = socketPlace(args, env);
     const socketDir = place === null ? null : dirname(place.path);
     refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir ?? stateDir, socketDir]);
@@ -182,17 +190,28 @@ async function main(argv: readonly string[]): Promise<void> {
       secrets,
       variables: new Variables({ configuration, secrets, env, log }),
       macKey: openKey(args.ephemeral ? null : stateDir),
+      masking,
       store,
       runners,
       quarantine: join(stateHome(), 'quarantine'),
       endRunner: args.ephemeral,
-      log,
+      log: masked,
     });
     await core.adopt();
     await serve(args, core, place);
   } finally {
     endState();
   }
+}
+
+/** How output is looked through, as the redactor takes it. */
+function redactionOf({ redaction }: Configuration): RedactionOptions {
+  const { profile, thresholds, patterns } = redaction;
+  return {
+    profile,
+    thresholds,
+    patterns: patterns.map(({ id, pattern, keywords }) => ({ id, pattern, keywords })),
+  };
 }
 
 function sayProblem(problem: string | null): void {
@@ -242,7 +261,8 @@ async function serve(args: Args, core: Core, place: ReturnType<typeof socketPlac
     end = resolve;
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
-  const options = { runtime: core, version: version(), log };
+  const masked = (text: string): void => log(core.masking.text(text));
+  const options = { runtime: core, version: version(), log: masked };
   if (place === null) {
     const { stdin: input, stdout: output } = process;
     await Promise.race([serveStream({ ...options, input, output }), asked]);

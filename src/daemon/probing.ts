@@ -39,7 +39,8 @@ export async function probeGround(
     bounds: boundsOf({ timeout_ms: probeTimeoutMs }, 'detached'),
     box,
   };
-  await runners.launch(approve(plan, permit('self-test', 'the runtime probes its own sandbox')));
+  const permitted = permit('self-test', 'the runtime probes its own sandbox');
+  await runners.launch(approve(plan, permitted), []);
   const link = await runners.link();
   const [output] = await Promise.all([
     collect(link, plan.exec_id, 64 * 1024),

@@ -64,6 +64,7 @@ export function receiptHead(facts: PlanFacts, { exit, reverted, hints: seen }: E
       warm: exit.warm,
     },
     limits: exit.limits,
+    redactions: exit.redactions,
     verdict: facts.verdict,
     plan_digest: facts.digest,
     hints,

@@ -1,5 +1,5 @@
 /** The runner as the daemon sees it: opened on demand, one at a time, its events passed on. */
-import type { ApprovedPlan, ExecId, Exit } from '../command.ts';
+import type { ApprovedPlan, ExecId, Exit, KnownSecret } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { launch } from '../process/launch.ts';
 import type { RunnerLink } from '../process/link.ts';
@@ -57,12 +57,14 @@ export class Runners {
     return (await this.open()).link;
   }
 
-  /** Starts a command whose exit is awaited with {@link exited}. */
-  async launch(approved: ApprovedPlan): Promise<void> {
+  /**
+   * Starts a command whose exit is awaited with {@link exited}; its output does not show `known`.
+   */
+  async launch(approved: ApprovedPlan, known: readonly KnownSecret[]): Promise<void> {
     const link = await this.link();
     this.expect(approved.plan.exec_id);
     try {
-      await launch(link, approved);
+      await launch(link, approved, known);
     } catch (error) {
       this.#exits.delete(approved.plan.exec_id);
       throw error;

@@ -26,9 +26,12 @@ import type {
   WireError,
 } from '../protocol/types.ts';
 
+import type { RedactedBytes } from '../redaction/text.ts';
+import type { Masking } from './masking.ts';
+
 /** Takes a stream's output. While a promise that `output` returned is open, nothing is sent. */
 export interface OutputSink {
-  output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void | Promise<void>;
+  output(stream: 'stdout' | 'stderr', offset: number, bytes: RedactedBytes): void | Promise<void>;
   gap(from: number, to: number): void;
   waiting(info: { pid: number; program: string; certain: boolean }): void;
   /** The last call: the receipt, or the failure that lost the execution. */
@@ -67,6 +70,8 @@ export interface SecretDesk {
 export interface Runtime {
   readonly startedAt: number;
   readonly approvals: ApprovalDesk;
+  /** Hides known secrets in whatever is said. */
+  readonly masking: Masking;
   readonly secrets: SecretDesk;
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];

@@ -17,9 +17,19 @@ export interface Session {
   ground: Promise<Ground> | null;
   /** The policy that the ground was made under. */
   policyVersion?: string;
+  /** Secrets whose values were written in the session's commands, by name. */
+  typed: readonly string[];
   /** The directory that the ground was made on. */
   place?: string;
 }
+
+const fresh = (record: SessionRecord): Session => ({
+  record,
+  busy: null,
+  starting: Promise.resolve(),
+  ground: null,
+  typed: [],
+});
 
 export class Sessions {
   readonly #store: Store;
@@ -29,7 +39,7 @@ export class Sessions {
     this.#store = store;
     for (const { json } of store.all('sessions')) {
       const record: SessionRecord = JSON.parse(json);
-      this.#all.set(record.id, { record, busy: null, starting: Promise.resolve(), ground: null });
+      this.#all.set(record.id, fresh(record));
     }
   }
 
@@ -41,12 +51,7 @@ export class Sessions {
         `Cannot create a session: ${this.#all.size} exist; destroy one first`,
       );
     }
-    const session: Session = {
-      record,
-      busy: null,
-      starting: Promise.resolve(),
-      ground: null,
-    };
+    const session = fresh(record);
     this.#all.set(record.id, session);
     this.#store.put('sessions', record.id, record);
     return session;

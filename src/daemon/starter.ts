@@ -16,11 +16,13 @@ import { fromWire } from './executions.ts';
 import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
 import { levelOf, openGround, placeOf, reachOf, revertLate } from './ground.ts';
 import { hintsOf } from './hints.ts';
-import { Parking, type Turn, type Unparking } from './parking.ts';
+import { Parking, type Unparking } from './parking.ts';
 import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
 import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
+import { takeTurn } from './taking-turns.ts';
+import { noteTyped, refuseToShow } from './typed-secrets.ts';
 import { sessionVariables, warningsOf } from './variables.ts';
 import { worldOf } from './world.ts';
 
@@ -165,6 +167,8 @@ export class Starter {
     params: ExecParams,
     { mode, caller }: { mode: Request['mode']; caller: Caller },
   ): Promise<Tracked | Asks> {
+    const { names: secrets } = this.#options.masking.look(params.command);
+    if (secrets.length > 0) this.#options.log(noteTyped(session, secrets));
     const policy = await this.#policyOf(session);
     const request = requestIn(session, params, { mode, policy });
     const { ground, standing } = await this.#circumstances(session, policy, caller);
@@ -190,6 +194,7 @@ export class Starter {
       lost: null,
     };
     if (decided === null && !('approved' in prepared)) {
+      refuseToShow(secrets);
       if (request.mode === 'foreground') session.busy = null;
       return { question: prepared, request, caller, record };
     }
@@ -275,40 +280,13 @@ export class Starter {
         return prepare(this.#world, circumstances, request, id);
       },
       isThere: (session) => this.#sessions.find(session.record.id) === session,
-      turn: (session, signal) => this.#turn(session, signal),
+      turn: (session, signal) => takeTurn(session, this.#execs, signal),
       run: async (session, decided, started) => {
         const ground = await this.#groundOf(session, await this.#policyOf(session));
         this.#execs.started += 1;
         return this.#hinted(ground, run(this.#world, ground, decided, started));
       },
       occupy: (session, tracked) => this.#occupy(session, tracked),
-    };
-  }
-
-  /** Waits until no foreground command has the session, and takes it. */
-  async #turn(session: Session, signal: AbortSignal): Promise<Turn> {
-    const gone = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-    while (session.busy !== null) {
-      const { busy, starting } = session;
-      const over = busy === 'starting' ? starting : this.#execs.find(busy)?.settled;
-      await Promise.race([Promise.resolve(over).catch(() => {}), gone]);
-      await sleep(0);
-      signal.throwIfAborted();
-    }
-    session.busy = 'starting';
-    let left = (): void => {};
-    session.starting = new Promise<void>((resolve) => {
-      left = resolve;
-    });
-    let isOurs = true;
-    return {
-      leave: () => {
-        if (isOurs && session.busy === 'starting') session.busy = null;
-        isOurs = false;
-        left();
-      },
     };
   }
 

@@ -4,7 +4,7 @@ import type { World } from '../run.ts';
 import type { CoreOptions } from './core.ts';
 
 export function worldOf(options: CoreOptions): World {
-  const { runners, macKey, turns, variables } = options;
+  const { runners, macKey, turns, variables, masking } = options;
   return {
     state: async (id) => {
       const link = await runners.link();
@@ -14,7 +14,7 @@ export function worldOf(options: CoreOptions): World {
     variables,
     turn: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
-    launch: (approved) => runners.launch(approved),
+    launch: (approved) => runners.launch(approved, masking.valuesOf(approved.plan.command_env)),
     exited: (id) => runners.exited(id),
   };
 }

@@ -5,12 +5,13 @@ import type { Duplex } from 'node:stream';
 import type { ApprovedPlan, ExecId, Exit } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { redactedBytes, type RedactedBytes } from '../redaction/text.ts';
 import { BoxMemory, controlBytesMax, hmac, wireVersions } from '../runner/wire.ts';
 import type { RunnerAnswer, RunnerEvent, RunnerRequest, SealedPlan } from '../runner/wire.ts';
 
 /** Output of one follow. Bytes are acknowledged when the promise of `output` has settled. */
 export interface Following {
-  output(stream: 'stdout' | 'stderr', offset: number, bytes: Uint8Array): void | Promise<void>;
+  output(stream: 'stdout' | 'stderr', offset: number, bytes: RedactedBytes): void | Promise<void>;
   gap(from: number, to: number): void;
   end(offset: number, reason: 'exit' | 'max' | 'slow' | 'lost'): void;
 }
@@ -192,7 +193,8 @@ export class RunnerLink {
     if (following === undefined) return;
     const stream = frame.type === frameTypes.stdout ? 'stdout' : 'stderr';
     const next = frame.offset + frame.payload.length;
-    const taken = following.output(stream, frame.offset, frame.payload);
+    // A runner's journal holds what its redactor gave out, and nothing else.
+    const taken = following.output(stream, frame.offset, redactedBytes(frame.payload));
     const ack = (): void => {
       if (!this.#closed) this.#send({ n: 0, op: 'ack', channel: frame.channel, offset: next });
     };

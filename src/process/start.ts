@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { TrlError } from '../errors.ts';
 import { isMemoryDir } from '../runner/journal.ts';
+import type { RedactorStart } from '../redactor/wire.ts';
 import { RunnerLink, type LinkEvents } from './link.ts';
 
 export interface RunnerOptions {
@@ -27,6 +28,8 @@ export interface RunnerOptions {
   readonly lingerMs: number;
   /** The runner's program. */
   readonly program: string;
+  /** How output is redacted. */
+  readonly redaction: RedactorStart;
 }
 
 interface Known {
@@ -207,7 +210,10 @@ export async function openRunner(options: RunnerOptions, events: LinkEvents): Pr
     const link = await RunnerLink.open(join(known.dir, 'runner.sock'), auth, events).catch(
       () => null,
     );
-    if (link !== null) return { link, dir: known.dir, adopted: true };
+    if (link !== null) {
+      await link.request({ op: 'redaction', start: options.redaction });
+      return { link, dir: known.dir, adopted: true };
+    }
     // After a restart of the host, the directory around it may be another user's.
     if (await isPrivate(dirname(known.dir))) await clear(known.dir);
   }
@@ -218,6 +224,7 @@ export async function openRunner(options: RunnerOptions, events: LinkEvents): Pr
     await startRunner(dir, key, options);
     const auth = { key: Buffer.from(key, 'hex'), epoch };
     const link = await RunnerLink.open(join(dir, 'runner.sock'), auth, events);
+    await link.request({ op: 'redaction', start: options.redaction });
     return { link, dir, adopted: false };
   } catch (error) {
     await rm(dir, { recursive: true, force: true });

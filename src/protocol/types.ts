@@ -12,6 +12,7 @@ import type {
   FileGrants,
   JudgedShell,
   PolicyProfile,
+  RedactionSummary,
   SandboxKind,
   SessionId,
   ShellDialect,
@@ -128,7 +129,7 @@ export interface ExecParams {
   readonly wait_ms?: number;
 }
 
-/** The answer to one command. */
+/** The answer to one command. Its output is redacted; counts and offsets are those of that. */
 export interface Receipt {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
@@ -166,6 +167,8 @@ export interface Receipt {
   readonly limits: readonly EnforcedLimit[];
   readonly verdict: Verdict;
   readonly plan_digest: string;
+  /** What was hidden in the output; `null`: redaction failed, and output is missing. */
+  readonly redactions: RedactionSummary | null;
   /** Plain sentences that help: how to keep a background child, what a 127 could not see. */
   readonly hints: readonly string[];
   /** What to change before it fails: one sentence each, with the variable's name. */

@@ -3,7 +3,7 @@
  * input is cut into chunks, the output is the same, unless a flush was forced. No byte is lost or
  * moved; what is hidden is replaced by its tag.
  */
-import type { Finding, KnownValue, Piece } from './finding.ts';
+import type { Finding, Piece } from './finding.ts';
 import type { Tags } from './tag.ts';
 import { redactedBytes, type RedactedBytes } from './text.ts';
 
@@ -246,8 +246,3 @@ function cut(piece: Buffer): number {
 /** Space, comma, semicolon, brackets: no token of a secret holds one. */
 const between = new Set(Buffer.from(' \t,;(){}<>|'));
 const isBetween = (byte: number): boolean => between.has(byte);
-
-/** Known values by which a masker is made, in one list without two of the same value. */
-export function distinct(values: readonly KnownValue[]): KnownValue[] {
-  return [...new Map(values.map((one) => [one.value, one])).values()];
-}

@@ -2,16 +2,17 @@
  * One command from its script to its exit record. The exit code comes from a wait, the counts
  * from the bytes read; where the runtime ended the command, the record says why.
  */
-import type { Socket } from 'node:net';
-import type { EnforcedLimit, ExecId, Exit, Plan, SessionId, StopReason } from '../command.ts';
+import type { ExecId, Exit, Plan, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { limits } from '../limits.ts';
 import type { CommandBox } from './box.ts';
 import { boundMemory, type MemoryGroup } from './cgroup.ts';
+import { exitOf } from './exit.ts';
+import { Input } from './input.ts';
 import type { Journal, Stream } from './journal.ts';
 import { isAlive, marked, send, waitingForInput, type Waiting } from './processes.ts';
+import type { LateSink, RedactionChannel, RedactionSink } from './redaction.ts';
 import { script } from './shell.ts';
-import { capturedState, type States } from './state.ts';
+import { capturedState, freshParts, withoutSecrets, type States } from './state.ts';
 
 /** After the end: how long nothing must come of output that others still hold open. */
 const drainPollMs = 50;
@@ -19,26 +20,25 @@ const drainPolls = 5;
 /** More than two pipes and their readers hold. */
 const drainBytesMax = 4 * 1024 * 1024;
 const survivorPollMs = 50;
+/** How often and how long what outlived its shell is given to end. */
+const lingerPollMs = 5;
+const lingerPolls = 10;
 const targetPollMs = 5;
 const waitingPollMs = 250;
-const signalNumbers: Readonly<Record<string, number>> = { SIGKILL: 9, SIGTERM: 15, SIGSEGV: 11 };
-
-/** Writes of 1 MiB at most that may wait for a command to read. */
-const writesMax = 16;
-
-/** Room again, or nobody to read any more. */
-function drained(stdin: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    stdin.once('drain', () => resolve());
-    stdin.once('close', () => resolve());
-    if (stdin.destroyed) resolve();
-  });
-}
 
 export interface ExecutionEvents {
   output(): void;
   waiting(info: Waiting): void;
   exit(exit: Exit): void;
+}
+
+export interface ExecutionParts {
+  readonly box: CommandBox;
+  readonly warm: boolean;
+  readonly journal: Journal;
+  readonly states: States;
+  readonly redaction: RedactionChannel;
+  readonly sink: LateSink;
 }
 
 /** What is kept of an execution; once it ended, nothing but this. */
@@ -69,6 +69,9 @@ export class Execution implements Kept {
   readonly #box: CommandBox;
   readonly #warm: boolean;
   readonly #states: States;
+  readonly #redaction: RedactionChannel;
+  /** Raw bytes read. */
+  #read = 0;
   readonly #events: ExecutionEvents;
   #stopped: StopReason | null = null;
   #killTimer: NodeJS.Timeout | null = null;
@@ -76,12 +79,9 @@ export class Execution implements Kept {
   #lastOutput = Date.now();
   #memory: MemoryGroup | null = null;
   readonly #stdinLink: string | null;
+  readonly #input: Input | null;
 
-  constructor(
-    plan: Plan,
-    parts: { box: CommandBox; warm: boolean; journal: Journal; states: States },
-    events: ExecutionEvents,
-  ) {
+  constructor(plan: Plan, parts: ExecutionParts, events: ExecutionEvents) {
     this.id = plan.exec_id;
     this.sessionId = plan.session_id;
     this.mode = plan.mode;
@@ -91,7 +91,10 @@ export class Execution implements Kept {
     this.journal = parts.journal;
     this.#states = parts.states;
     this.#events = events;
+    this.#redaction = parts.redaction;
+    parts.sink.attach(this.#sink());
     this.#boundMemory();
+    this.#input = this.#box.stdin === null ? null : new Input(this.id, this.#box.stdin);
     this.#stdinLink = this.#box.stdinLink();
     this.#take();
     this.#box.feed(script(plan, this.#states.get(plan.session_id)));
@@ -113,29 +116,10 @@ export class Execution implements Kept {
       if (eof) this.#box.terminal.master.write('\u0004');
       return;
     }
-    const { stdin } = this.#box;
-    if (this.plan.stdin.kind !== 'open' || stdin === null) {
+    if (this.plan.stdin.kind !== 'open' || this.#input === null) {
       throw new TrlError('INVALID_PARAMS', `Cannot write to ${this.id}: its stdin is closed`);
     }
-    if (this.#writes >= writesMax) {
-      throw new TrlError('QUOTA_EXCEEDED', `Cannot write to ${this.id}: its input is not read`);
-    }
-    this.#writes += 1;
-    this.#written = this.#writeInTurn(this.#written, stdin, { data, eof });
-    return this.#written;
-  }
-
-  async #writeInTurn(
-    before: Promise<void>,
-    stdin: Socket,
-    { data, eof }: { data: Uint8Array; eof: boolean },
-  ): Promise<void> {
-    await before;
-    // What the command has not read yet is bounded: the next bytes wait until it has.
-    if (stdin.writableLength > limits.stdinBytes.max) await drained(stdin);
-    if (data.length > 0) stdin.write(data);
-    if (eof) stdin.end();
-    this.#writes -= 1;
+    return this.#input.write(data, eof);
   }
 
   resize(columns: number, rows: number): void {
@@ -173,10 +157,19 @@ export class Execution implements Kept {
   hold(held: boolean): void {
     if (this.#held === held) return;
     this.#held = held;
-    if (held) return;
+    if (!held) this.#resume();
+  }
+
+  /** Goes on reading, unless a follower or the redactor is behind. */
+  #resume(): void {
+    if (this.#resting) return;
     this.#box.stdout?.resume();
     this.#box.stderr?.resume();
     this.#box.terminal?.master.resume();
+  }
+
+  get #resting(): boolean {
+    return this.#held || this.#redaction.full;
   }
 
   #targets(): number[] {
@@ -197,9 +190,9 @@ export class Execution implements Kept {
     const take = (stream: Stream) => ({
       take: (bytes: Uint8Array): boolean => {
         this.#lastOutput = Date.now();
-        this.journal.append(stream, bytes);
-        this.#events.output();
-        return !this.#held;
+        this.#read += bytes.length;
+        this.#redaction.send(stream, bytes);
+        return !this.#resting;
       },
     });
     this.#box.stdout?.start(take('stdout'));
@@ -208,6 +201,20 @@ export class Execution implements Kept {
     master?.on('data', (bytes: Buffer) => {
       if (!take('stdout').take(bytes)) master.pause();
     });
+  }
+
+  #sink(): RedactionSink {
+    return {
+      output: (stream, bytes) => {
+        this.journal.append(stream, bytes);
+        this.#events.output();
+      },
+      room: () => this.#resume(),
+      failed: () => {
+        this.stop('redaction-failed');
+        this.#resume();
+      },
+    };
   }
 
   #boundMemory(): void {
@@ -257,8 +264,28 @@ export class Execution implements Kept {
     const survivors = await this.#sweep();
     if (!this.#box.takeRest()) await this.#drain();
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
-    const captured = this.#capture();
-    const exit = this.#record(end, { endedAt, survivors, captured });
+    const captured = await this.#capture();
+    const redactions = await this.#redaction.end();
+    if (redactions === null) this.#stopped = 'redaction-failed';
+    const exit = exitOf({
+      plan: this.plan,
+      end,
+      box: this.#box,
+      journal: this.journal,
+      memory: this.#memory,
+      stopped: this.#stopped,
+      startedAt: this.startedAt,
+      endedAt,
+      captured,
+      carried: {
+        cwd: this.#states.get(this.sessionId).cwd,
+        names: this.#states.names(this.sessionId),
+      },
+      background: this.#background,
+      survivors,
+      warm: this.#warm,
+      redactions,
+    });
     this.#memory?.remove();
     this.#box.close();
     this.journal.finish();
@@ -270,6 +297,10 @@ export class Execution implements Kept {
   /** In a sandbox the kernel ended everything with process 1; outside, what is marked is ended. */
   async #sweep(): Promise<number[]> {
     if (this.plan.box.kind === 'bubblewrap') return [];
+    // What only copies the last output ends by itself, now that its input has.
+    for (let polls = 0; polls < lingerPolls && marked(this.id).length > 0; polls += 1) {
+      await new Promise((resolve) => setTimeout(resolve, lingerPollMs));
+    }
     const found = marked(this.id);
     this.#background = found.length;
     for (const pid of found) send(pid, 'SIGTERM');
@@ -282,9 +313,6 @@ export class Execution implements Kept {
     return found.filter(isAlive);
   }
   #background = 0;
-  /** Writes that wait for the command to read, in their order. */
-  #written = Promise.resolve();
-  #writes = 0;
 
   /**
    * What was written before the end is in the pipes, and each ends with its last writer. Somebody
@@ -310,17 +338,16 @@ export class Execution implements Kept {
 
   /** Polls: between two of them everything that lies in the pipes is read. */
   async #quiet(isOver: () => boolean): Promise<void> {
-    const { journal } = this;
-    const stop = journal.end + drainBytesMax;
-    let seen = journal.end;
-    for (let polls = 0; polls < drainPolls && !isOver() && journal.end < stop; polls += 1) {
+    const stop = this.#read + drainBytesMax;
+    let seen = this.#read;
+    for (let polls = 0; polls < drainPolls && !isOver() && this.#read < stop; polls += 1) {
       await new Promise((resolve) => setTimeout(resolve, drainPollMs));
-      if (this.#held || journal.end !== seen) polls = 0;
-      seen = journal.end;
+      if (this.#resting || this.#read !== seen) polls = 0;
+      seen = this.#read;
     }
   }
 
-  #capture(): ReturnType<typeof capturedState> {
+  async #capture(): Promise<ReturnType<typeof capturedState>> {
     if (this.mode !== 'foreground' || this.plan.carry === 'none') return null;
     // What a shell that was ended half-way would leave is nobody's state.
     if (this.#stopped !== null) return null;
@@ -331,68 +358,12 @@ export class Execution implements Kept {
       this.#states.put(this.sessionId, state);
       return { state, dropped: [] };
     }
-    const captured = capturedState(this.#box.stateBytes(), this.plan, before);
-    if (captured !== null) this.#states.put(this.sessionId, captured.state);
+    const found = capturedState(this.#box.stateBytes(), this.plan, before);
+    if (found === null) return null;
+    const fresh = freshParts(found.state, before);
+    const names = fresh.length === 0 ? [] : await this.#redaction.check(fresh);
+    const captured = withoutSecrets(found, before, names);
+    this.#states.put(this.sessionId, captured.state);
     return captured;
-  }
-
-  #record(
-    end: { code: number | null; signal: NodeJS.Signals | null },
-    rest: { endedAt: number; survivors: number[]; captured: ReturnType<typeof capturedState> },
-  ): Exit {
-    const timedOut = this.#stopped === 'timeout' || this.#stopped === 'idle-timeout';
-    const bySignal = end.signal === null ? null : 128 + (signalNumbers[end.signal] ?? 9);
-    const state = this.#states.get(this.sessionId);
-    return {
-      exec_id: this.id,
-      session_id: this.sessionId,
-      exit_code: timedOut ? 124 : (bySignal ?? end.code ?? 125),
-      signal: end.signal,
-      timed_out: timedOut,
-      stopped: this.#stopped,
-      started_at: this.startedAt,
-      ended_at: rest.endedAt,
-      duration_ms: rest.endedAt - this.startedAt,
-      stdout_bytes: this.journal.bytesOf.stdout,
-      stderr_bytes: this.journal.bytesOf.stderr,
-      journal_bytes: this.journal.end,
-      journal_from: this.journal.from,
-      cwd: state.cwd,
-      state_captured: rest.captured !== null,
-      state_names: this.#states.names(this.sessionId),
-      state_dropped: rest.captured?.dropped ?? [],
-      cwd_fallback: this.#box.cwdFallback,
-      // The command can write to the status pipe, but not before the shell entered its directory.
-      cwd_missing: this.plan.cwd !== null && end.code === 126 && this.#box.cwdMissing,
-      ended_background: Math.max(this.#background, this.#box.end?.background ?? 0),
-      survivors: rest.survivors,
-      warm: this.#warm,
-      limits: this.#limits(),
-    };
-  }
-
-  /** The kernel lets uid 0 of the host have any number of processes. */
-  #bindsProcesses(): boolean {
-    const { box } = this.plan;
-    return box.kind !== 'none' && box.holder.level !== 'root-uid';
-  }
-
-  #limits(): EnforcedLimit[] {
-    const { bounds } = this.plan;
-    const memory = this.#memory;
-    const rows: [string, number | null, EnforcedLimit['by'], boolean | null][] = [
-      ['timeout_ms', bounds.timeoutMs, 'runtime', this.#stopped === 'timeout'],
-      ['idle_timeout_ms', bounds.idleTimeoutMs, 'runtime', this.#stopped === 'idle-timeout'],
-      ['cpu_s', bounds.cpuSeconds, 'setrlimit', null],
-      ['processes', bounds.processesMax, this.#bindsProcesses() ? 'setrlimit' : 'none', null],
-      ['open_files', bounds.openFilesMax, 'setrlimit', null],
-      ['file_bytes', bounds.fileBytesMax, 'setrlimit', null],
-      ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', null],
-      ['memory_bytes', bounds.memoryBytesMax, memory?.by ?? 'none', memory?.hit() ?? false],
-      ['journal_bytes', bounds.journalBytesMax, 'runtime', this.journal.from > 0],
-    ];
-    return rows.flatMap(([name, value, by, hit]) =>
-      value === null ? [] : [{ name, value, by, hit }],
-    );
   }
 }

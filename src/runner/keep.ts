@@ -2,7 +2,7 @@
  * What the runner keeps per session: the holder's namespaces, a sandbox prepared ahead, the
  * executions. Nothing here is a process except a prepared sandbox, which expires.
  */
-import type { ExecId, Exit, Holder, Plan, SessionId, StopReason } from '../command.ts';
+import type { ExecId, Exit, Holder, Plan, SessionId, StopReason, KnownSecret } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, shapeOf } from './box.ts';
@@ -12,6 +12,7 @@ import { openHolder, type OpenHolder } from './holder.ts';
 import type { JournalSpace } from './journal.ts';
 import type { Waiting } from './processes.ts';
 import { openTerminal } from './pty.ts';
+import { LateSink, Redaction, type RedactionChannel } from './redaction.ts';
 import { States } from './state.ts';
 
 export interface KeepEvents {
@@ -37,6 +38,7 @@ interface Held {
 export class Keep {
   readonly states = new States();
   readonly executions = new Map<ExecId, Kept>();
+  readonly redaction: Redaction;
   readonly #dir: string;
   readonly #space: JournalSpace;
   readonly #ptyPath: string | null;
@@ -53,9 +55,17 @@ export class Keep {
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(
-    options: { dir: string; space: JournalSpace; ptyPath: string | null; commandsMax: number },
+    options: {
+      dir: string;
+      space: JournalSpace;
+      ptyPath: string | null;
+      commandsMax: number;
+      /** The redactor's program. */
+      redactor: string;
+    },
     events: KeepEvents,
   ) {
+    this.redaction = new Redaction(options.redactor);
     this.#dir = options.dir;
     this.#space = options.space;
     this.#ptyPath = options.ptyPath;
@@ -66,8 +76,12 @@ export class Keep {
     this.#sweeper.unref();
   }
 
-  /** Starts a command. @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED` */
-  async launch(plan: Plan): Promise<Execution> {
+  /**
+   * Starts a command; `known` are the values that its output must not show.
+   *
+   * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`
+   */
+  async launch(plan: Plan, known: readonly KnownSecret[]): Promise<Execution> {
     const running = this.#live().length;
     if (running >= this.#commandsMax) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
@@ -85,10 +99,15 @@ export class Keep {
       this.#dropHolder(plan.session_id);
       throw error;
     }
+    const sink = new LateSink();
+    const redaction = await this.#openRedaction(plan, known, sink).catch(async (error: unknown) => {
+      await box.discard();
+      throw error;
+    });
     const journal = this.#space.open(plan.bounds.journalBytesMax);
     const execution: Execution = new Execution(
       plan,
-      { box, warm: taken !== null, journal, states: this.states },
+      { box, warm: taken !== null, journal, states: this.states, redaction, sink },
       {
         output: () => this.#events.output(execution),
         waiting: (info) => this.#events.waiting(execution, info),
@@ -103,6 +122,17 @@ export class Keep {
     );
     this.executions.set(plan.exec_id, execution);
     return execution;
+  }
+
+  #openRedaction(
+    plan: Plan,
+    known: readonly KnownSecret[],
+    sink: LateSink,
+  ): Promise<RedactionChannel> {
+    const interactive = plan.pty !== null || plan.stdin.kind === 'open';
+    const own = this.states.secrets(plan.session_id);
+    const all = { command: plan.command, known: [...known, ...own], interactive };
+    return this.redaction.open(all, sink);
   }
 
   /** A moment later, so that the answer to the last command leaves an unoccupied machine. */
@@ -171,6 +201,7 @@ export class Keep {
     await Promise.all(this.#preparing.values());
     for (const session of this.#warm.keys()) await this.#discardWarm(session);
     await Promise.all(all.map(({ done }) => done));
+    this.redaction.close();
   }
 
   #live(): Execution[] {

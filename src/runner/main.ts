@@ -9,7 +9,8 @@
  */
 import { chmodSync, closeSync, mkdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { closeInherited } from './descriptors.ts';
 import { isMemoryDir, JournalSpace } from './journal.ts';
 import { Keep } from './keep.ts';
@@ -96,7 +97,9 @@ function main(dir: string): void {
   let idleSince = Date.now();
   const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
 
-  const keep = openKeep({ dir, space, ptyPath: start.pty, commandsMax: start.commandsMax }, gate);
+  const redactor = join(dirname(fileURLToPath(import.meta.url)), 'redactor.js');
+  const { pty: ptyPath, commandsMax } = start;
+  const keep = openKeep({ dir, space, ptyPath, commandsMax, redactor }, gate);
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /** The runner's requests, one function each. */
-import type { ExecId, SessionId } from '../command.ts';
+import type { ExecId, SessionId, KnownSecret } from '../command.ts';
 import { TrlError } from '../errors.ts';
+import type { RedactorStart } from '../redactor/wire.ts';
 import type { Execution, Kept } from './execution.ts';
 import type { Keep } from './keep.ts';
 import type { Link } from './link.ts';
@@ -56,6 +57,19 @@ export const entryOf = (found: Kept): ExecEntry => ({
   exit: found.exit,
 });
 
+/** What came through the proof is our daemon's own: shapes are looked at, not doubted. */
+function knownOf(value: unknown): KnownSecret[] {
+  if (!Array.isArray(value)) throw new TrlError('INVALID_PARAMS', 'Cannot launch: no known values');
+  return value;
+}
+
+function redactionOf(value: unknown): RedactorStart {
+  const isStart = (start: unknown): start is RedactorStart =>
+    typeof start === 'object' && start !== null && typeof Reflect.get(start, 'key') === 'string';
+  if (isStart(value)) return value;
+  throw new TrlError('INVALID_PARAMS', 'Cannot redact: no key');
+}
+
 function follow(served: Served, link: Link, message: Message): object {
   const found = kept(served.keep, message);
   const max = message['max'] === undefined ? null : number(message, 'max');
@@ -77,7 +91,7 @@ export async function serve(served: Served, link: Link, message: object): Promis
   switch (request['op']) {
     case 'launch': {
       const plan = link.verify(request);
-      return entryOf(await keep.launch(plan));
+      return entryOf(await keep.launch(plan, knownOf(request['known'])));
     }
     case 'follow':
       return follow(served, link, request);
@@ -137,7 +151,9 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       const given = typeof env === 'object' && env !== null ? Object.entries(env) : [];
       const variables = new Map(given.map(([name, value]) => [name, String(value)]));
       const id = session(request, 'session_id');
-      keep.states.set(id, typeof cwd === 'string' ? cwd : null, variables);
+      const { secret } = request;
+      const names = Array.isArray(secret) ? secret.map(String) : [];
+      keep.states.set(id, typeof cwd === 'string' ? cwd : null, { variables, secret: names });
       return {};
     }
     case 'unset': {
@@ -148,6 +164,9 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
     }
     case 'close':
       await keep.close(session(request, 'session_id'));
+      return {};
+    case 'redaction':
+      keep.redaction.configure(redactionOf(request['start']));
       return {};
     case 'shutdown':
       await served.shutdown();

@@ -2,7 +2,7 @@
  * What a command left in its shell: untrusted bytes, read as data. Values live here, in the
  * runner's memory, and nowhere else.
  */
-import type { Plan, SessionId } from '../command.ts';
+import type { KnownSecret, Plan, SessionId } from '../command.ts';
 import { limits } from '../limits.ts';
 import { isInjectionName } from '../names.ts';
 import { readExports } from './exports.ts';
@@ -128,9 +128,50 @@ export function capturedState(bytes: Buffer, plan: Plan, before: Carried): Captu
   return { state, dropped };
 }
 
+const shellFunctions = 'shell functions';
+const shellOptions = 'shell options';
+
+/** What of a state the command left there, by name: what stood before is not looked at again. */
+export function freshParts(state: Carried, before: Carried): [name: string, value: string][] {
+  const set = [...state.set].filter(([name, value]) => before.set.get(name) !== value);
+  const { functions, options } = state;
+  return [
+    ...set,
+    ...(functions === before.functions ? [] : [[shellFunctions, functions] satisfies CheckPair]),
+    ...(options === before.options ? [] : [[shellOptions, options] satisfies CheckPair]),
+  ];
+}
+type CheckPair = [name: string, value: string];
+
+/** The capture without the parts of these names, which hold a known secret. */
+export function withoutSecrets(
+  { state, dropped }: Capture,
+  before: Carried,
+  names: readonly string[],
+): Capture {
+  if (names.length === 0) return { state, dropped };
+  const set = new Map(state.set);
+  for (const name of names) {
+    const held = before.set.get(name);
+    if (held === undefined) set.delete(name);
+    else set.set(name, held);
+  }
+  const functions = names.includes(shellFunctions) ? before.functions : state.functions;
+  const options = names.includes(shellOptions) ? before.options : state.options;
+  const named = names.map((name) => ({ name, reason: 'it holds a secret' }));
+  return { state: { ...state, set, functions, options }, dropped: [...dropped, ...named] };
+}
+
+/** Variables that a caller gave a session. */
+export interface Given {
+  readonly variables: ReadonlyMap<string, string>;
+  readonly secret: readonly string[];
+}
+
 /** The carried states of all sessions. */
 export class States {
   readonly #states = new Map<SessionId, Carried>();
+  readonly #secret = new Map<SessionId, ReadonlySet<string>>();
 
   get(session: SessionId): Carried {
     return this.#states.get(session) ?? emptyState;
@@ -140,8 +181,11 @@ export class States {
   }
   fork(from: SessionId, to: SessionId): void {
     this.#states.set(to, this.get(from));
+    this.#secret.set(to, new Set(this.#secret.get(from)));
   }
-  set(session: SessionId, cwd: string | null, variables: ReadonlyMap<string, string>): void {
+  /** @param secret names of variables whose values no output may show */
+  set(session: SessionId, cwd: string | null, { variables, secret }: Given): void {
+    this.#secret.set(session, new Set([...(this.#secret.get(session) ?? []), ...secret]));
     const state = this.get(session);
     const set = new Map([...state.set, ...variables]);
     this.#states.set(session, { ...state, cwd: cwd ?? state.cwd, set });
@@ -153,11 +197,18 @@ export class States {
   }
   delete(session: SessionId): void {
     this.#states.delete(session);
+    this.#secret.delete(session);
+  }
+  /** What the session's caller set under the name of a secret, as far as it stands. */
+  secrets(session: SessionId): KnownSecret[] {
+    const { set } = this.get(session);
+    const names = this.#secret.get(session) ?? new Set();
+    return [...set].flatMap(([name, value]) => (names.has(name) ? [{ name, value }] : []));
   }
   /** Name → MAC of what is carried: variables, those taken away, functions and options. */
   macs(session: SessionId, key: Uint8Array): Record<string, string> {
     const { set, unset, functions, options } = this.get(session);
-    const shell = { 'shell functions': functions, 'shell options': options };
+    const shell = { [shellFunctions]: functions, [shellOptions]: options };
     const text = Object.entries(shell).filter(([, value]) => value !== '');
     const gone = [...unset].map((name) => [name, 'unset'] as const);
     const held = [...set].map(([name, value]) => [name, variableMac(key, name, value)] as const);

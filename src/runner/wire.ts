@@ -2,7 +2,7 @@
  * What daemon and runner say to each other, over any duplex byte stream, in frames (`frame.ts`).
  *
  * Hand-shake, both sides proving the 256-bit key without sending it (hex strings):
- *   daemon → runner  {hello: {versions:[1], epoch, nonce}}
+ *   daemon → runner  {hello: {versions:[2], epoch, nonce}}
  *   runner → daemon  {hello: {version, nonce, proof: HMAC(key, "runner" nonce_d nonce_r epoch)}}
  *   daemon → runner  {proof: HMAC(key, "daemon" nonce_r nonce_d epoch)}
  *   runner → daemon  {welcome: {pid, started_at, journal}}
@@ -12,10 +12,11 @@
  * events without `n`. Output flows in `stdout`/`stderr` frames on the channel a `follow` named.
  */
 import { createHmac } from 'node:crypto';
+import type { RedactorStart } from '../redactor/wire.ts';
 import type { ErrorCode } from '../errors.ts';
-import type { ExecId, Exit, Plan, SessionId } from '../command.ts';
+import type { ExecId, Exit, Plan, SessionId, KnownSecret } from '../command.ts';
 
-export const wireVersions: readonly number[] = [1];
+export const wireVersions: readonly number[] = [2];
 /** HMAC-SHA-256 of `parts`, joined by line feeds, in hex: every proof and seal is one. */
 export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
   createHmac('sha256', key).update(parts.join('\n')).digest('hex');
@@ -24,8 +25,11 @@ export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
 export const variableMac = (key: Uint8Array, name: string, value: string): string =>
   hmac(key, name, value);
 
-/** Largest control frame: a plan holds a command, stdin and variables of 1 MiB each. */
-export const controlBytesMax = 16 * 1024 * 1024;
+/**
+ * Largest control frame: a plan holds a command, stdin and variables of 1 MiB each, and beside it
+ * are up to 256 known values of 64 KiB.
+ */
+export const controlBytesMax = 128 * 1024 * 1024;
 
 /**
  * `plan`: canonical JSON of a {@link Plan} with sha256(box) in place of its box; `mac`: HMAC(key,
@@ -60,7 +64,10 @@ export class BoxMemory<Value> {
 }
 
 export type RunnerRequest =
-  | ({ op: 'launch' } & SealedPlan)
+  /** `known`: the values that its output must not show. */
+  | ({ op: 'launch'; known: readonly KnownSecret[] } & SealedPlan)
+  /** How output is redacted from now on; without it nothing runs. */
+  | { op: 'redaction'; start: RedactorStart }
   /** Streams the journal from `from` on `channel`; `max` bytes at most when given. */
   | { op: 'follow'; exec_id: ExecId; from: number; channel: number; max?: number }
   | { op: 'unfollow'; channel: number }
@@ -78,7 +85,14 @@ export type RunnerRequest =
   | { op: 'state'; session_id: SessionId; key?: string }
   | { op: 'fork'; session_id: SessionId; to: SessionId }
   /** Session-level variables and the directory to start in; values stay in the runner. */
-  | { op: 'set'; session_id: SessionId; cwd: string | null; env: Readonly<Record<string, string>> }
+  | {
+      op: 'set';
+      session_id: SessionId;
+      cwd: string | null;
+      env: Readonly<Record<string, string>>;
+      /** Names in `env` whose values no output may show. */
+      secret?: readonly string[];
+    }
   | { op: 'unset'; session_id: SessionId; names: string[] }
   | { op: 'close'; session_id: SessionId }
   | { op: 'shutdown' };

@@ -14,9 +14,10 @@ import { methodNamed } from '../../protocol/methods.ts';
 import type { MethodName } from '../../protocol/methods.ts';
 import { readRequest, refuseLong, unknownId } from '../../protocol/request.ts';
 import type { Envelope } from '../../protocol/request.ts';
+import type { RedactedText } from '../../redaction/text.ts';
 import type { Runtime } from '../runtime.ts';
 import { answered, failed } from './answer.ts';
-import type { Log } from './answer.ts';
+import type { Log, Says } from './answer.ts';
 import { call, lanes } from './methods.ts';
 import type { Desk } from './methods.ts';
 import { Replies } from './replies.ts';
@@ -44,6 +45,7 @@ type Request = Extract<Envelope, { kind: 'request' }>;
 
 export class Connection {
   readonly #options: ConnectionOptions;
+  readonly #says: Says;
   readonly #writer: Writer;
   readonly #replies: Replies;
   readonly #streams: Streams;
@@ -61,14 +63,15 @@ export class Connection {
   #waiters: (() => void)[] = [];
 
   constructor(options: ConnectionOptions) {
-    const { input, output, runtime, caller, log } = options;
+    const { input, output, runtime, caller } = options;
     this.#options = options;
+    this.#says = { log: options.log, masking: runtime.masking };
     const writer = new Writer(output);
     this.#writer = writer;
     this.#replies = new Replies((json) => writer.message(json));
     const { signal } = this.#gone;
     const ended = (): void => this.#settle();
-    this.#streams = new Streams({ runtime, caller, writer, log, signal, ended });
+    this.#streams = new Streams({ runtime, caller, writer, says: this.#says, signal, ended });
     this.#watch = new Watch({ runtime, caller, writer, signal });
     const leave = (): void => this.#leave();
     output.on('error', leave).on('close', leave);
@@ -121,7 +124,7 @@ export class Connection {
       if (this.#gone.signal.aborted) return;
       if (error instanceof FrameError) {
         const refusal = new TrlError('INVALID_PARAMS', `Cannot read the request: ${error.message}`);
-        this.#writer.message(failed(unknownId, 'the request', refusal, log));
+        this.#writer.message(failed(unknownId, 'the request', refusal, this.#says));
       } else {
         log(`a connection ended: ${String(error)}`);
         this.#leave();
@@ -153,10 +156,10 @@ export class Connection {
 
   /** An empty frame is the end of the input. A failure has no reply to go to: it is a message. */
   async #takeStdin(frame: Frame): Promise<void> {
-    const { runtime, caller, log } = this.#options;
+    const { runtime, caller } = this.#options;
     await this.#until(() => this.#stdinBytes < stdinBytesMax);
     const fail = (error: unknown): void =>
-      this.#writer.message(failed(unknownId, 'the stdin frame', error, log));
+      this.#writer.message(failed(unknownId, 'the stdin frame', error, this.#says));
     const execId = this.#streams.on(frame.channel);
     if (execId === undefined) {
       const message = `Cannot write input: no stream has channel ${frame.channel}`;
@@ -183,7 +186,7 @@ export class Connection {
       this.#refuseWhenStopping(envelope.method);
       await this.#dispatch(methodNamed(envelope.method), envelope);
     } catch (error) {
-      const json = failed(envelope.id, 'the request', error, this.#options.log);
+      const json = failed(envelope.id, 'the request', error, this.#says);
       this.#replies.reserve()(json, () => this.#sent());
     }
   }
@@ -222,7 +225,7 @@ export class Connection {
 
   /** Runs one request and sends its reply. Never rejects. */
   async #run(method: MethodName, request: Request, reply: Reply): Promise<void> {
-    const { runtime, caller, version, log } = this.#options;
+    const { runtime, caller, version } = this.#options;
     const afterwards: (() => void)[] = [];
     const desk: Desk = {
       runtime,
@@ -243,11 +246,11 @@ export class Connection {
         afterwards.push(() => this.#writer.switchToFrames());
       },
     };
-    let json: string;
+    let json: RedactedText;
     try {
-      json = answered(request.id, await call(method, request.params, desk));
+      json = answered(request.id, await call(method, request.params, desk), this.#says);
     } catch (error) {
-      json = failed(request.id, method, error, log);
+      json = failed(request.id, method, error, this.#says);
     }
     reply(json, () => {
       for (const act of afterwards) act();

@@ -11,7 +11,7 @@ import type { SocketPlace } from '../../protocol/locate.ts';
 import { unknownId } from '../../protocol/request.ts';
 import type { Runtime } from '../runtime.ts';
 import { failed } from './answer.ts';
-import type { Log } from './answer.ts';
+import type { Log, Says } from './answer.ts';
 import { Connection } from './connection.ts';
 import { bind } from './socket.ts';
 
@@ -53,7 +53,7 @@ export async function listen(options: DoorOptions & { place: SocketPlace }): Pro
   const server = createServer({ allowHalfOpen: true, highWaterMark: socketBufferBytes });
   server.on('connection', (socket) => {
     if (open.size >= limits.connections.default) {
-      refuse(socket, log);
+      refuse(socket, { log, masking: options.runtime.masking });
       return;
     }
     const connection = new Connection({ ...options, caller, input: socket, output: socket });
@@ -94,11 +94,11 @@ function callerBy(authenticatedBy: Caller['authenticatedBy']): Caller {
 }
 
 /** One line a client can read in place of its answer, then the end. */
-function refuse(socket: Socket, log: Log): void {
+function refuse(socket: Socket, says: Says): void {
   const reason = `${limits.connections.default} connections are open`;
   const error = new TrlError('QUOTA_EXCEEDED', `Cannot accept the connection: ${reason}`);
   socket.on('error', () => socket.destroy());
-  socket.end(`${failed(unknownId, 'the connection', error, log)}\n`, () => socket.destroy());
+  socket.end(`${failed(unknownId, 'the connection', error, says)}\n`, () => socket.destroy());
 }
 
 /** Settles when the socket is removed and its last connection has ended. */

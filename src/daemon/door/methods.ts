@@ -5,6 +5,8 @@ import type { JsonObject } from '../../protocol/json.ts';
 import { parseParams } from '../../protocol/methods.ts';
 import type { MethodName, MethodParams } from '../../protocol/methods.ts';
 import type { MethodAnswers, StreamAnswer, WatchAnswer } from '../../protocol/types.ts';
+import { TrlError } from '../../errors.ts';
+import type { Masking } from '../masking.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** What a method sees of its connection. */
@@ -191,7 +193,30 @@ export async function call<M extends MethodName>(
   desk: Desk,
 ): Promise<MethodAnswers[M]> {
   const handler: Handlers[M] = handlers[method];
-  return handler(desk, parseParams(method, params));
+  const parsed = parseParams(method, params);
+  refuseSecrets(parsed, desk.runtime.masking);
+  return handler(desk, parsed);
+}
+
+/** Parameters that may hold a secret: they are masked where they are kept, or never kept. */
+const mayHoldSecrets: ReadonlySet<string> = new Set([
+  'command',
+  'env',
+  'stdin',
+  'data',
+  'value',
+  'passphrase',
+]);
+
+/** Names, paths and keys are kept and shown: a known secret must not get there. */
+function refuseSecrets(params: object, masking: Masking): void {
+  for (const [name, value] of Object.entries(params)) {
+    if (mayHoldSecrets.has(name)) continue;
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    const [secret] = masking.look(text).names;
+    if (secret === undefined) continue;
+    throw new TrlError('INVALID_PARAMS', `Cannot take "${name}": it holds the secret ${secret}`);
+  }
 }
 
 type Target = Parameters<Runtime['cancel']>[1];

@@ -1,17 +1,19 @@
 /** Keeps replies in the order of their requests, whatever order they are ready in. */
 
+import type { RedactedText } from '../../redaction/text.ts';
+
 /** Sends a reply; `sent` is called once it has left. `sent` must not throw. */
-export type Reply = (json: string, sent: () => void) => void;
+export type Reply = (json: RedactedText, sent: () => void) => void;
 
 interface Slot {
-  reply: { readonly json: string; readonly sent: () => void } | null;
+  reply: { readonly json: RedactedText; readonly sent: () => void } | null;
 }
 
 export class Replies {
-  readonly #send: (json: string) => void;
+  readonly #send: (json: RedactedText) => void;
   readonly #slots: Slot[] = [];
 
-  constructor(send: (json: string) => void) {
+  constructor(send: (json: RedactedText) => void) {
     this.#send = send;
   }
 

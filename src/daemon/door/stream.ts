@@ -1,14 +1,17 @@
 /** Sends one execution's output and events on a connection, as lines or as frames. */
 import type { ExecId } from '../../command.ts';
 import { frameTypes } from '../../frame.ts';
+import type { RedactedBytes } from '../../redaction/text.ts';
 import { ChunkWriter } from '../../protocol/chunks.ts';
 import type { ChunkForm } from '../../protocol/chunks.ts';
 import type { StreamChunk, StreamEvent, WireError } from '../../protocol/types.ts';
+import type { Masking } from '../masking.ts';
 import type { OutputSink } from '../runtime.ts';
 import type { Writer } from './writer.ts';
 
 export interface StreamTarget {
   readonly writer: Writer;
+  readonly masking: Masking;
   readonly execId: ExecId;
   readonly form: ChunkForm;
   /** Where output frames go; unused on a connection of lines. */
@@ -38,7 +41,7 @@ export class StreamSink implements OutputSink {
   output(
     stream: 'stdout' | 'stderr',
     offset: number,
-    bytes: Uint8Array,
+    bytes: RedactedBytes,
   ): Promise<void> | undefined {
     const { writer, channel } = this.#target;
     this.#next = offset + bytes.length;
@@ -74,10 +77,12 @@ export class StreamSink implements OutputSink {
   }
 
   #sendAll(chunks: Iterable<StreamChunk>): void {
-    for (const chunk of chunks) this.#send(chunk);
+    const { writer, masking, execId } = this.#target;
+    for (const chunk of chunks) writer.message(masking.output({ stream_id: execId, ...chunk }));
   }
 
   #send(event: Body<StreamEvent>): void {
-    this.#target.writer.message(JSON.stringify({ stream_id: this.#target.execId, ...event }));
+    const { writer, masking, execId } = this.#target;
+    writer.message(masking.json({ stream_id: execId, ...event }));
   }
 }

@@ -5,7 +5,7 @@ import type { ChunkForm } from '../../protocol/chunks.ts';
 import type { StreamAnswer } from '../../protocol/types.ts';
 import type { Runtime } from '../runtime.ts';
 import { wireError } from './answer.ts';
-import type { Log } from './answer.ts';
+import type { Says } from './answer.ts';
 import { StreamSink } from './stream.ts';
 import type { Writer } from './writer.ts';
 
@@ -17,7 +17,7 @@ export interface StreamsOptions {
   readonly runtime: Runtime;
   readonly caller: Caller;
   readonly writer: Writer;
-  readonly log: Log;
+  readonly says: Says;
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal;
   /** Called after each stream's end. Must not throw. */
@@ -55,7 +55,7 @@ export class Streams {
    *   name their execution only; `QUOTA_EXCEEDED` when it follows as many as it may.
    */
   announce(execId: ExecId, from: number, form: ChunkForm): Announced {
-    const { writer } = this.#options;
+    const { writer, says } = this.#options;
     if ([...this.#byChannel.values()].includes(execId)) {
       throw new TrlError('INVALID_PARAMS', `Cannot follow ${execId}: this connection does already`);
     }
@@ -65,7 +65,8 @@ export class Streams {
     }
     const channel = this.#freeChannel();
     this.#byChannel.set(channel, execId);
-    const sink = new StreamSink({ writer, execId, form, channel, from });
+    const { masking } = says;
+    const sink = new StreamSink({ writer, masking, execId, form, channel, from });
     const answer = { stream_id: execId, exec_id: execId, offset: from };
     return {
       answer: writer.inFrames ? { ...answer, channel } : answer,
@@ -79,13 +80,13 @@ export class Streams {
     sink: StreamSink;
     channel: number;
   }): Promise<void> {
-    const { runtime, caller, signal, log, ended } = this.#options;
+    const { runtime, caller, signal, says, ended } = this.#options;
     const { execId, from, sink, channel } = stream;
     try {
       if (!signal.aborted) await runtime.follow(caller, execId, { from, sink, signal });
       if (!sink.ended && !signal.aborted) throw new Error(`the stream of ${execId} has no end`);
     } catch (error) {
-      if (!signal.aborted) sink.lose(wireError('the stream', error, log));
+      if (!signal.aborted) sink.lose(wireError('the stream', error, says));
     }
     this.#byChannel.delete(channel);
     ended();

@@ -66,7 +66,7 @@ export class Watch {
       if (approval === undefined || signal.aborted) break;
       this.#waiting.delete(approval.approval_id);
       const event: ApprovalEvent = { stream_id: id, approval };
-      writer.message(JSON.stringify(event));
+      writer.message(this.#options.runtime.masking.json(event));
     }
     this.#sending = false;
   }

@@ -2,6 +2,7 @@
  * The outgoing half of a connection: JSON messages and output, as lines or as binary frames.
  * Writing never fails: what is written after the other side has gone is dropped.
  */
+import type { RedactedText } from '../../redaction/text.ts';
 import type { Writable } from 'node:stream';
 import { encodeHeader, frameTypes } from '../../frame.ts';
 
@@ -34,7 +35,7 @@ export class Writer {
   }
 
   /** Sends one compact JSON text: a line, or a control frame. */
-  message(json: string): void {
+  message(json: RedactedText): void {
     if (!this.#inFrames) {
       this.#write(`${json}\n`);
       return;

@@ -1,0 +1,170 @@
+/**
+ * `trl redact`: the redaction of command output as a filter. No daemon is needed; with the
+ * installation's key, tags are those of its receipts.
+ */
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { openKey } from '../approval/key.ts';
+import type { KnownSecret } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { priorOf } from '../redaction/detect/prior.ts';
+import { redactionProfiles } from '../redaction/finding.ts';
+import { KnownIndex } from '../redaction/known/known-index.ts';
+import { checkMaskable } from '../redaction/known/maskable.ts';
+import { openRedactor, type OpenStream } from '../redaction/open.ts';
+import { spansOf } from '../redaction/spans.ts';
+import type { Redaction } from '../redaction/stream.ts';
+import { Tags } from '../redaction/tag.ts';
+import { usage, type Args } from './args.ts';
+
+type Options = Omit<OpenStream, 'told'>;
+
+/** Bytes of a file of known values: 256 of 64 KiB, as JSON may write them. */
+const knownBytesMax = 128 * 1024 * 1024;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+
+/** Standard input to standard output; the exit code is 0 whether something was hidden or not. */
+export async function redact(args: Args): Promise<number> {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('redact', 'it reads standard input and takes no words');
+  const options = optionsOf(args);
+  return args.has('spans') ? spans(options) : filter(options, args.has('json'));
+}
+
+function optionsOf(args: Args): Options {
+  const profile = args.oneOf('profile', redactionProfiles) ?? 'balanced';
+  const tags = new Tags(key());
+  const file = args.text('known');
+  const known = file === undefined ? [] : readKnown(file);
+  const index = known.length === 0 ? null : indexOf(known, tags);
+  const command = args.text('command');
+  const prior = command === undefined ? 'none' : priorOf(command);
+  return { options: { profile, thresholds: {}, patterns: [] }, prior, index, tags };
+}
+
+const indexOf = (known: readonly KnownSecret[], tags: Tags): KnownIndex =>
+  new KnownIndex(known.map((one) => ({ ...one, tag: tags.of(one.value) })));
+
+/** The installation's, when there is one: equal secrets then have the tags of its receipts. */
+function key(): Buffer {
+  const home = process.env['XDG_STATE_HOME'] || path.join(os.homedir(), '.local', 'state');
+  const dir = path.join(home, 'trl');
+  const found = statSync(dir, { throwIfNoEntry: false });
+  return found?.isDirectory() === true ? openKey(dir, 'redaction.key') : randomBytes(32);
+}
+
+async function filter(options: Options, json: boolean): Promise<number> {
+  const counts = new Map<string, { readonly redaction: Redaction; count: number }>();
+  const told = (redaction: Redaction): void => {
+    const { tag, finding } = redaction;
+    const id = `${tag} ${finding.rule} ${finding.key ?? ''}`;
+    const before = counts.get(id);
+    if (before === undefined) counts.set(id, { redaction, count: 1 });
+    else before.count += 1;
+  };
+  const stream = openRedactor({ ...options, told });
+  const { stdin, stdout } = process;
+  const pass = async (bytes: Uint8Array): Promise<void> => {
+    if (bytes.length > 0 && !stdout.write(bytes)) await once(stdout, 'drain');
+  };
+  for await (const chunk of stdin) await pass(stream.push(Buffer.from(chunk)));
+  await pass(stream.end());
+  if (!json) return 0;
+  for (const { redaction, count } of counts.values()) {
+    const { from, to, tag, finding } = redaction;
+    process.stderr.write(`${JSON.stringify({ tag, ...finding, length: to - from, count })}\n`);
+  }
+  return 0;
+}
+
+/** One JSON object a line, in and out. */
+async function spans(options: Options): Promise<number> {
+  let number = 0;
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    number += 1;
+    if (line.trim() === '') continue;
+    const { id, text, command } = readLine(line, number);
+    const prior = command === null ? options.prior : priorOf(command);
+    const found = spansOf({ ...options, prior }, text);
+    const pairs = found.map(({ start, end }) => [start, end]);
+    if (!process.stdout.write(`${JSON.stringify({ id, spans: pairs })}\n`)) {
+      await once(process.stdout, 'drain');
+    }
+  }
+  return 0;
+}
+
+function readLine(
+  line: string,
+  number: number,
+): { id: unknown; text: string; command: string | null } {
+  const bad = (what: string): TrlError =>
+    new TrlError('INVALID_PARAMS', `Cannot read line ${number}: ${what}`);
+  const value = parsed(line) ?? null;
+  if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
+  const text: unknown = Reflect.get(value, 'text');
+  const command: unknown = Reflect.get(value, 'command');
+  if (typeof text !== 'string') throw bad('"text" is no string');
+  return {
+    id: Reflect.get(value, 'id'),
+    text,
+    command: typeof command === 'string' ? command : null,
+  };
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    // A parser's own message quotes what it read.
+    return null;
+  }
+}
+
+/**
+ * Values to hide: JSON lines `{"name","value"}` in a file that is ours and 0600. No message of it
+ * quotes what it holds.
+ */
+function readKnown(file: string): KnownSecret[] {
+  const text = readPrivateFile(file);
+  return text.split('\n').flatMap((line, index) => {
+    if (line.trim() === '') return [];
+    const bad = (what: string): TrlError =>
+      new TrlError('INVALID_PARAMS', `Cannot read "${file}", line ${index + 1}: ${what}`);
+    const value = parsed(line);
+    if (typeof value !== 'object' || value === null) throw bad('it is no JSON object');
+    const name: unknown = Reflect.get(value, 'name');
+    const secret: unknown = Reflect.get(value, 'value');
+    if (typeof name !== 'string' || typeof secret !== 'string') {
+      throw bad('"name" and "value" are wanted, both strings');
+    }
+    const check = checkMaskable(secret);
+    if (!check.ok) throw bad(check.reason);
+    return [{ name, value: secret }];
+  });
+}
+
+function readPrivateFile(file: string): string {
+  const refused = (why: string): TrlError =>
+    new TrlError('INVALID_PARAMS', `Cannot use "${file}": ${why}`);
+  let fd: number;
+  try {
+    fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw refused(code === 'ELOOP' ? 'it is a link' : `it cannot be opened (${code})`);
+  }
+  try {
+    const found = fstatSync(fd);
+    if (!found.isFile() || found.size > knownBytesMax) throw refused('it is no file of values');
+    if (found.uid !== process.getuid?.()) throw refused('it belongs to another user');
+    if ((found.mode & 0o077) !== 0) throw refused(`it is open to others; run: chmod 600 ${file}`);
+    return readFileSync(fd, 'utf8');
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,121 @@
+/** What callers do with sessions: make, look at, change, fork and end them. */
+import type { SessionId } from '../command.ts';
+import { checkVariable } from '../environment/base.ts';
+import { TrlError } from '../errors.ts';
+import type { SessionCreateParams, SessionView } from '../protocol/types.ts';
+import { boundsOf } from '../session/bounds.ts';
+import { newSessionId } from '../session/record.ts';
+import { resolveWorkspace } from '../workspace/roots.ts';
+import type { CoreOptions } from './core.ts';
+import type { Executions } from './executions.ts';
+import { newRecord } from './new-session.ts';
+import { timeoutOf } from './requests.ts';
+import type { Runtime } from './runtime.ts';
+import { sessionWithEnvironment } from './session-environment.ts';
+import { sessionView, type Session, type Sessions } from './sessions.ts';
+
+export class SessionDesk {
+  readonly #options: CoreOptions;
+  readonly #sessions: Sessions;
+  readonly #execs: Executions;
+
+  constructor(options: CoreOptions, sessions: Sessions, execs: Executions) {
+    this.#options = options;
+    this.#sessions = sessions;
+    this.#execs = execs;
+  }
+
+  async create(params: SessionCreateParams): Promise<SessionView> {
+    const { host, roots, policies, variables } = this.#options;
+    const workingDir = params.working_dir ?? null;
+    const place = await resolveWorkspace({ roots, workingDir, home: host.home });
+    const policy = await policies.of(place.workspace);
+    const record = newRecord(params, place, policy);
+    await variables.check(record.requested ?? [], policy.withhold);
+    const session = this.#sessions.add(record);
+    await this.#set(session, params.env ?? {});
+    return sessionView(session);
+  }
+
+  list(): readonly SessionView[] {
+    return this.#sessions.all().map(sessionView);
+  }
+
+  info(id: SessionId): Promise<SessionView> {
+    return sessionWithEnvironment(this.#options, this.#sessions.get(id));
+  }
+
+  async update(params: Parameters<Runtime['updateSession']>[1]): Promise<SessionView> {
+    const session = this.#sessions.get(params.session_id);
+    const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
+    const env = params.env ?? {};
+    const unset = params.unset ?? [];
+    for (const [name, value] of Object.entries(env)) checkVariable(name, value);
+    const timeoutMs = timeoutOf(params);
+    const bounds = {
+      ...session.record.bounds,
+      ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+    };
+    boundsOf(bounds, 'foreground', maxima);
+    const kept = session.record.envKeys.filter((name) => !unset.includes(name));
+    this.#sessions.update(session, {
+      name: params.name ?? session.record.name,
+      bounds,
+      envKeys: [...new Set([...kept, ...Object.keys(env)])].toSorted(),
+    });
+    if (unset.length > 0) {
+      const link = await this.#options.runners.link();
+      await link.request({ op: 'unset', session_id: session.record.id, names: [...unset] });
+    }
+    await this.#set(session, env);
+    return sessionView(session);
+  }
+
+  async fork(id: SessionId, name: string | null): Promise<SessionView> {
+    const { record } = this.#sessions.get(id);
+    const now = Date.now();
+    const fork = { ...record, id: newSessionId(), name, createdAt: now, lastActivity: now };
+    const session = this.#sessions.add({ ...fork, commandCount: 0, assurance: null });
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'fork', session_id: id, to: session.record.id });
+    return sessionView(session);
+  }
+
+  async state(id: SessionId): ReturnType<Runtime['sessionState']> {
+    const { record } = this.#sessions.get(id);
+    const link = await this.#options.runners.link();
+    const answer = await link.request({ op: 'state', session_id: id });
+    const names: unknown = Reflect.get(answer, 'names');
+    const cwd: unknown = Reflect.get(answer, 'cwd');
+    return {
+      session_id: id,
+      cwd: typeof cwd === 'string' ? cwd : record.cwd,
+      names: Array.isArray(names) ? names.map(String) : [],
+    };
+  }
+
+  /** @throws TrlError `SESSION_BUSY` without `force` while a command runs in it */
+  async destroy(id: SessionId, force: boolean): Promise<void> {
+    const session = this.#sessions.get(id);
+    if (session.busy !== null && !force) {
+      throw new TrlError(
+        'SESSION_BUSY',
+        `Cannot destroy ${id}: a command is running; force ends it`,
+      );
+    }
+    this.#options.approving.approvals.endSession(id);
+    this.#sessions.remove(id);
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'close', session_id: id });
+    for (const { record } of this.#execs.of(id)) {
+      if (record.outcome !== null || record.lost !== null) this.#execs.forget(record.id);
+    }
+  }
+
+  async #set(session: Session, env: Readonly<Record<string, string>>): Promise<void> {
+    if (Object.keys(env).length === 0) return;
+    const link = await this.#options.runners.link();
+    const secret = this.#options.masking.secretNames(env);
+    await link.request({ op: 'set', session_id: session.record.id, cwd: null, env, secret });
+  }
+}

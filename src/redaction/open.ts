@@ -1,0 +1,78 @@
+/** Puts the two halves of redaction together for one stream. */
+import { Detector, type DetectorOptions } from './detect/detector.ts';
+import { thresholdsOf, type Thresholds } from './detect/thresholds.ts';
+import { userRules } from './rules/user.ts';
+import type { Prior, RedactionProfile } from './finding.ts';
+import type { KnownIndex } from './known/known-index.ts';
+import { KnownMasker } from './known/masker.ts';
+import { StreamRedactor, type Redaction } from './stream.ts';
+import type { Tags } from './tag.ts';
+
+/** How output is looked through; the installation's, not a session's. */
+export interface RedactionOptions {
+  readonly profile: RedactionProfile;
+  /** In place of the profile's: of the score (0 to 1), bits a character, log-likelihood a pair. */
+  readonly thresholds: {
+    readonly score?: number;
+    readonly shannon?: number;
+    readonly bigram?: number;
+  };
+  readonly patterns: readonly UserPattern[];
+}
+
+/** A user's own pattern, matched without backtracking. */
+export interface UserPattern {
+  readonly id: string;
+  readonly pattern: string;
+  /** Lines without any of these are not looked at; empty: every line is. */
+  readonly keywords: readonly string[];
+}
+
+export interface OpenStream {
+  readonly options: RedactionOptions;
+  /** What the command's text says of its output. */
+  readonly prior: Prior;
+  /** `null`: no value is known. */
+  readonly index: KnownIndex | null;
+  readonly tags: Tags;
+  /** Told of each replacement in the order of the stream. Must not throw. */
+  readonly told: (redaction: Redaction) => void;
+}
+
+/** @throws TrlError `INVALID_PARAMS` for a pattern of the user's that cannot be used */
+export function openRedactor({ options, prior, index, tags, told }: OpenStream): StreamRedactor {
+  return new StreamRedactor({
+    masker: index === null ? null : new KnownMasker(index),
+    finder: new Detector({ ...detection(options), prior }),
+    tags,
+    told,
+  });
+}
+
+type Detection = Omit<DetectorOptions, 'prior'>;
+const detections = new WeakMap<RedactionOptions, Detection>();
+
+/** The options as the detector takes them, made once for all streams of an installation. */
+function detection(options: RedactionOptions): Detection {
+  const made = detections.get(options) ?? detectionOf(options);
+  detections.set(options, made);
+  return made;
+}
+
+function detectionOf({ profile, thresholds, patterns }: RedactionOptions): Detection {
+  const usual = thresholdsOf(profile);
+  const { score, shannon, bigram } = thresholds;
+  const at = (all: Thresholds['bare']): Thresholds['bare'] =>
+    score === undefined
+      ? all
+      : { secrets: Math.min(all.secrets, score), none: score, hashes: Math.max(all.hashes, score) };
+  return {
+    profile,
+    thresholds: { bare: at(usual.bare), labelled: at(usual.labelled) },
+    vetoes: {
+      ...(shannon === undefined ? {} : { shannonBitsMin: shannon }),
+      ...(bigram === undefined ? {} : { bigramBitsMax: bigram }),
+    },
+    ...(patterns.length === 0 ? {} : { rules: userRules(patterns) }),
+  };
+}

@@ -1,0 +1,106 @@
+/** The output of one execution: both streams, and what was hidden in them. */
+import type { RedactionEntry, RedactionSummary } from '../command.ts';
+import { limits } from '../limits.ts';
+import { priorOf } from '../redaction/detect/prior.ts';
+import type { KnownIndex } from '../redaction/known/known-index.ts';
+import { findKnown } from '../redaction/known/whole.ts';
+import { openRedactor, type RedactionOptions } from '../redaction/open.ts';
+import type { Redaction, StreamRedactor } from '../redaction/stream.ts';
+import type { Tags } from '../redaction/tag.ts';
+import type { ChannelOpen, CheckEntry } from './wire.ts';
+
+export type StreamName = 'stdout' | 'stderr';
+
+/** How long output must rest before what is held is given out to whoever types. */
+const quietMs = 50;
+
+export class Channel {
+  /** Raw bytes taken so far. */
+  readonly taken = { stdout: 0, stderr: 0 };
+  readonly #streams: Readonly<Record<StreamName, StreamRedactor>>;
+  readonly #index: KnownIndex | null;
+  readonly #interactive: boolean;
+  readonly #give: (stream: StreamName, bytes: Uint8Array) => void;
+  readonly #entries = new Map<string, RedactionEntry>();
+  readonly #beyond = new Set<string>();
+  #count = 0;
+  #quiet: NodeJS.Timeout | null = null;
+
+  /** @param give takes redacted bytes, also none: then only the count of raw ones has grown */
+  constructor(
+    { command, interactive }: ChannelOpen,
+    parts: {
+      readonly index: KnownIndex | null;
+      readonly tags: Tags;
+      readonly options: RedactionOptions;
+    },
+    give: (stream: StreamName, bytes: Uint8Array) => void,
+  ) {
+    this.#index = parts.index;
+    this.#interactive = interactive;
+    this.#give = give;
+    const prior = priorOf(command);
+    const told = (redaction: Redaction): void => this.#note(redaction);
+    const open = { ...parts, prior, told };
+    this.#streams = { stdout: openRedactor(open), stderr: openRedactor(open) };
+  }
+
+  take(stream: StreamName, bytes: Uint8Array): void {
+    const redacted = this.#streams[stream].push(bytes);
+    this.taken[stream] += bytes.length;
+    this.#give(stream, redacted);
+    if (!this.#interactive) return;
+    if (this.#quiet !== null) clearTimeout(this.#quiet);
+    const { stdout, stderr } = this.#streams;
+    this.#quiet = stdout.holds || stderr.holds ? setTimeout(() => this.#flush(), quietMs) : null;
+  }
+
+  /** Gives out the rest. */
+  end(): RedactionSummary {
+    this.close();
+    for (const name of ['stdout', 'stderr'] as const) {
+      const rest = this.#streams[name].end();
+      if (rest.length > 0) this.#give(name, rest);
+    }
+    const { stdout, stderr } = this.#streams;
+    return {
+      count: this.#count,
+      forced_flushes: stdout.forced + stderr.forced,
+      entries: [...this.#entries.values()],
+      omitted: this.#beyond.size,
+    };
+  }
+
+  close(): void {
+    if (this.#quiet !== null) clearTimeout(this.#quiet);
+    this.#quiet = null;
+  }
+
+  /** Names of the entries in which a known value lies, in whatever encoding. */
+  check(entries: readonly CheckEntry[]): string[] {
+    const index = this.#index;
+    if (index === null) return [];
+    return entries.flatMap(([name, value]) =>
+      findKnown(index, Buffer.from(value)).length > 0 ? [name] : [],
+    );
+  }
+
+  #flush(): void {
+    this.#quiet = null;
+    for (const name of ['stdout', 'stderr'] as const) {
+      const bytes = this.#streams[name].flush();
+      if (bytes.length > 0) this.#give(name, bytes);
+    }
+  }
+
+  #note({ from, to, tag, finding }: Redaction): void {
+    this.#count += 1;
+    const { kind, rule, score, key } = finding;
+    const id = `${tag} ${rule} ${key ?? ''}`;
+    const known = this.#entries.get(id);
+    if (known !== undefined) this.#entries.set(id, { ...known, count: known.count + 1 });
+    else if (this.#entries.size < limits.redactionEntries.max) {
+      this.#entries.set(id, { tag, kind, rule, score, key, length: to - from, count: 1 });
+    } else if (this.#beyond.size < limits.redactionEntries.max * 100) this.#beyond.add(id);
+  }
+}

@@ -1,0 +1,179 @@
+/**
+ * The redactor: stands between what commands print and everything else. The runner starts it and
+ * sends it raw output on descriptor 3; it answers with redacted output (`wire.ts`). It holds the
+ * known values of running commands, writes nothing to disk, and ends with the runner.
+ */
+import { Socket } from 'node:net';
+import type { KnownSecret, KnownValue } from '../command.ts';
+import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { KnownIndex } from '../redaction/known/known-index.ts';
+import { Tags } from '../redaction/tag.ts';
+import { Channel, type StreamName } from './channel.ts';
+import type { ChannelOpen, RedactorEvent, RedactorRequest, RedactorStart } from './wire.ts';
+import { redactorControlBytesMax } from './wire.ts';
+
+const linkFd = 3;
+/** Indexes of values kept for the next command of a session. */
+const indexesMax = 16;
+const idleMs = 60_000;
+
+interface Started {
+  readonly tags: Tags;
+  readonly indexes: Indexes;
+  readonly options: RedactorStart;
+}
+
+/** A value as it is known, and when it was last asked for. */
+interface Used<What> {
+  readonly what: What;
+  usedAt: number;
+}
+
+/** Indexes by the values in them. What nobody asked for in a while is forgotten. */
+class Indexes {
+  readonly #indexes = new Map<string, Used<KnownIndex>>();
+  /** One object for one value: what was computed for it belongs to the object. */
+  readonly #values = new Map<string, Used<KnownValue>>();
+  readonly #tags: Tags;
+
+  constructor(tags: Tags) {
+    this.#tags = tags;
+  }
+
+  of(known: readonly KnownSecret[]): KnownIndex | null {
+    const secrets = [...new Map(known.map((one) => [one.value, one])).values()];
+    if (secrets.length === 0) return null;
+    const values = secrets.map((secret) => this.#valueOf(secret));
+    const index = taken(this.#indexes, JSON.stringify(secrets), () => new KnownIndex(values));
+    const [oldest] = this.#indexes.keys();
+    if (this.#indexes.size > indexesMax && oldest !== undefined) this.#indexes.delete(oldest);
+    return index;
+  }
+
+  forget(): void {
+    for (const all of [this.#indexes, this.#values]) {
+      for (const [id, { usedAt }] of all) if (Date.now() - usedAt > idleMs) all.delete(id);
+    }
+  }
+
+  #valueOf({ name, value }: KnownSecret): KnownValue {
+    const tag = (): string => this.#tags.of(value);
+    return taken(this.#values, `${name}\n${value}`, () => ({ name, value, tag: tag() }));
+  }
+}
+
+/** What is there under `id`, now the youngest; made when it is not. */
+function taken<What>(all: Map<string, Used<What>>, id: string, make: () => What): What {
+  const found = all.get(id) ?? { what: make(), usedAt: 0 };
+  found.usedAt = Date.now();
+  all.delete(id);
+  all.set(id, found);
+  return found.what;
+}
+
+class Redactions {
+  readonly #link: Socket;
+  readonly #channels = new Map<number, Channel>();
+  #started: Started | null = null;
+
+  constructor(link: Socket) {
+    this.#link = link;
+    setInterval(() => this.#started?.indexes.forget(), idleMs).unref();
+  }
+
+  frame(frame: Frame): void {
+    if (frame.type === frameTypes.control) {
+      const request: RedactorRequest = JSON.parse(Buffer.from(frame.payload).toString('utf8'));
+      return this.#request(request);
+    }
+    const stream = frame.type === frameTypes.stdout ? 'stdout' : 'stderr';
+    const channel = this.#channels.get(frame.channel);
+    if (channel === undefined) return;
+    this.#guard(frame.channel, () => channel.take(stream, frame.payload));
+  }
+
+  #request(request: RedactorRequest): void {
+    if ('start' in request) {
+      const { key } = request.start;
+      const tags = new Tags(Buffer.from(key, 'hex'));
+      this.#started = { tags, indexes: new Indexes(tags), options: request.start };
+      this.#tell({ ready: true });
+    } else if ('open' in request) this.#open(request.open);
+    else if ('end' in request) {
+      const { channel: number } = request.end;
+      const channel = this.#channels.get(number);
+      if (channel === undefined) return;
+      this.#guard(number, () => {
+        const summary = channel.end();
+        this.#channels.delete(number);
+        this.#tell({ ended: { channel: number, summary } });
+      });
+    } else {
+      const { n, channel: number, entries } = request.check;
+      const channel = this.#channels.get(number);
+      this.#guard(number, () =>
+        this.#tell({
+          checked: { n, names: channel?.check(entries) ?? entries.map(([name]) => name) },
+        }),
+      );
+    }
+  }
+
+  #open(open: ChannelOpen): void {
+    const started = this.#started;
+    if (started === null) throw new Error('not started');
+    this.#guard(open.channel, () => {
+      const parts = { ...started, index: started.indexes.of(open.known) };
+      const channel: Channel = new Channel(open, parts, (stream, bytes) =>
+        this.#give(open.channel, stream, bytes),
+      );
+      this.#channels.set(open.channel, channel);
+    });
+  }
+
+  /** A failure in one channel ends that channel: its output is not given out any more. */
+  #guard(number: number, act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#channels.get(number)?.close();
+      this.#channels.delete(number);
+      // The class of the error only: its message may quote what was looked at.
+      const reason = error instanceof Error ? error.name : 'unknown';
+      this.#tell({ failed: { channel: number, reason } });
+    }
+  }
+
+  #give(number: number, stream: StreamName, bytes: Uint8Array): void {
+    const taken = this.#channels.get(number)?.taken[stream] ?? 0;
+    this.#link.cork();
+    this.#link.write(encodeHeader(frameTypes[stream], number, taken, bytes.length));
+    if (bytes.length > 0) this.#link.write(bytes);
+    process.nextTick(() => this.#link.uncork());
+  }
+
+  #tell(event: RedactorEvent): void {
+    const payload = Buffer.from(JSON.stringify(event));
+    this.#link.write(
+      Buffer.concat([encodeHeader(frameTypes.control, 0, 0, payload.length), payload]),
+    );
+  }
+}
+
+function main(): void {
+  const link = new Socket({ fd: linkFd, readable: true, writable: true });
+  const reader = new FrameReader(redactorControlBytesMax);
+  const redactions = new Redactions(link);
+  const end = (): void => process.exit(0);
+  link.on('data', (bytes: Buffer) => {
+    for (const frame of reader.push(bytes)) redactions.frame(frame);
+  });
+  link.on('close', end);
+  link.on('error', end);
+  // A terminal's or a service manager's signals are for others to judge: it ends with the runner.
+  for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM', 'SIGPIPE'] as const) {
+    process.on(signal, () => {});
+  }
+}
+
+main();

@@ -1,0 +1,53 @@
+/**
+ * What runner and redactor say to each other, in frames (`frame.ts`) over the redactor's
+ * descriptor 3. `stdout` and `stderr` frames carry raw bytes one way and redacted bytes the other,
+ * on the channel of their execution. An answer's offset is the count of raw bytes taken so far.
+ *
+ *   runner → redactor  {start: {key, profile, …}}               once, before anything else
+ *   runner → redactor  {open: {channel, command, known, interactive}}
+ *   runner → redactor  frames; {end: {channel}}                  no more bytes come
+ *   runner → redactor  {check: {n, channel, entries}}            which of these hold a known value
+ *   redactor → runner  {ready: true}                             after `start`
+ *   redactor → runner  frames; {ended: {channel, summary}}       after the last frame
+ *   redactor → runner  {checked: {n, names}}
+ */
+import type { KnownSecret, RedactionSummary } from '../command.ts';
+import type { RedactionOptions } from '../redaction/open.ts';
+
+export interface RedactorStart extends RedactionOptions {
+  /** Key of the tags, 64 hex digits. */
+  readonly key: string;
+}
+
+export interface ChannelOpen {
+  readonly channel: number;
+  /** The command's text: by it, secrets are more or less to be expected. */
+  readonly command: string;
+  readonly known: readonly KnownSecret[];
+  /** Somebody may type: what is held is given out after a moment of silence. */
+  readonly interactive: boolean;
+}
+
+/** A variable or another part of a shell's state, by name. */
+export type CheckEntry = readonly [name: string, value: string];
+
+export type RedactorRequest =
+  | { readonly start: RedactorStart }
+  | { readonly open: ChannelOpen }
+  | { readonly end: { readonly channel: number } }
+  | {
+      readonly check: {
+        readonly n: number;
+        readonly channel: number;
+        readonly entries: readonly CheckEntry[];
+      };
+    };
+
+export type RedactorEvent =
+  | { readonly ready: true }
+  | { readonly ended: { readonly channel: number; readonly summary: RedactionSummary } }
+  | { readonly checked: { readonly n: number; readonly names: readonly string[] } }
+  | { readonly failed: { readonly channel: number; readonly reason: string } };
+
+/** Largest control frame: 256 known values of 64 KiB, as JSON may write them. */
+export const redactorControlBytesMax = 128 * 1024 * 1024;

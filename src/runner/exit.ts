@@ -1,0 +1,82 @@
+/** The exit record of a command, from what was waited for and counted. Nothing here acts. */
+import type { EnforcedLimit, Exit, Plan, RedactionSummary, StopReason } from '../command.ts';
+import type { CommandBox, WaitedFor } from './box.ts';
+import type { MemoryGroup } from './cgroup.ts';
+import type { Journal } from './journal.ts';
+import type { Capture } from './state.ts';
+
+const signalNumbers: Readonly<Record<string, number>> = { SIGKILL: 9, SIGTERM: 15, SIGSEGV: 11 };
+
+/** All that is known when a command has ended. */
+export interface Ending {
+  readonly plan: Plan;
+  readonly end: WaitedFor;
+  readonly box: Pick<CommandBox, 'cwdFallback' | 'cwdMissing' | 'end'>;
+  readonly journal: Journal;
+  readonly memory: MemoryGroup | null;
+  readonly stopped: StopReason | null;
+  /** Unix milliseconds. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly captured: Capture | null;
+  /** What the session carries now. */
+  readonly carried: { readonly cwd: string | null; readonly names: readonly string[] };
+  /** Processes outside a sandbox that were alive when the shell ended. */
+  readonly background: number;
+  readonly survivors: readonly number[];
+  readonly warm: boolean;
+  readonly redactions: RedactionSummary | null;
+}
+
+export function exitOf(ending: Ending): Exit {
+  const { plan, end, box, journal, stopped, startedAt, endedAt } = ending;
+  const timedOut = stopped === 'timeout' || stopped === 'idle-timeout';
+  const bySignal = end.signal === null ? null : 128 + (signalNumbers[end.signal] ?? 9);
+  return {
+    exec_id: plan.exec_id,
+    session_id: plan.session_id,
+    exit_code: timedOut ? 124 : (bySignal ?? end.code ?? 125),
+    signal: end.signal,
+    timed_out: timedOut,
+    stopped,
+    started_at: startedAt,
+    ended_at: endedAt,
+    duration_ms: endedAt - startedAt,
+    stdout_bytes: journal.bytesOf.stdout,
+    stderr_bytes: journal.bytesOf.stderr,
+    journal_bytes: journal.end,
+    journal_from: journal.from,
+    cwd: ending.carried.cwd,
+    state_captured: ending.captured !== null,
+    state_names: ending.carried.names,
+    state_dropped: ending.captured?.dropped ?? [],
+    cwd_fallback: box.cwdFallback,
+    // The command can write to the status pipe, but not before the shell entered its directory.
+    cwd_missing: plan.cwd !== null && end.code === 126 && box.cwdMissing,
+    ended_background: Math.max(ending.background, box.end?.background ?? 0),
+    survivors: ending.survivors,
+    warm: ending.warm,
+    limits: limitsOf(ending),
+    redactions: ending.redactions,
+  };
+}
+
+function limitsOf({ plan, stopped, memory, journal }: Ending): EnforcedLimit[] {
+  const { bounds, box } = plan;
+  // The kernel lets uid 0 of the host have any number of processes.
+  const bindsProcesses = box.kind !== 'none' && box.holder.level !== 'root-uid';
+  const rows: [string, number | null, EnforcedLimit['by'], boolean | null][] = [
+    ['timeout_ms', bounds.timeoutMs, 'runtime', stopped === 'timeout'],
+    ['idle_timeout_ms', bounds.idleTimeoutMs, 'runtime', stopped === 'idle-timeout'],
+    ['cpu_s', bounds.cpuSeconds, 'setrlimit', null],
+    ['processes', bounds.processesMax, bindsProcesses ? 'setrlimit' : 'none', null],
+    ['open_files', bounds.openFilesMax, 'setrlimit', null],
+    ['file_bytes', bounds.fileBytesMax, 'setrlimit', null],
+    ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', null],
+    ['memory_bytes', bounds.memoryBytesMax, memory?.by ?? 'none', memory?.hit() ?? false],
+    ['journal_bytes', bounds.journalBytesMax, 'runtime', journal.from > 0],
+  ];
+  return rows.flatMap(([name, value, by, hit]) =>
+    value === null ? [] : [{ name, value, by, hit }],
+  );
+}

@@ -1,0 +1,303 @@
+/**
+ * The runner's end of the redactor (`redactor/`): starts it, sends it what commands print, and
+ * takes back what may be seen. When it fails, the commands whose output it had are ended: raw
+ * output goes nowhere else.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { Socket } from 'node:net';
+import type { RedactionSummary } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { limits } from '../limits.ts';
+import type { ChannelOpen, CheckEntry, RedactorEvent, RedactorStart } from '../redactor/wire.ts';
+import { redactorControlBytesMax, type RedactorRequest } from '../redactor/wire.ts';
+import type { Stream } from './journal.ts';
+
+const linkFd = 3;
+const readyMs = 15_000;
+const watchMs = 1_000;
+const channelsMax = 65_535;
+/** What the redactor weighs is memory that nothing else has. */
+const lean = ['--max-semi-space-size=8'];
+
+/** What becomes of one command's output. */
+export interface RedactionSink {
+  output(stream: Stream, bytes: Uint8Array): void;
+  /** Room again after {@link RedactionChannel.full}. */
+  room(): void;
+  /** Nothing more comes; what was sent and not answered is lost. Called once, at any time. */
+  failed(): void;
+}
+
+/** Stands for an execution that is not made yet: its channel to the redactor is opened first. */
+export class LateSink implements RedactionSink {
+  #to: RedactionSink | null = null;
+  #failed = false;
+
+  attach(to: RedactionSink): void {
+    this.#to = to;
+    if (this.#failed) to.failed();
+  }
+  output(stream: Stream, bytes: Uint8Array): void {
+    this.#to?.output(stream, bytes);
+  }
+  room(): void {
+    this.#to?.room();
+  }
+  failed(): void {
+    this.#failed = true;
+    this.#to?.failed();
+  }
+}
+
+export class RedactionChannel {
+  readonly #link: RedactorLink;
+  readonly #number: number;
+  readonly #sink: RedactionSink;
+  readonly #sent = { stdout: 0, stderr: 0 };
+  readonly #taken = { stdout: 0, stderr: 0 };
+  #settle: ((summary: RedactionSummary | null) => void) | null = null;
+  #failed = false;
+  /** Since when bytes wait that were not answered; 0: none do. */
+  waitingSince = 0;
+
+  constructor(link: RedactorLink, number: number, sink: RedactionSink) {
+    this.#link = link;
+    this.#number = number;
+    this.#sink = sink;
+  }
+
+  /** Whether so much waits that its source should rest. */
+  get full(): boolean {
+    return this.#behind() > limits.redactionLagBytes.default;
+  }
+
+  send(stream: Stream, bytes: Uint8Array): void {
+    if (this.#failed || bytes.length === 0) return;
+    this.#sent[stream] += bytes.length;
+    if (this.waitingSince === 0) this.waitingSince = Date.now();
+    this.#link.write(frameTypes[stream], this.#number, bytes);
+  }
+
+  /** Nothing more is sent; `null`: the redactor failed, and output is missing. */
+  end(): Promise<RedactionSummary | null> {
+    if (this.#failed) return Promise.resolve(null);
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+      this.#link.request({ end: { channel: this.#number } });
+    });
+  }
+
+  /** Names of the entries that hold a known value; all of them when that cannot be told. */
+  check(entries: readonly CheckEntry[]): Promise<readonly string[]> {
+    if (this.#failed) return Promise.resolve(entries.map(([name]) => name));
+    return this.#link.check(this.#number, entries);
+  }
+
+  takeOutput(stream: Stream, taken: number, bytes: Uint8Array): void {
+    const wasFull = this.full;
+    this.#taken[stream] = taken;
+    this.waitingSince = this.#behind() === 0 ? 0 : Date.now();
+    if (bytes.length > 0) this.#sink.output(stream, bytes);
+    if (wasFull && !this.full) this.#sink.room();
+  }
+
+  ended(summary: RedactionSummary | null): void {
+    const settle = this.#settle;
+    this.#settle = null;
+    if (summary === null && !this.#failed) {
+      this.#failed = true;
+      this.#sink.failed();
+    }
+    settle?.(summary);
+  }
+
+  #behind(): number {
+    const { stdout, stderr } = this.#sent;
+    return stdout + stderr - this.#taken.stdout - this.#taken.stderr;
+  }
+}
+
+/** One redactor process. */
+class RedactorLink {
+  readonly ready: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #stream: Socket;
+  readonly #reader = new FrameReader(redactorControlBytesMax);
+  readonly #channels = new Map<number, RedactionChannel>();
+  readonly #checks = new Map<
+    number,
+    { readonly names: readonly string[]; readonly resolve: (names: readonly string[]) => void }
+  >();
+  #settleReady: { resolve: () => void; reject: (error: Error) => void } | null = null;
+  #n = 0;
+  #number = 0;
+  #retired = false;
+  dead = false;
+
+  constructor(program: string, start: RedactorStart) {
+    this.#child = spawn(process.execPath, [...lean, program], {
+      // Nothing of ours is in its environment; what it may say goes through its link only.
+      env: {},
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    });
+    const stream = this.#child.stdio[linkFd];
+    if (!(stream instanceof Socket)) throw new TrlError('INTERNAL_ERROR', 'No link to a redactor');
+    this.#stream = stream;
+    this.ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    this.ready.catch(() => {});
+    const timer = setTimeout(() => this.kill(), readyMs);
+    void this.ready.then(
+      () => clearTimeout(timer),
+      () => clearTimeout(timer),
+    );
+    stream.on('data', (bytes: Buffer) => this.#take(bytes));
+    stream.on('error', () => this.kill());
+    stream.on('close', () => this.#lose());
+    this.#child.once('error', () => this.#lose());
+    this.#child.once('exit', () => this.#lose());
+    this.request({ start });
+  }
+
+  open(open: Omit<ChannelOpen, 'channel'>, sink: RedactionSink): RedactionChannel {
+    for (let tries = 0; tries < channelsMax; tries += 1) {
+      this.#number = (this.#number % channelsMax) + 1;
+      if (this.#channels.has(this.#number)) continue;
+      const channel = new RedactionChannel(this, this.#number, sink);
+      this.#channels.set(this.#number, channel);
+      this.request({ open: { ...open, channel: this.#number } });
+      return channel;
+    }
+    throw new TrlError('QUOTA_EXCEEDED', 'Cannot start a command: all channels are in use');
+  }
+
+  request(request: RedactorRequest): void {
+    this.write(frameTypes.control, 0, Buffer.from(JSON.stringify(request)));
+  }
+
+  write(type: number, channel: number, bytes: Uint8Array): void {
+    if (this.dead) return;
+    this.#stream.cork();
+    this.#stream.write(encodeHeader(type, channel, 0, bytes.length));
+    // Copied: readers use their buffer again.
+    this.#stream.write(Buffer.from(bytes));
+    this.#stream.uncork();
+  }
+
+  check(channel: number, entries: readonly CheckEntry[]): Promise<readonly string[]> {
+    const n = (this.#n += 1);
+    return new Promise((resolve) => {
+      this.#checks.set(n, { names: entries.map(([name]) => name), resolve });
+      this.request({ check: { n, channel, entries } });
+    });
+  }
+
+  /** Takes no new channels; ends when the last one has. */
+  retire(): void {
+    this.#retired = true;
+    if (this.#channels.size === 0) this.kill();
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  /** One that does not answer is ended. */
+  watch(): void {
+    const oldest = Date.now() - limits.redactionMs.default;
+    for (const { waitingSince } of this.#channels.values()) {
+      if (waitingSince !== 0 && waitingSince < oldest) return this.kill();
+    }
+  }
+
+  #lose(): void {
+    if (this.dead) return;
+    this.dead = true;
+    this.#stream.destroy();
+    const message = 'Cannot run a command: the redactor ended';
+    this.#settleReady?.reject(new TrlError('BACKEND_UNAVAILABLE', message));
+    this.#settleReady = null;
+    for (const { names, resolve } of this.#checks.values()) resolve(names);
+    this.#checks.clear();
+    const channels = [...this.#channels.values()];
+    this.#channels.clear();
+    for (const channel of channels) channel.ended(null);
+  }
+
+  #take(bytes: Uint8Array): void {
+    try {
+      for (const frame of this.#reader.push(bytes)) this.#frame(frame);
+    } catch {
+      this.kill();
+    }
+  }
+
+  #frame(frame: Frame): void {
+    if (frame.type !== frameTypes.control) {
+      const stream = frame.type === frameTypes.stdout ? 'stdout' : 'stderr';
+      this.#channels.get(frame.channel)?.takeOutput(stream, frame.offset, frame.payload);
+      return;
+    }
+    const event: RedactorEvent = JSON.parse(Buffer.from(frame.payload).toString('utf8'));
+    if ('ready' in event) {
+      this.#settleReady?.resolve();
+      this.#settleReady = null;
+    } else if ('checked' in event) {
+      this.#checks.get(event.checked.n)?.resolve(event.checked.names);
+      this.#checks.delete(event.checked.n);
+    } else if ('ended' in event) this.#end(event.ended.channel, event.ended.summary);
+    else this.#end(event.failed.channel, null);
+  }
+
+  #end(number: number, summary: RedactionSummary | null): void {
+    const channel = this.#channels.get(number);
+    this.#channels.delete(number);
+    channel?.ended(summary);
+    if (this.#retired && this.#channels.size === 0) this.kill();
+  }
+}
+
+/** The redactor of a runner: one process, made anew when it failed. */
+export class Redaction {
+  readonly #program: string;
+  #start: RedactorStart | null = null;
+  #link: RedactorLink | null = null;
+  readonly #watcher: NodeJS.Timeout;
+
+  /** @param program the redactor's bundle */
+  constructor(program: string) {
+    this.#program = program;
+    this.#watcher = setInterval(() => this.#link?.watch(), watchMs);
+    this.#watcher.unref();
+  }
+
+  /** How output is redacted from now on; what runs keeps what it began with. */
+  configure(start: RedactorStart): void {
+    if (JSON.stringify(start) === JSON.stringify(this.#start)) return;
+    this.#start = start;
+    this.#link?.retire();
+    this.#link = new RedactorLink(this.#program, start);
+  }
+
+  /** @throws TrlError `BACKEND_UNAVAILABLE` when there is no redactor: then nothing may run */
+  async open(open: Omit<ChannelOpen, 'channel'>, sink: RedactionSink): Promise<RedactionChannel> {
+    if (this.#start === null) {
+      const message = 'Cannot run a command: no daemon said how output is redacted';
+      throw new TrlError('BACKEND_UNAVAILABLE', message);
+    }
+    if (this.#link === null || this.#link.dead) {
+      this.#link = new RedactorLink(this.#program, this.#start);
+    }
+    const link = this.#link;
+    await link.ready;
+    return link.open(open, sink);
+  }
+
+  close(): void {
+    clearInterval(this.#watcher);
+    this.#link?.kill();
+  }
+}
