@@ -95,6 +95,10 @@ test('the daemon shows none of its secrets, nor does what it starts', { skip }, 
     'the runner is not among them',
   );
   for (const one of shownBelow) assert.deepEqual(found(one), []);
+  for (const pid of below) {
+    const filter = readFileSync(`/proc/${pid}/coredump_filter`, 'latin1');
+    assert.match(filter, /^0+\n$/, `a core dump of ${pid} holds memory`);
+  }
   const core = readFileSync(`/proc/${daemon.pid}/coredump_filter`, 'latin1');
   assert.match(core, /^0+\n$/);
   assert.equal(daemon.log(), '');

@@ -37,14 +37,14 @@ export async function check(args: Args): Promise<number> {
     sayJson(answer);
     return isReady ? 0 : 1;
   }
-  const { state, source, origin, expires_at: expires, problem, warning } = answer;
+  const { state, source, origin, expires_at: expires, problem } = answer;
   const rows = [
     ['state', state],
     ['source', [source, origin].filter((part) => part !== null).join(' ') || '-'],
     ['read again at', expires ?? '-'],
   ];
   sayTable(['SECRET', visible(name)], rows);
-  for (const sentence of [problem, warning]) if (sentence !== null) say(sentence);
+  if (problem !== null) say(problem);
   return isReady ? 0 : 1;
 }
 

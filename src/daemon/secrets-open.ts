@@ -45,9 +45,16 @@ export async function openSecrets(options: OpenOptions): Promise<Secrets> {
   const secrets = new Secrets({ sources, checkMaskable });
   await secrets.load();
   for (const { problem } of secrets.problems) log(problem);
-  for (const name of secrets.common) {
-    log(`the secret ${name} is a common word: output that holds the word is hidden, too`);
-  }
+  // Told to whoever runs the daemon alone: an agent that knew it would need few guesses.
+  const said = new Set<string>();
+  const sayCommon = (): void => {
+    for (const name of secrets.common.filter((one) => !said.has(one))) {
+      said.add(name);
+      log(`the secret ${name} is a common word: output that holds the word is hidden, too`);
+    }
+  };
+  sayCommon();
+  secrets.watch(sayCommon);
   return secrets;
 }
 

@@ -39,8 +39,11 @@ interface Known {
 }
 
 const startMs = 15_000;
-/** A small young generation: what the runner weighs is what spawning costs. */
-const lean = ['--max-semi-space-size=1'];
+/**
+ * A small young generation: what the runner weighs is what spawning costs. And no debugger by a
+ * signal: it would show what commands get.
+ */
+const lean = ['--max-semi-space-size=1', '--disable-sigusr1'];
 /** An ephemeral daemon does not come back. */
 const ephemeralLingerMs = 1_000;
 

@@ -38,8 +38,6 @@ export interface SecretCheckAnswer {
   readonly expires_at: string | null;
   /** Why it is not `ready`. */
   readonly problem: string | null;
-  /** What masking it would hide besides. */
-  readonly warning: string | null;
 }
 /** What a person is asked for. */
 export interface SecretRequestView {

@@ -41,8 +41,6 @@ export interface SecretCheck {
   readonly expires_at: string | null;
   /** Why it is not `ready`, one sentence, else `null`. */
   readonly problem: string | null;
-  /** What masking it would hide besides, one sentence, or `null`. */
-  readonly warning: string | null;
 }
 
 interface Origin {
@@ -61,6 +59,7 @@ export class Secrets {
   readonly #lastUsed = new Map<string, number>();
   readonly #reading = new Map<string, Promise<string>>();
   #problems: readonly SourceProblem[] = [];
+  #listProblems: readonly SourceProblem[] = [];
 
   constructor({ sources, checkMaskable, clock = Date.now }: SecretsOptions) {
     this.#sources = sources;
@@ -96,9 +95,12 @@ export class Secrets {
     ];
   }
 
-  /** What could not be read by the last {@link load} or {@link list}. */
+  /** What could not be read or held by the last {@link load} and the last {@link list}. */
   get problems(): readonly SourceProblem[] {
-    return this.#problems;
+    const said = new Map(
+      [...this.#problems, ...this.#listProblems].map((one) => [one.problem, one]),
+    );
+    return [...said.values()];
   }
 
   /**
@@ -111,9 +113,13 @@ export class Secrets {
     for (const source of this.#sources.filter(({ isCheap }) => isCheap)) {
       try {
         for (const { name, value } of source.hidden?.() ?? []) {
-          this.#holdIfPossible(`hidden ${name}`, name, value);
+          const problem = attempt(() => this.#known.hold(`hidden ${name}`, name, value));
+          if (problem !== null) problems.push(problemOf(source, problem));
         }
-        for (const name of await source.names()) await this.#loadOne(source, name);
+        for (const name of await source.names()) {
+          const problem = await this.#loadOne(source, name);
+          if (problem !== null) problems.push(problemOf(source, problem));
+        }
       } catch (error) {
         problems.push(problemOf(source, error));
       }
@@ -138,14 +144,14 @@ export class Secrets {
         problems.push(problemOf(source, error));
       }
     }
-    this.#problems = problems;
+    this.#listProblems = problems;
     return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Whether a command could have it; its source is asked, and nothing counts as used. */
   async check(name: string): Promise<SecretCheck> {
     try {
-      const value = await this.#read(name);
+      await this.#read(name);
       const held = this.#origins.get(name);
       const expiresAt = held?.expiresAt ?? null;
       return {
@@ -155,14 +161,13 @@ export class Secrets {
         origin: held?.origin ?? null,
         expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
         problem: null,
-        warning: this.#known.warning(value),
       };
     } catch (error) {
       if (!isTrlError(error)) throw error;
       const states = { SECRET_NOT_FOUND: 'missing', SECRET_UNAVAILABLE: 'unreadable' } as const;
       const isNamed = error.code === 'SECRET_NOT_FOUND' || error.code === 'SECRET_UNAVAILABLE';
       const state = isNamed ? states[error.code] : 'unusable';
-      const where = { source: null, origin: null, expires_at: null, warning: null };
+      const where = { source: null, origin: null, expires_at: null };
       return { name, state, ...where, problem: error.message };
     }
   }
@@ -305,29 +310,34 @@ export class Secrets {
     this.#origins.set(name, { kind, origin, expiresAt });
   }
 
-  async #loadOne(source: Source, name: string): Promise<void> {
+  /** What keeps it from being masked, which a command that wants it is told, too. */
+  async #loadOne(source: Source, name: string): Promise<TrlError | null> {
     const held = this.#origins.get(name);
     const isOthers =
       held !== undefined && (held.kind !== source.kind || held.origin !== source.origin);
-    // It is masked all the same, under the name that another source gives a value.
-    const key = isOthers ? `hidden ${source.kind} ${source.origin} ${name}` : name;
+    if (held !== undefined && !isOthers && source.cacheMs === null) return null;
     try {
       const value = await source.read(name);
-      if (value === null || value === '') return;
-      if (isOthers) this.#holdIfPossible(key, name, value);
-      else this.#hold(source, name, value);
+      if (value === null || value === '') return null;
+      // What another source gives under this name is masked, and so is this.
+      const key = `hidden ${source.kind} ${source.origin} ${name}`;
+      return attempt(() =>
+        isOthers ? this.#known.hold(key, name, value) : this.#hold(source, name, value),
+      );
     } catch (error) {
-      // What cannot be masked is refused when a command wants it.
-      if (!isTrlError(error)) throw error;
+      if (isTrlError(error)) return error;
+      throw error;
     }
   }
+}
 
-  #holdIfPossible(key: string, name: string, value: string): void {
-    try {
-      this.#known.hold(key, name, value);
-    } catch (error) {
-      if (!isTrlError(error)) throw error;
-    }
+function attempt(act: () => void): TrlError | null {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (isTrlError(error)) return error;
+    throw error;
   }
 }
 
