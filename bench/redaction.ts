@@ -1,9 +1,9 @@
 /**
- * npm run bench:redaction [-- --quick]
+ * npm run bench:redaction [-- --quick] [--engine]
  *
  * What redaction costs: speed over logs of this machine, the longest wait for a chunk and for a
  * line without an end, and what others feel while one command prints a lot. secretlint runs beside
- * it over the same texts. Speeds are per second of CPU time, so that a busy machine changes little.
+ * it over the same texts. `--engine`: without a daemon. Speeds are per second of CPU time, so that a busy machine changes little.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,8 @@ import { Place, startDaemon } from './daemon.ts';
 import { checkLines, type Check } from './report.ts';
 import { figuresOf } from './stats.ts';
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const flag = { type: 'boolean', default: false } as const;
+const { values } = parseArgs({ options: { quick: flag, engine: flag } });
 const MB = 1e6;
 const chunkBytes = 64 * 1024;
 const wanted = (values.quick ? 10 : 50) * MB;
@@ -138,7 +139,7 @@ for (const [name, line] of Object.entries(shapes)) {
 }
 
 await besides();
-if (process.env['NO_OTHERS'] === undefined) await others();
+if (!values.engine) await others();
 say('');
 for (const line of checkLines(checks)) say(line);
 
