@@ -1,5 +1,6 @@
 /** Every flag of the command line, once: parsing, help and completions read it here. */
 import { approvalStates } from '../command.ts';
+import { envModes } from '../names.ts';
 
 export interface Flag {
   /** What stands for the value in help; `null`: the flag takes none. */
@@ -22,11 +23,22 @@ export const flags = {
     complete: ['none', 'cwd+env', 'shell'],
   },
   command: { value: 'TEXT', about: 'the command whose output it is' },
+  config: { value: 'FILE', about: 'a configuration above the one of the user', complete: 'file' },
   cpu: { value: 'S', about: 'seconds of CPU time for each process' },
   cwd: { value: 'DIR', about: 'working directory; default: this one', complete: 'directory' },
   'deny-read': path('never read what lies under this path or glob'),
   'deny-write': path('never write what lies under this path or glob'),
   env: { value: 'K=V', about: 'a variable; K alone takes the value from here', many: true },
+  'env-key': {
+    value: 'NAME',
+    about: 'a secret, or a variable of the runtime, by its name alone',
+    many: true,
+  },
+  'env-mode': {
+    value: 'MODE',
+    about: 'what commands get of the environment: scoped (default), legacy',
+    complete: envModes,
+  },
   eof: { value: null, about: 'close the input afterwards' },
   'for-session': { value: null, about: 'also for equal plans of the same session' },
   'file-size': { value: 'N', about: 'largest file written, such as 100m' },
@@ -46,6 +58,7 @@ export const flags = {
   message: { value: 'TEXT', about: 'words for the agent (also -m)' },
   name: { value: 'NAME', about: 'a name to call the session by' },
   net: { value: 'off|on', about: 'network; default off', complete: ['off', 'on'] },
+  origin: { value: null, about: 'also say where each value comes from' },
   'open-files': { value: 'N', about: 'open files of each process' },
   'passphrase-stdin': { value: null, about: 'read the passphrase from standard input' },
   policy: { value: 'NAME|FILE', about: 'the policy that decides', complete: 'file' },

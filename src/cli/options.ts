@@ -48,6 +48,7 @@ export function execParams(args: Args): StartOptions {
     timeout_ms: args.read('timeout', parseDuration, durationWanted),
     idle_timeout_ms: args.read('idle-timeout', parseDuration, durationWanted),
     env: environment(args),
+    env_keys: args.has('env-key') ? args.all('env-key') : undefined,
     wait_ms: args.read('wait', parseDuration, durationWanted),
     limits: limitParams(args),
   });

@@ -7,7 +7,7 @@ import type { Interrupts } from './interrupts.ts';
 import { Output } from './output.ts';
 import type { OnBroken } from './output.ts';
 import { Progress } from './progress.ts';
-import { sayAside, sayEnd, sayJson } from './show.ts';
+import { sayAside, sayEnd, sayJson, sayWarnings } from './show.ts';
 
 /** What a shell reports of a program whose output nobody reads: 128 + SIGPIPE. */
 const brokenPipeCode = 141;
@@ -54,6 +54,7 @@ export async function relay(
   feeding.catch(() => {});
   try {
     const end = options.json ? await gather(stream) : await show(stream, options, onBroken);
+    if (!options.quiet) sayWarnings(end);
     if (!options.json && !options.quiet) {
       sayEnd(end, process.stderr.isTTY && !options.pty);
     }

@@ -20,13 +20,15 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number
     throw usage(verb, `it takes no words, got "${unwanted}"`);
   }
   const socketPath = args.text('socket-path');
-  const policy = args.text('policy');
   const argv = [
     ...daemonCommand(),
     verb,
     ...(socketPath === undefined ? [] : ['--socket-path', socketPath]),
     ...args.all('workspace-root').flatMap((root) => ['--workspace-root', root]),
-    ...(policy === undefined ? [] : ['--policy', policy]),
+    ...(['policy', 'config', 'env-mode'] as const).flatMap((name) => {
+      const value = args.text(name);
+      return value === undefined ? [] : [`--${name}`, value];
+    }),
     ...(args.has('json') ? ['--json'] : []),
   ];
   if (process.execve !== undefined) {

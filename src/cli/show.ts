@@ -56,6 +56,11 @@ export function sayFailure(error: unknown, json: boolean): number {
   return errorTable[code].exitCode;
 }
 
+/** What the runtime warns of, one line each. */
+export function sayWarnings({ warnings }: Pick<ExecEnd, 'warnings'>): void {
+  for (const warning of warnings) say(`warning: ${warning}`);
+}
+
 /** The receipt in one line, then what the runtime suggests. */
 export function sayEnd(end: ExecEnd, interactive: boolean): void {
   if (interactive) {

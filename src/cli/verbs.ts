@@ -34,10 +34,19 @@ const grants: readonly FlagName[] = [
   'allow-write',
   'deny-write',
 ];
-const started: readonly FlagName[] = ['session', 'cwd', 'env', 'stdin', 'pty', 'policy', 'wait'];
+const started: readonly FlagName[] = [
+  'session',
+  'cwd',
+  'env',
+  'env-key',
+  'stdin',
+  'pty',
+  'policy',
+  'wait',
+];
 const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 const shown: readonly FlagName[] = ['raw', 'quiet'];
-const daemon: readonly FlagName[] = ['workspace-root', 'policy'];
+const daemon: readonly FlagName[] = ['workspace-root', 'policy', 'config', 'env-mode'];
 
 /** Whether the words of `verb` are a command with flags of its own. */
 export const takesCommand = (verb: Verb): boolean => verb.words.includes('COMMAND');
@@ -97,7 +106,18 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '',
       about: 'make a session and print its id',
-      flags: ['name', 'shell', 'carry', 'cwd', 'env', 'policy', ...bounds, ...grants, ...shared],
+      flags: [
+        'name',
+        'shell',
+        'carry',
+        'cwd',
+        'env',
+        'env-key',
+        'policy',
+        ...bounds,
+        ...grants,
+        ...shared,
+      ],
       examples: ['s=$(trl session create) && trl run --session "$s" cd src'],
       load: async () => (await import('./session.ts')).create,
     },
@@ -147,7 +167,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '[--] COMMAND…',
       about: 'start a command that keeps running, and print its id',
-      flags: ['session', 'cwd', 'env', 'stdin', 'pty', ...limits, ...shared],
+      flags: ['session', 'cwd', 'env', 'env-key', 'stdin', 'pty', ...limits, ...shared],
       examples: ['x=$(trl exec start --session web -- npm start) && trl exec attach "$x"'],
       load: async () => (await import('./exec.ts')).start,
     },
@@ -326,6 +346,16 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
       flags: ['json', 'help'],
       examples: ['trl policy trust .'],
       load: async () => (await import('./policy.ts')).trust,
+    },
+  ],
+  [
+    'config show',
+    {
+      words: '',
+      about: 'show what is set for the runtime, by file, variable and flag',
+      flags: ['origin', 'config', 'env-mode', 'json', 'help'],
+      examples: ['trl config show --origin'],
+      load: async () => (await import('./config.ts')).show,
     },
   ],
   [

@@ -1,8 +1,9 @@
 /**
  * The daemon: the only place where the parts are wired together.
  *
- *   serve [--socket-path P] [--workspace-root DIR]… [--policy NAME|FILE] [--json]
- *   stdio [--ephemeral] [--workspace-root DIR]… [--policy NAME|FILE]
+ *   serve [--socket-path P] [--json] …
+ *   stdio [--ephemeral] …
+ * both: [--workspace-root DIR]… [--policy NAME|FILE] [--config FILE] [--env-mode MODE]
  *
  * An ephemeral one keeps nothing: its runner and all that runs in it end with its stdin.
  */
@@ -43,6 +44,9 @@ interface Args {
   readonly roots: readonly string[];
   /** A shipped profile or a file; `null`: the user's own file, else `auto`. */
   readonly policy: string | null;
+  /** A file above the user's `config.yaml`. */
+  readonly config: string | null;
+  readonly envMode: string | null;
   readonly ephemeral: boolean;
   readonly json: boolean;
 }
@@ -57,6 +61,8 @@ function readArgs(argv: readonly string[], env: Env): Args {
       'socket-path': { type: 'string' },
       'workspace-root': { type: 'string', multiple: true },
       policy: { type: 'string' },
+      config: { type: 'string' },
+      'env-mode': { type: 'string' },
       ephemeral: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
@@ -73,6 +79,8 @@ function readArgs(argv: readonly string[], env: Env): Args {
     socketPath: values['socket-path'] ?? null,
     roots: values['workspace-root'] ?? [process.cwd()],
     policy: (values.policy ?? env['TRL_POLICY']) || null,
+    config: values.config ?? null,
+    envMode: values['env-mode'] ?? null,
     ephemeral: values.ephemeral,
     json: values.json,
   };
@@ -153,7 +161,7 @@ async function main(argv: readonly string[]): Promise<void> {
   try {
     const roots = args.roots.map(realRoot);
     // What people set and cannot be used stops the start: running with less is no answer.
-    const configuration = await loadConfiguration({ env, version: version() });
+    const configuration = await loadConfiguration({ env, flags: args, version: version() });
     sayProblem(own.take(isTakenBy(configuration), args.verb === 'serve'));
     const policies = await Policies.open(args.policy, log);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));

@@ -1,0 +1,34 @@
+/** `trl config show`: what is set, and where. No daemon is needed. */
+import { loadConfiguration } from '../configuration/load.ts';
+import { version } from '../protocol/version.ts';
+import { usage } from './args.ts';
+import type { Args } from './args.ts';
+import { sayJson, sayTable } from './show.ts';
+
+/**
+ * What a runtime that is started here would have.
+ *
+ * @throws ConfigurationError as its start would
+ */
+export async function show(args: Args): Promise<number> {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('config show', `it takes no words, got "${unwanted}"`);
+  const flags = { config: args.text('config') ?? null, envMode: args.text('env-mode') ?? null };
+  const { files, settings } = await loadConfiguration({
+    env: process.env,
+    flags,
+    version: version(),
+  });
+  if (args.has('json')) {
+    sayJson({ files, settings });
+    return 0;
+  }
+  const origin = args.has('origin');
+  const rows = settings.map(({ key, value, origins }) => [
+    key,
+    typeof value === 'string' ? value : JSON.stringify(value),
+    ...(origin ? [origins.join(', ')] : []),
+  ]);
+  sayTable(['KEY', 'VALUE', ...(origin ? ['ORIGIN'] : [])], rows);
+  return 0;
+}
