@@ -1,0 +1,72 @@
+/** Base64 that is known by what it holds or where it stands. */
+import type { Family } from './family.ts';
+import type { Span } from './line.ts';
+
+const prefixed = /(?:sha(?:1|256|384|512)|md5)[-:=]$/i;
+
+/** PNG, JPEG, GIF, WebP, WOFF, TTF, OTF, PDF, ZIP, gzip, SVG, XML, ELF, WebAssembly, MP3, icons. */
+const media = new RegExp(
+  '^(?:iVBORw0KGgo|\\/9j\\/|R0lGOD|UklGR|d09G[Rg2M]|AAEAAAA|T1RUTw|JVBERi|UEsDB|H4sI|PHN2Z' +
+    '|PD94bW|f0VMR|AGFzbQ|SUQz|AAABAA)',
+);
+/** A sequence with a version in it, and the key types of X.509 and of ssh. */
+const certificate = /^MII[A-Za-z0-9+/]{3}CC[AB]/;
+const publicKey = new RegExp(
+  '^(?:AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|G(?:nNr|nNz)|Inn?Nr)|MIIB(?:Ij|oj)ANBgkqhkiG9w0BAQE' +
+    '|MIICIjANBgkqhkiG9w0BAQE|MFkwEwYHKoZIzj0|MHYwEAYHKoZIzj0|MCowBQYDK2V|MIG[fe]MA0GCSqGSIb3DQEB)',
+);
+const sshBefore = /\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S{1,20}|sk-\S{1,40}) $/;
+const sourceMap = /^(?:[A-Za-z0-9+/]{0,9}[,;]){3}/;
+
+/** A token of the base64 alphabets. */
+export function recogniseEncoded(
+  text: string,
+  start: number,
+  end: number,
+  line: Span,
+): Family | null {
+  const token = text.slice(start, Math.min(end, start + 64));
+  if (/^sha(?:1|256|384|512)[-:=]/i.test(token)) {
+    return token.charAt(6) === ':' && end - start === 50 ? 'key-fingerprint' : 'integrity';
+  }
+  if (/^h1:[A-Za-z0-9+/]{43}=$/.test(token)) return 'go-sum';
+  if (publicKey.test(token)) return 'public-key';
+  if (certificate.test(token)) return 'certificate';
+  if (media.test(token) && end - start >= 24) return 'media-bytes';
+  if (/^data:[\w.+/-]{1,40};/.test(token)) return 'data-uri';
+  if (start > line.start) {
+    const found = recogniseAfter(text, start, end, line);
+    if (found !== null) return found;
+  }
+  const alone = start === line.start && end === line.end;
+  const length = end - start;
+  if (!alone || length > 76) return null;
+  const wrapped = length === 64 || length === 70 || length === 76;
+  const whole = text.slice(start, end);
+  if (wrapped && /^[A-Za-z0-9+/]+$/.test(whole)) return 'base64-line';
+  return length % 4 === 0 && /^[A-Za-z0-9]*[+/].*=$/.test(whole) ? 'base64-tail' : null;
+}
+
+/** By what stands before it on the line. */
+function recogniseAfter(text: string, start: number, end: number, line: Span): Family | null {
+  const last = text.charCodeAt(start - 1);
+  const before = text.slice(Math.max(line.start, start - 40), start);
+  if (last === 0x3a || last === 0x2d || last === 0x3d) {
+    if (prefixed.test(before)) return end - start === 43 ? 'key-fingerprint' : 'integrity';
+    return before.endsWith('h1:') ? 'go-sum' : null;
+  }
+  if (last === 0x20) return sshBefore.test(before) ? 'public-key' : null;
+  if (last === 0x2c && before.endsWith('base64,')) return 'data-uri';
+  if (last === 0x2c || last === 0x3b || last === 0x22) {
+    return isSourceMap(text, start, end, before) ? 'source-map' : null;
+  }
+  return null;
+}
+
+function isSourceMap(text: string, start: number, end: number, before: string): boolean {
+  if (/"?mappings"?[ \t]{0,2}[:=][ \t]{0,2}\\?"[;,A-Za-z0-9+/]{0,20}$/.test(before)) return true;
+  const around = text.slice(Math.max(0, start - 12), start);
+  const after = text.slice(end, end + 24);
+  if (!/[,;]$/.test(around) || !/[A-Z]{2}[,;]/.test(around)) return false;
+  return sourceMap.test(around + text.slice(start, end) + after);
+}
