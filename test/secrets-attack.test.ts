@@ -1,5 +1,5 @@
-// Looks for values where they must not be: what the kernel shows of the daemon, what it writes, what
-// it sends, what it logs. Each search is first shown to find one where nothing hides it.
+// Looks for values where they must not be: what the kernel shows of the daemon, what it writes,
+// sends and logs. Each search is first shown to find one where nothing hides it.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -272,7 +272,7 @@ test('no debugger can be opened in the daemon, by variables or by a signal', { s
   assert.deepEqual(listening(daemon.pid), []);
 });
 
-/** The way that is left where memory cannot be overwritten: the same program with clean variables. */
+/** The way that is left where memory cannot be overwritten. */
 test('a daemon that cannot erase starts itself anew, with the values in memory', { skip }, () => {
   const module = path.join(root, 'src/daemon/own-environment.ts');
   const program = `
@@ -286,7 +286,14 @@ test('a daemon that cannot erase starts itself anew, with the values in memory',
     const shown = readFileSync('/proc/self/environ', 'latin1');
     const input = readSync(0, Buffer.alloc(9));
     const { DEPLOY_TOKEN } = own.env;
-    console.log(JSON.stringify({ shown: shown.includes('c0rrect'), input, DEPLOY_TOKEN, pid: process.pid, argv: process.argv.slice(2), inherited: process.env.DEPLOY_TOKEN ?? null }));
+    console.log(JSON.stringify({
+      shown: shown.includes('c0rrect'),
+      input,
+      DEPLOY_TOKEN,
+      pid: process.pid,
+      argv: process.argv.slice(2),
+      inherited: process.env.DEPLOY_TOKEN ?? null,
+    }));
   `;
   const file = path.join(newHome(), 'anew.mts');
   writeFileSync(file, program);
