@@ -219,7 +219,7 @@ function namesAskedFor(ground: Ground, { session }: Standing, request: Asking): 
 
 export function withheldError(name: string): TrlError {
   const shown = JSON.stringify(name);
-  const message = `Cannot pass on the variable ${shown}: the runtime withholds it from every command`;
+  const message = `Cannot pass on the variable ${shown}: it is withheld from every command`;
   return new TrlError('INVALID_PARAMS', `${message}; a value of your own goes by "env"`);
 }
 

@@ -1,69 +1,17 @@
 // What a command gets of variables by name, and what no later command and nobody beside it sees.
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
-import { raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
-import { decide, ended, parked, until } from './support/parked.ts';
+import type { Daemon, Json } from './support/daemon.ts';
+import { begin, hash, hostEnv, secret, sum, withheldNames } from './support/environment.ts';
+import { parked } from './support/parked.ts';
 import { eventually } from './support/processes.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
-// Its own in each run, so that only this run's processes can show it.
-const secret = `q7Vd2L${randomBytes(12).toString('hex')}`;
-const hostEnv = {
-  MY_PLAIN: 'plain words',
-  MY_API_TOKEN: secret,
-  MY_HOST: 'db.example.org',
-  AWS_PROFILE: 'staging',
-  CORP_THING: 'withheld by configuration',
-  HERMES_API_KEY: 'h3rm3sKeyOfTheRuntime99',
-  OPENROUTER_MODEL: 'm',
-  DATABASE_URL: 'postgres://app:hJ82kPq0Lx@db/app',
-  TRL_AUTH_TOKEN: 'kT83jdPq0LxMvn2Ws',
-  LD_PRELOAD: '',
-  PYTHONSTARTUP: './startup.py',
-};
-const withheldNames = [
-  'CORP_THING',
-  'HERMES_API_KEY',
-  'OPENROUTER_MODEL',
-  'DATABASE_URL',
-  'TRL_AUTH_TOKEN',
-];
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
-/** Tells of a variable without showing it: policy blocks that, and output is redacted. */
-const sum = (name: string): string => `bash ./sum.sh ${name}`;
-const scripts = {
-  'sum.sh': 'printf %s "${!1-none}" | sha256sum | cut -c1-64\n',
-  'poll.sh': [
-    'n=0',
-    'while [ ! -e stop-polling ]; do n=$((n+1))',
-    `cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -oE '^(MY_API_TOKEN|CONTROL)='`,
-    'sleep 0.01; done; echo "rounds $n"\n',
-  ].join('\n'),
-  'look.sh': [
-    'set > shell-state',
-    'test -z "${MY_API_TOKEN+x}" && echo unset',
-    `cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -cE '^MY_API_TOKEN='`,
-    `cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -cE '^HOME='\n`,
-  ].join('\n'),
-} as const;
-
-const env = { ...hostEnv, TRL_WITHHOLD: 'CORP_*' };
 const skip = whyNoBox;
-
-/** A daemon whose workspace has the scripts. */
-async function begin(more: Record<string, string>, home?: string): Promise<Daemon> {
-  const made = { ...env, ...more };
-  const found = await startRuntime(home === undefined ? { env: made } : { env: made, home });
-  for (const [name, text] of Object.entries(scripts)) {
-    writeFileSync(path.join(found.root, name), text);
-  }
-  return found;
-}
-
 let daemon: Daemon;
 before(async () => {
   daemon = await begin({ TRL_POLICY: 'auto' });
@@ -129,10 +77,10 @@ describe('scoped', { skip }, () => {
     for (const name of withheldNames) {
       const answer = await session.ask(`test -n "$${name}"`, { env_keys: [name] });
       assert.equal(answer.error?.code, 'INVALID_PARAMS', name);
-      assert.match(answer.error.message, new RegExp(`"${name}".*withholds`));
+      assert.match(answer.error.message, new RegExp(`"${name}".*withheld`));
       assert.equal((await session.run(`test -n "$${name}"`)).exit_code, 1, name);
       const made = await session.client.ask('session.create', { env_keys: [name] });
-      assert.match(made.error?.message ?? '', /withholds/, name);
+      assert.match(made.error?.message ?? '', /withheld/, name);
     }
     // A value of the caller's own is another matter.
     const own = { env: { DATABASE_URL: 'postgres://localhost/test' } };
@@ -187,7 +135,7 @@ describe('a variable of one command ends with it', { skip }, () => {
   ].join('\n');
 
   for (const carry of ['cwd+env', 'shell']) {
-    test(`nothing of it is in a later command’s environment, shell or /proc: ${carry}`, async () => {
+    test(`none of it is in a later command’s environment, shell or /proc: ${carry}`, async () => {
       await using session = await open({ carry });
       await session.run(spread, { env_keys: ['MY_API_TOKEN'] });
       const later = await session.run('. ./look.sh');
@@ -302,104 +250,5 @@ describe('variables by which programs run something else', { skip }, () => {
     await parked(session, 'true');
     await session.client.ask('session.update', { session_id: session.id, unset: ['PERL5OPT'] });
     assert.equal((await session.run('true')).exit_code, 0);
-  });
-});
-
-describe('a command that waits for a person', { skip }, () => {
-  test('gets its secret after the yes, also from a daemon that starts over', async () => {
-    const policy = { TRL_POLICY: 'guarded', TRL_RUNNER_LINGER_MS: '20000' };
-    const first = await begin(policy);
-    const session = await openSession(first.socketPath, { working_dir: first.root });
-    const command = `${sum('MY_API_TOKEN')} > found`;
-    const data = await parked(session, command, { env_keys: ['MY_API_TOKEN'] });
-    assert.ok(data.verdict.rules.some(({ id }: Json) => id === 'secret.grant'));
-    session.client.drop();
-    await first.kill();
-    await using second = await begin(policy, first.home);
-    assert.equal((await decide(second, data.approval_id)).ok, true);
-    const done = await ended(second, data.exec_id);
-    assert.equal(done.state, 'exited', JSON.stringify(done));
-    assert.equal(readFileSync(path.join(second.root, 'found'), 'utf8'), `${hash(secret)}\n`);
-  });
-
-  test('is asked about anew when the value is another one by then', async () => {
-    const policy = { TRL_POLICY: 'guarded', TRL_RUNNER_LINGER_MS: '20000' };
-    const first = await begin(policy);
-    const session = await openSession(first.socketPath, { working_dir: first.root });
-    const data = await parked(session, 'touch ran', { env_keys: ['MY_API_TOKEN'] });
-    session.client.drop();
-    await first.kill();
-    const changed = { ...policy, MY_API_TOKEN: 'anotherV4lueOfTheToken' };
-    await using second = await begin(changed, first.home);
-    await decide(second, data.approval_id);
-    using client = await raw(second.socketPath);
-    await until('another question', async () => {
-      const { data: view } = await client.ask('approval.get', { approval_id: data.approval_id });
-      return view.state === 'superseded' ? view : null;
-    });
-    assert.ok(!existsSync(path.join(second.root, 'ran')));
-  });
-});
-
-describe('legacy', { skip }, () => {
-  let legacy: Daemon;
-  before(async () => {
-    legacy = await begin({ TRL_ENV_MODE: 'legacy', TRL_POLICY: 'auto' });
-  });
-  after(() => legacy?.stop());
-  const openLegacy = (params: object = {}): Promise<TestSession> =>
-    openSession(legacy.socketPath, { working_dir: legacy.root, ...params });
-
-  test('the runtime’s environment passes on, less what is withheld or injects', async () => {
-    await using session = await openLegacy();
-    const { stdout } = await session.run(
-      [sum('MY_PLAIN'), sum('AWS_PROFILE'), sum('MY_API_TOKEN')].join('; '),
-    );
-    const wanted = [hostEnv.MY_PLAIN, hostEnv.AWS_PROFILE, secret];
-    assert.deepEqual(stdout.trim().split('\n'), wanted.map(hash));
-    for (const name of [...withheldNames, 'PYTHONSTARTUP', 'LD_PRELOAD', 'TRL_POLICY']) {
-      assert.equal((await session.run(`test -z "\${${name}+x}"`)).exit_code, 0, name);
-      if (!withheldNames.includes(name)) continue;
-      const answer = await session.ask('true', { env_keys: [name] });
-      assert.match(answer.error?.message ?? '', /withholds/, name);
-    }
-    assert.equal((await session.run('echo $TERM $HOME')).stdout.startsWith('dumb /'), true);
-  });
-
-  /** The machine has other variables, too. */
-  const isHost = (name: string): boolean => Object.hasOwn(hostEnv, name);
-
-  test('what scoped would hide, and the command uses, is warned of by name', async () => {
-    await using session = await openLegacy();
-    const rows: readonly (readonly [string, object, readonly string[]])[] = [
-      ['test -n "$MY_PLAIN" && test -n "${MY_HOST}"', {}, ['MY_HOST', 'MY_PLAIN']],
-      ['aws() { :; }; aws s3 ls', {}, ['AWS_PROFILE']],
-      ['python3 -c \'import os; os.environ.get("MY_PLAIN")\' || true', {}, ['MY_PLAIN']],
-      ['test -n "$MY_PLAIN"', { env_keys: ['MY_PLAIN'] }, []],
-      ['test -n "$MY_PLAIN"', { env: { MY_PLAIN: '1' } }, []],
-      ['echo $HOME $PATH $CORP_THING', {}, []],
-    ];
-    for (const [command, more, wanted] of rows) {
-      const { warnings } = await session.run(command, more);
-      assert.deepEqual(
-        warnings.map((one: string) => one.split(' ')[0]).filter(isHost),
-        wanted,
-        command,
-      );
-    }
-    await using quiet = await open();
-    assert.deepEqual((await quiet.run('echo $MY_PLAIN')).warnings, []);
-  });
-
-  test('session.info names what is there by legacy alone', async () => {
-    await using session = await openLegacy();
-    const { data } = await session.client.ask('session.info', { session_id: session.id });
-    assert.equal(data.environment.mode, 'legacy');
-    for (const name of ['MY_PLAIN', 'MY_API_TOKEN', 'AWS_PROFILE']) {
-      assert.ok(data.environment.inherited.includes(name), name);
-    }
-    for (const name of [...withheldNames, 'PATH', 'PYTHONSTARTUP', 'TRL_POLICY']) {
-      assert.ok(!data.environment.inherited.includes(name), name);
-    }
   });
 });
