@@ -36,6 +36,8 @@ export interface DaemonOptions {
   readonly home?: string;
   /** Default: `trl.sock` in the home. */
   readonly socketPath?: string;
+  /** Called with the daemon's home before it starts; answers more variables for it. */
+  readonly prepare?: (home: string) => Readonly<Record<string, string>>;
   /** A file that the daemon is started with as an open descriptor. */
   readonly inherit?: { readonly fd: number; readonly path: string };
 }
@@ -59,7 +61,7 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
   const args = given.map((arg) => arg.replace('{socket}', socketPath).replace('{root}', root));
   const child = spawn(trl, args, {
     stdio: ['ignore', 'ignore', 'pipe', ...inherited(options.inherit)],
-    env: { ...process.env, ...surroundings(home), ...options.env },
+    env: { ...process.env, ...surroundings(home), ...options.env, ...options.prepare?.(home) },
   });
   let log = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
