@@ -2,8 +2,8 @@
 import { formsOf, hashedSymbols, symbolsMin, type Form } from './forms.ts';
 import { partsOf } from './parts.ts';
 import { Squeezer, emptySymbols } from './squeeze.ts';
-import { hashMultiplier, symbolsOf } from './symbols.ts';
-import { monotonous, wordlike } from './words.ts';
+import { hashesOf, symbolsOf } from './symbols.ts';
+import { monotonous, stockPhrase, wordlike } from './words.ts';
 
 /** A value of words alone is known by this many symbols. */
 const wordsWindow = 24;
@@ -21,6 +21,8 @@ export interface Needle {
   readonly tail: string;
   /** The characters themselves, where so few symbols need a look at what stands around them. */
   readonly exact: string | null;
+  /** So few symbols that are digits of base 16 or a word: nothing may stand between them. */
+  readonly joined: boolean;
 }
 
 export interface CompiledValue {
@@ -54,8 +56,8 @@ export function compile(value: string): CompiledValue {
   const length = drafts.reduce((sum, draft) => sum + draft.symbols.length + 1, 1);
   const text = new Uint8Array(length);
   const needles: Needle[] = [];
-  const long = new Windows(hashedSymbols);
-  const short = new Windows(symbolsMin);
+  const long = new Windows();
+  const short = new Windows();
   const stride = value.length <= 512 ? 1 : value.length <= 4_096 ? 4 : 32;
   let start = 1;
   for (const { symbols, form } of drafts) {
@@ -63,7 +65,7 @@ export function compile(value: string): CompiledValue {
     const needle = needleOf(symbols, form, start);
     if (symbols.length < hashedSymbols) {
       needles.push(needle);
-      short.add(text, needle.end - symbolsMin);
+      short.add(needle.end, hashesOf(symbols, symbolsMin)[symbols.length] ?? 0);
     } else {
       needles.push(addWindows(long, text, needle, stride));
     }
@@ -110,6 +112,7 @@ function needleOf(symbols: Uint8Array, form: Form, start: number): Needle {
     lead: plain ? (letters?.[1] ?? '') : '',
     tail: plain ? (letters?.[2] ?? '') : '',
     exact: symbols.length < hashedSymbols && form.pad === 0 ? form.text : null,
+    joined: /^[0-9a-f\W_]*$/i.test(form.text) || wordlike(symbols, 0, symbols.length),
   };
 }
 
@@ -120,38 +123,35 @@ function needleOf(symbols: Uint8Array, form: Form, start: number): Needle {
  */
 function addWindows(into: Windows, text: Uint8Array, needle: Needle, stride: number): Needle {
   const { start, end, window } = needle;
+  const hashes = hashesOf(text.subarray(start, end), hashedSymbols);
   const before = into.ends.length;
-  for (let last = start + window; last <= end; last += 1) {
-    if ((last - start - window) % stride !== 0 && last !== end) continue;
-    const from = last - window;
-    if (window < bitsPoor && wordlike(text, from, last)) continue;
-    if (window < bitsPoor && monotonous(text, from, last)) continue;
-    into.add(text, last - hashedSymbols);
+  let due = start + window;
+  for (let last = due; last <= end; last += 1) {
+    if (last < due && last !== end) continue;
+    const hash = hashes[last - start] ?? 0;
+    const common =
+      window < bitsPoor &&
+      (stockPhrase(hash) ||
+        wordlike(text, last - window, last) ||
+        monotonous(text, last - window, last));
+    if (common) continue;
+    into.add(last, hash);
+    due = last + stride;
   }
   if (into.ends.length > before) return needle;
   const longer = Math.min(wordsWindow, end - start);
   for (let last = start + longer; last <= end; last += stride) {
-    into.add(text, last - hashedSymbols);
+    into.add(last, hashes[last - start] ?? 0);
   }
   return { ...needle, window: longer };
 }
 
-/** Hashes of windows of one length. */
+/** Windows of one length, by their ends. */
 class Windows {
   readonly ends: number[] = [];
   readonly hashes: number[] = [];
-  readonly #length: number;
 
-  constructor(length: number) {
-    this.#length = length;
-  }
-
-  add(text: Uint8Array, from: number): void {
-    let hash = 0;
-    const end = from + this.#length;
-    for (let at = from; at < end; at += 1) {
-      hash = (Math.imul(hash, hashMultiplier) + (text[at] ?? 0)) | 0;
-    }
+  add(end: number, hash: number): void {
     this.ends.push(end);
     this.hashes.push(hash);
   }

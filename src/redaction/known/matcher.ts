@@ -159,16 +159,14 @@ export class Matcher {
 
   /** Whether so few symbols stand by themselves, or are exactly the characters of the value. */
   #apart(first: number, last: number, needle: KnownNeedle, bytes: Uint8Array): boolean {
-    const { exact } = needle;
+    const { exact, joined } = needle;
     if (exact === null) return true;
     const from = this.#symbols.from[first] ?? 0;
     const to = this.#symbols.to[last] ?? 0;
-    const mixed = /[0-9]/.test(exact) && /[A-Za-z]/.test(exact);
     const core = exact.slice(needle.lead.length, exact.length - needle.tail.length);
-    if (mixed && from >= 0 && to - from === core.length) {
-      let same = 0;
-      while (same < core.length && bytes[from + same] === core.charCodeAt(same)) same += 1;
-      if (same === core.length) return true;
+    if (joined && to - from !== core.length) return false;
+    if (!joined && from >= 0 && to - from === core.length && sameBytes(bytes, from, core)) {
+      return true;
     }
     const { symbol, from: starts, to: ends, count } = this.#symbols;
     const left = first > 0 && ends[first - 1] === from && symbol[first - 1] !== breakSymbol;
@@ -212,3 +210,9 @@ const continues = (before: Run, run: Run): boolean =>
   before.needle.value === run.needle.value &&
   before.next !== before.lastNeedle.end &&
   !run.whole;
+
+function sameBytes(bytes: Uint8Array, from: number, text: string): boolean {
+  let same = 0;
+  while (same < text.length && bytes[from + same] === text.charCodeAt(same)) same += 1;
+  return same === text.length;
+}

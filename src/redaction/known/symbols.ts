@@ -57,11 +57,30 @@ const multiplier = 0x01000193;
 /** Rolling hash of the last `length` symbols: `next = hash * multiplier + in - out[leaving]`. */
 export const hashMultiplier = multiplier;
 
+const weightsOf = new Map<number, Int32Array>();
+
 /** What each symbol weighs in the hash when it leaves a window of `length`. */
 export function leavingWeights(length: number): Int32Array {
+  const cached = weightsOf.get(length);
+  if (cached !== undefined) return cached;
   let power = 1;
   for (let step = 0; step < length; step += 1) power = Math.imul(power, multiplier);
-  return Int32Array.from({ length: 256 }, (_, symbol) => Math.imul(symbol, power));
+  const weights = Int32Array.from({ length: 256 }, (_, symbol) => Math.imul(symbol, power));
+  weightsOf.set(length, weights);
+  return weights;
+}
+
+/** The hash of the `length` symbols before each offset; fewer at the start. */
+export function hashesOf(symbols: Uint8Array, length: number): Int32Array {
+  const weights = leavingWeights(length);
+  const hashes = new Int32Array(symbols.length + 1);
+  let hash = 0;
+  for (let at = 0; at < symbols.length; at += 1) {
+    const leaving = at < length ? 0 : (weights[symbols[at - length] ?? 0] ?? 0);
+    hash = (Math.imul(hash, multiplier) + (symbols[at] ?? 0) - leaving) | 0;
+    hashes[at + 1] = hash;
+  }
+  return hashes;
 }
 
 /** Spreads a hash over 32 bits: the low bits of the rolling hash depend on few symbols. */

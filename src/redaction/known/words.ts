@@ -1,5 +1,6 @@
 /** Which symbols are plain words, or hardly anything: they stand in texts that hold no secret. */
-import { symbolsOf } from './symbols.ts';
+import { hashedSymbols } from './forms.ts';
+import { hashesOf, symbolsOf } from './symbols.ts';
 
 const letterFirst = 11;
 const letterLast = 36;
@@ -57,12 +58,12 @@ const stockPhrases = [
   'apiVersion: v1 clusters: cluster: certificate-authority-data: server: https://',
   'client-certificate-data: client-key-data: contexts: context: current-context: kind: Config',
 ].map((phrase) => symbolsOf(Buffer.from(phrase), false));
-const phraseSymbols = 10;
-const gram = (text: Uint8Array, from: number): string =>
-  Buffer.from(text.subarray(from, from + phraseSymbols)).toString('latin1');
-const phraseGrams = new Set(
-  stockPhrases.flatMap((phrase) => Array.from(phrase, (_, at) => gram(phrase, at))),
+const phraseHashes = new Set(
+  stockPhrases.flatMap((phrase) => [...hashesOf(phrase, hashedSymbols).subarray(hashedSymbols)]),
 );
+
+/** Whether the symbols of this hash stand in a phrase that many texts hold. */
+export const stockPhrase = (hash: number): boolean => phraseHashes.has(hash);
 
 /** The share of pairs that must be common ones: a quarter of random pairs are. */
 const commonShare = 0.7;
@@ -70,9 +71,6 @@ const digitsShare = 0.4;
 
 /** Whether `text[from, to)` reads as words, with a number in it at most. */
 export function wordlike(text: Uint8Array, from: number, to: number): boolean {
-  if (phraseGrams.has(gram(text, from)) && phraseGrams.has(gram(text, to - phraseSymbols))) {
-    return true;
-  }
   let pairs = 0;
   let common = 0;
   let letters = 0;
