@@ -1,10 +1,12 @@
 // What people set for a runtime: which layer decides, what is joined, and what is refused.
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { defaultConfiguration, type Configuration } from '../src/configuration/configuration.ts';
+import { defaultConfiguration, keyNames } from '../src/configuration/configuration.ts';
+import type { Configuration } from '../src/configuration/configuration.ts';
 import { loadConfiguration, type Asked } from '../src/configuration/load.ts';
 import { ConfigurationError, readConfiguration } from '../src/configuration/read.ts';
 import { isTrlError } from '../src/errors.ts';
@@ -184,4 +186,10 @@ test('the user’s file lies in $XDG_CONFIG_HOME/trl', async () => {
   const env = { XDG_CONFIG_HOME: path.join(home, 'xdg') };
   const found = await loadConfiguration({ env, version: '9', systemFile: absent });
   assert.equal(found.envMode, 'legacy');
+});
+
+test('the example of docs/environment.md says every key that there is', () => {
+  const document = path.join(path.dirname(import.meta.dirname), 'docs/environment.md');
+  const [, example = ''] = /```yaml\n([^]*?)```/.exec(readFileSync(document, 'utf8')) ?? [];
+  assert.deepEqual(Object.keys(read(example)).toSorted(), Object.keys(keyNames).toSorted());
 });

@@ -163,6 +163,37 @@ describe('a variable of one command ends with it', { skip }, () => {
     assert.ok(!output.includes('MY_API_TOKEN='), 'it was seen');
   });
 
+  test('a copy of a secret under another name does not carry, and is named', async () => {
+    await using session = await open();
+    const copy = 'export COPY="$MY_API_TOKEN" PLAIN_COPY="$MY_PLAIN" OWN=1';
+    const { state_dropped: dropped } = await session.run(copy, {
+      env_keys: ['MY_API_TOKEN', 'MY_PLAIN'],
+    });
+    assert.ok(
+      dropped.some(({ name }: Json) => name === 'COPY'),
+      JSON.stringify(dropped),
+    );
+    const later = await session.run('test -z "${COPY+x}" -a "$OWN" = 1');
+    assert.equal(later.exit_code, 0);
+  });
+
+  test('what was injected is in each command until it is taken back', async () => {
+    await using session = await open();
+    const params = { session_id: session.id, names: ['MY_API_TOKEN'] };
+    assert.equal((await session.client.ask('secrets.inject', params)).ok, true);
+    for (let at = 0; at < 2; at += 1) {
+      const got = await session.run(sum('MY_API_TOKEN'));
+      assert.equal(got.stdout, `${hash(secret)}\n`);
+      assert.ok(got.verdict.rules.some(({ id }: Json) => id === 'secret.grant'));
+    }
+    const { data } = await session.client.ask('session.info', { session_id: session.id });
+    const wanted = [{ name: 'MY_API_TOKEN', source: 'environment' }];
+    assert.deepEqual(data.environment.requested, wanted);
+    const back = { session_id: session.id, name: 'MY_API_TOKEN' };
+    assert.equal((await session.client.ask('secrets.delete', back)).ok, true);
+    assert.equal((await session.run(sum('MY_API_TOKEN'))).stdout, `${hash('none')}\n`);
+  });
+
   for (const sandbox of ['bubblewrap', 'none']) {
     test(`no process of the machine shows it afterwards: sandbox ${sandbox}`, async () => {
       const own = `q7Vd2L${randomBytes(12).toString('hex')}`;

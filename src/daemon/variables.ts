@@ -7,6 +7,7 @@ import { isWithheld } from '../environment/base.ts';
 import { legacyWarning, withheldOf } from '../environment/tiers.ts';
 import { usedVariables } from '../environment/usage.ts';
 import { isTrlError, TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
 import { variableForm, type EnvMode } from '../names.ts';
 import type { RequestedName } from '../policy/decide.ts';
 import type { EnvironmentView } from '../protocol/types.ts';
@@ -71,6 +72,11 @@ export class Variables implements VariableSource {
         return [name, value];
       }),
     );
+    const bytes = found.reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
+    if (bytes > limits.envBytes.max) {
+      const most = `at most ${limits.envBytes.max} bytes of values are passed on to one command`;
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot pass on the variables asked for: ${most}`);
+    }
     return Object.fromEntries(found);
   }
 

@@ -1,0 +1,131 @@
+// A runtime has what its files, variables and flags say, or does not start.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { whyNoBox } from './support/box.ts';
+import { startRuntime, surroundings, type Json } from './support/daemon.ts';
+import { openSession } from './support/session.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+const home = mkdtempSync(path.join(tmpdir(), 'trl-configured-'));
+after(() => rmSync(home, { recursive: true, force: true }));
+
+/** A home with a configuration, and a workspace beside it. */
+function homeWith(name: string, text: string): string {
+  const directory = path.join(home, name);
+  mkdirSync(path.join(directory, 'config/trl'), { recursive: true, mode: 0o700 });
+  mkdirSync(path.join(directory, 'work'), { recursive: true });
+  writeFileSync(path.join(directory, 'config/trl/config.yaml'), text, { mode: 0o600 });
+  return directory;
+}
+
+function run(at: string, args: readonly string[], env: object = {}) {
+  return spawnSync(trl, args, {
+    cwd: path.join(at, 'work'),
+    env: { ...process.env, ...surroundings(at), ...env },
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+}
+
+const skip = whyNoBox;
+
+describe('the configuration of a running daemon', { skip }, () => {
+  test('its mode, what it withholds and its sources hold', async () => {
+    const directory = homeWith(
+      'held',
+      `terminal: {env_mode: legacy}
+environment: {withhold: [MINE_*]}
+secrets:
+  names: [ODD_NAME]
+  sources:
+    - {kind: environment}
+    - {kind: command, name: FROM_PROGRAM, argv: [printf, pr0gramV4lueHere]}
+`,
+    );
+    const env = { MINE_A: 'x', SEEN: 'seen', ODD_NAME: 'oddV4lueOfTheHost', TRL_POLICY: 'auto' };
+    await using daemon = await startRuntime({ home: directory, env });
+    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+    const got = await session.run('test "$SEEN" = seen -a -z "${MINE_A+x}"');
+    assert.equal(got.exit_code, 0);
+    assert.match(got.warnings.join(), /^SEEN /);
+    const { exit_code: code, verdict } = await session.run('test ${#FROM_PROGRAM} = 16', {
+      env_keys: ['FROM_PROGRAM'],
+    });
+    assert.equal(code, 0);
+    assert.ok(verdict.rules.some(({ id }: Json) => id === 'secret.grant'));
+    const { data } = await session.client.ask('session.info', { session_id: session.id });
+    assert.ok(data.environment.withheld_seen.includes('MINE_A'));
+    const listed = await session.client.ask('secrets.list', {});
+    const names = listed.data.secrets.map(({ name }: Json) => name);
+    for (const name of ['ODD_NAME', 'FROM_PROGRAM']) assert.ok(names.includes(name), name);
+  });
+
+  test('a flag of serve goes before the file', async () => {
+    const directory = homeWith('flag', 'terminal: {env_mode: legacy}\n');
+    const args = ['serve', '--socket-path', '{socket}', '--workspace-root', '{root}'];
+    await using daemon = await startRuntime({
+      home: directory,
+      args: [...args, '--env-mode', 'scoped'],
+      env: { SEEN: 'seen' },
+    });
+    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+    assert.equal((await session.run('test -z "${SEEN+x}"')).exit_code, 0);
+  });
+
+  test('trl run has --env-key, and warns on standard error', () => {
+    const directory = homeWith('cli', 'terminal: {env_mode: legacy}\n');
+    const env = { SEEN: 'seen', TRL_POLICY: 'auto' };
+    const warned = run(directory, ['run', 'test "$SEEN" = seen'], env);
+    assert.deepEqual([warned.status, warned.stdout], [0, ''], warned.stderr);
+    assert.match(warned.stderr, /warning: SEEN .*--env-key SEEN/);
+    const scoped = { ...env, TRL_ENV_MODE: 'scoped' };
+    const asked = run(directory, ['run', '--env-key', 'SEEN', 'test "$SEEN" = seen'], scoped);
+    assert.deepEqual([asked.status, asked.stderr], [0, '']);
+    const unknown = run(directory, ['run', '--env-key', 'NO_SUCH_NAME', 'true'], scoped);
+    assert.equal(unknown.status, 125);
+    assert.match(unknown.stderr, /"NO_SUCH_NAME".*trl secrets set NO_SUCH_NAME/);
+  });
+});
+
+test('what cannot be used stops the start of every door', () => {
+  const directory = homeWith('bad', 'terminal:\n  env_mod: legacy\n');
+  const wanted = /config\.yaml:2:3: unknown key "env_mod"; did you mean "env_mode"/;
+  for (const args of [
+    ['serve', '--socket-path', path.join(directory, 's')],
+    ['run', 'true'],
+    ['config', 'show'],
+  ]) {
+    const { status, stderr } = run(directory, args);
+    assert.notEqual(status, 0, args.join(' '));
+    assert.match(stderr, wanted, args.join(' '));
+  }
+  const good = homeWith('good', '');
+  rmSync(path.join(good, 'config/trl/config.yaml'));
+  for (const env of [{ TRL_ENV_MODE: 'both' }, { TRL_CONFIG: '/nowhere/at/all.yaml' }]) {
+    const { status, stderr } = run(good, ['run', 'true'], env);
+    assert.notEqual(status, 0);
+    assert.match(stderr, /TRL_ENV_MODE|nowhere\/at\/all\.yaml:1:1: there is no such file/);
+  }
+});
+
+test('trl config show says what holds and where it comes from', () => {
+  const directory = homeWith('shown', 'environment:\n  withhold: [CORP_*]\n');
+  const file = path.join(directory, 'config/trl/config.yaml');
+  const env = { TRL_WITHHOLD: 'MORE' };
+  const json = JSON.parse(run(directory, ['config', 'show', '--json'], env).stdout);
+  const found = json.settings.find(({ key }: Json) => key === 'environment.withhold');
+  assert.deepEqual(found, {
+    key: 'environment.withhold',
+    value: ['CORP_*', 'MORE'],
+    origins: [`${file}:2:13`, 'TRL_WITHHOLD'],
+  });
+  assert.deepEqual(json.files, [file]);
+  const { stdout } = run(directory, ['config', 'show', '--origin', '--env-mode', 'legacy']);
+  assert.match(stdout, /^terminal\.env_mode +legacy +--env-mode$/m);
+  const plain = run(directory, ['config', 'show']).stdout;
+  assert.match(plain, /^terminal\.env_mode +scoped$/m);
+});
