@@ -216,7 +216,15 @@ const magicsOf: readonly (readonly Magic[] | undefined)[] = Array.from(
     return found.length === 0 ? undefined : found;
   },
 );
-const magicBytes = Uint8Array.from(magicsOf, (found) => (found === undefined ? 0 : 1));
+const afterwards = 1;
+const beforehand = 2;
+/** Where to look for the other letter first: behind or before this one. 0: no magic number. */
+const magicBytes = Uint8Array.from(magicsOf, (found) =>
+  found === undefined ? 0 : found[0]?.text[0] === 'e' ? beforehand : afterwards,
+);
+const seconds = Uint8Array.from({ length: 256 }, (_, byte) =>
+  magics.some(({ text }) => text.charCodeAt(1) === byte) ? 1 : 0,
+);
 
 interface MagicFound {
   readonly at: number;
@@ -224,21 +232,27 @@ interface MagicFound {
   readonly digits: Digits | null;
 }
 
-/** The first magic number that no digit stands before; `before` is the byte before all. */
-function findMagic(bytes: Uint8Array, before: number): MagicFound {
+/** The first magic number that no digit stands before; `byteBefore` is the byte before all. */
+function findMagic(bytes: Uint8Array, byteBefore: number): MagicFound {
   const { length } = bytes;
   for (let at = 0; at < length; at += 1) {
-    if (magicBytes[bytes[at] ?? 0] === 0) continue;
+    const kind = magicBytes[bytes[at] ?? 0];
+    if (kind === 0) continue;
+    // Most are told by the byte beside them.
+    if (kind === afterwards ? seconds[bytes[at + 1] ?? 0x38] === 0 : bytes[at - 1] !== 0x65) {
+      continue;
+    }
     for (const magic of magicsOf[bytes[at] ?? 0] ?? []) {
       const start = at - (magic.text[0] === 'e' ? 1 : 0);
-      if (start < 0 || isDigit(start > 0 ? bytes[start - 1] : before, 'base64')) continue;
+      if (start < 0 || isDigit(start > 0 ? bytes[start - 1] : byteBefore, 'base64')) continue;
       const same = matching(bytes, start, magic.text);
       if (same === magic.text.length) return { at: start, digits: magic.digits };
       if (start + same === length) return { at: start, digits: null };
     }
   }
   const last = length - 1;
-  const partial = bytes[last] === 0x65 && !isDigit(last > 0 ? bytes[last - 1] : before, 'base64');
+  const partial =
+    bytes[last] === 0x65 && !isDigit(last > 0 ? bytes[last - 1] : byteBefore, 'base64');
   return { at: partial ? last : length, digits: null };
 }
 

@@ -149,9 +149,7 @@ function nestedForms(bytes: Buffer): Form[] {
     ...packed(base64(latin1(hex.toUpperCase()))),
     ...packed(base64(latin1(rotated(plain, 13)))),
     ...packed(base64(base32Padded(bytes))),
-    ...base32Texts(bytes),
     ...packed(base32Hex(bytes)),
-    ...packed(base32(reversed(bytes))),
     form(latin1(hex).toString('hex'), digitsWindow),
     form(
       each(bytes, (byte) => `u${byte.toString(16).padStart(4, '0')}`),
@@ -171,12 +169,6 @@ function nestedForms(bytes: Buffer): Form[] {
 }
 
 const base32Padded = (bytes: Buffer): Buffer => latin1(base32(bytes)[0] ?? '');
-
-/** base32 of the base64, and of the hexadecimal digits. */
-const base32Texts = (bytes: Buffer): Form[] => [
-  ...packed(base32(latin1(bytes.toString('base64').replaceAll('=', '')))),
-  ...packed(base32(latin1(bytes.toString('hex')))),
-];
 
 /** As UTF-16: `\0` between the letters in hexadecimal and base64, and PowerShell's base64. */
 function utf16Forms(bytes: Buffer): Form[] {

@@ -6,7 +6,7 @@ import { TrlError } from '../../errors.ts';
 import type { KnownValue } from '../finding.ts';
 import { compile, isWide, type CompiledValue, type Needle } from './compiled.ts';
 import { symbolsMin } from './forms.ts';
-import { hashMultiplier, leavingWeights, spread } from './symbols.ts';
+import { filterBits, hashMultiplier, leavingWeights, spread } from './symbols.ts';
 
 /** Values that can be looked for at once. */
 export const knownValuesMax = 256;
@@ -18,7 +18,7 @@ export interface KnownNeedle extends Needle {
 
 /** Places by the hash of the window that ends there. */
 export interface WindowTable {
-  /** One bit for each hash that may be there. */
+  /** Three bits of one word for each hash that may be there; see `filterBits`. */
   readonly filter: Int32Array;
   readonly filterShift: number;
   readonly hashes: Int32Array;
@@ -36,7 +36,6 @@ function compiled(known: KnownValue): CompiledValue {
 }
 
 const shortOut = leavingWeights(symbolsMin);
-const gramsBits = 22;
 
 export class KnownIndex {
   readonly values: readonly KnownValue[];
@@ -171,9 +170,10 @@ class Table {
   constructor(size: number) {
     this.size = size;
     const slots = 1 << Math.max(4, Math.ceil(Math.log2(size + 1)) + 1);
-    const filterBits = Math.min(gramsBits + 3, Math.max(15, Math.ceil(Math.log2(size + 1)) + 4));
-    this.#filter = new Int32Array(1 << (filterBits - 5));
-    this.#shift = 32 - filterBits;
+    // As small as it can be for the processor's cache: about three hashes a word.
+    const wordBits = Math.min(22, Math.max(10, Math.round(Math.log2((size + 1) / 2.5))));
+    this.#filter = new Int32Array(1 << wordBits);
+    this.#shift = 32 - wordBits;
     this.#hashes = new Int32Array(slots);
     this.#ends = new Int32Array(slots);
     this.#mask = slots - 1;
@@ -187,8 +187,8 @@ class Table {
 
   #add(end: number, hash: number): void {
     const mixed = spread(hash);
-    const bit = mixed >>> this.#shift;
-    this.#filter[bit >>> 5] = (this.#filter[bit >>> 5] ?? 0) | (1 << (bit & 31));
+    const word = mixed >>> this.#shift;
+    this.#filter[word] = (this.#filter[word] ?? 0) | filterBits(mixed);
     let slot = mixed & this.#mask;
     let chain = 0;
     while (this.#ends[slot] !== 0) {

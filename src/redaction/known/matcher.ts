@@ -5,7 +5,7 @@
 import { hashedSymbols, symbolsMin, windowSymbolsMax } from './forms.ts';
 import type { KnownIndex, KnownNeedle, WindowTable } from './known-index.ts';
 import type { Symbols } from './squeeze.ts';
-import { breakSymbol, hashMultiplier, leavingWeights, spread } from './symbols.ts';
+import { breakSymbol, filterBits, hashMultiplier, leavingWeights, spread } from './symbols.ts';
 
 /** Symbols `[first, last]` that are secret. */
 export interface Run {
@@ -65,8 +65,11 @@ export class Matcher {
     for (let at = this.#scanned; at < count; at += 1) {
       const leaving = at < hashedSymbols ? 0 : (symbol[at - hashedSymbols] ?? 0);
       hash = (Math.imul(hash, hashMultiplier) + (symbol[at] ?? 0) - (longOut[leaving] ?? 0)) | 0;
-      const bit = spread(hash) >>> filterShift;
-      if (((filter[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0) this.#longHit(at, hash);
+      const mixed = spread(hash);
+      const missing = ~(filter[mixed >>> filterShift] ?? 0);
+      if ((missing & (1 << (mixed & 31))) === 0 && (missing & filterBits(mixed)) === 0) {
+        this.#longHit(at, hash);
+      }
     }
     this.#hash = hash;
   }
@@ -74,18 +77,22 @@ export class Matcher {
   #scanBoth(count: number, short: WindowTable, bytes: Uint8Array): void {
     const { symbol } = this.#symbols;
     const { filter, filterShift } = this.#index.long;
+    const { filter: shortFilter, filterShift: shortShift } = short;
     let hash = this.#hash;
     let shortHash = this.#shortHash;
     for (let at = this.#scanned; at < count; at += 1) {
       const code = symbol[at] ?? 0;
       const leaving = at < hashedSymbols ? 0 : (symbol[at - hashedSymbols] ?? 0);
       hash = (Math.imul(hash, hashMultiplier) + code - (longOut[leaving] ?? 0)) | 0;
-      const bit = spread(hash) >>> filterShift;
-      if (((filter[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0) this.#longHit(at, hash);
+      const mixed = spread(hash);
+      const missing = ~(filter[mixed >>> filterShift] ?? 0);
+      if ((missing & (1 << (mixed & 31))) === 0 && (missing & filterBits(mixed)) === 0) {
+        this.#longHit(at, hash);
+      }
       const shortLeaving = at < symbolsMin ? 0 : (symbol[at - symbolsMin] ?? 0);
       shortHash = (Math.imul(shortHash, hashMultiplier) + code - (shortOut[shortLeaving] ?? 0)) | 0;
-      const shortBit = spread(shortHash) >>> short.filterShift;
-      if (((short.filter[shortBit >>> 5] ?? 0) & (1 << (shortBit & 31))) !== 0) {
+      const shortMixed = spread(shortHash);
+      if ((~(shortFilter[shortMixed >>> shortShift] ?? 0) & filterBits(shortMixed)) === 0) {
         this.#shortHit(at, shortHash, bytes);
       }
     }

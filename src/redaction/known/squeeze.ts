@@ -60,47 +60,52 @@ export class Squeezer {
    * for more; with `last`, that is `end`.
    */
   squeeze(bytes: Uint8Array, at: number, end: number, last: boolean): number {
-    const table = this.#table;
-    const { symbol, from, to } = this.#symbols;
-    let count = this.#symbols.count;
-    let covered = count > 0 ? (to[count - 1] ?? 0) : 0;
     let place = at;
     while (place < end) {
       if (this.#lineStart) {
-        this.#symbols.count = count;
         const next = this.#startLine(bytes, place, end, last);
         if (next < 0) break;
-        count = this.#symbols.count;
         if (next !== place) {
           place = next;
           continue;
         }
       }
-      const code = table[bytes[place] ?? 0] ?? 0;
+      // A backspace or an `x` behind it may still take the last one away.
+      place = this.#plain(bytes, place, last ? end : end - 1);
+      if (place >= end) break;
+      const code = this.#table[bytes[place] ?? 0] ?? 0;
       if (code === 0) {
         place += 1;
         continue;
       }
-      if (code === special) {
-        this.#symbols.count = count;
-        const next = this.#special(bytes, place, end, last);
-        count = this.#symbols.count;
-        if (next < 0) {
-          place += 1 + next;
-          break;
-        }
-        place = next;
-        continue;
+      if (code !== special) break;
+      const next = this.#special(bytes, place, end, last);
+      if (next < 0) {
+        place += 1 + next;
+        break;
       }
-      // A backspace or an `x` behind it may still take it away.
-      if (place + 1 === end && !last) break;
-      covered = count > 0 ? (to[count - 1] ?? 0) : 0;
+      place = next;
+    }
+    return place;
+  }
+
+  /** Takes bytes as they are, up to one that is special. Returns its offset, or `end`. */
+  #plain(bytes: Uint8Array, at: number, end: number): number {
+    const table = this.#table;
+    const { symbol, from, to } = this.#symbols;
+    let count = this.#symbols.count;
+    let covered = count > 0 ? (to[count - 1] ?? 0) : 0;
+    let place = at;
+    for (; place < end; place += 1) {
+      const code = table[bytes[place] ?? 0] ?? 0;
+      if (code === 0) continue;
+      if (code === special) break;
       if (place - covered > gapBytesMax) count = this.#tear(count, place);
+      covered = place + 1;
       symbol[count] = code;
       from[count] = place;
-      to[count] = place + 1;
+      to[count] = covered;
       count += 1;
-      place += 1;
     }
     this.#symbols.count = count;
     return place;
