@@ -178,6 +178,9 @@ test('a .env file that others could read or change is refused, with the fix', as
   execFileSync('mkfifo', ['-m', '600', fifo]);
   assert.match(await refusal(() => new DotenvSource(fifo).names()), /regular file/);
   assert.match(await refusal(() => new DotenvSource('/nowhere/x').names()), /no such file/);
+  const inFile = new DotenvSource('/etc/passwd/x');
+  assert.match(await refusal(() => inFile.names()), /ENOTDIR/);
+  assert.equal(inFile.mark(), 'ENOTDIR');
   const broken = file('broken.env', `API_KEY=${value}\n${value}\n`);
   assert.match(await refusal(() => new DotenvSource(broken).names()), /line 2: it is neither/);
   const binary = file('binary.env', Buffer.from([0x41, 0x3d, 0xff, 0xfe]));

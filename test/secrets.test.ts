@@ -15,7 +15,7 @@ function fakeSource(values: Record<string, string | Error>, more: Partial<Source
   const source: Source = {
     kind: 'command',
     origin: 'fake',
-    isCheap: false,
+    mark: () => null,
     cacheMs: 1_000,
     names: async () => Object.keys(values),
     read: async (name) => {

@@ -107,7 +107,7 @@ export class DaemonSecrets implements SecretDesk {
       const message = `Cannot inject into ${id}: it may have ${injectedMax} secrets`;
       throw new TrlError('QUOTA_EXCEEDED', message);
     }
-    this.#sessions.update(session, { injected });
+    this.#sessions.updateAtOnce(session, { injected });
     return { session_id: id, names: injected };
   }
 
@@ -123,7 +123,7 @@ export class DaemonSecrets implements SecretDesk {
       const message = `Cannot take a secret back: ${JSON.stringify(name)} is not in ${id}`;
       throw new TrlError('SECRET_NOT_FOUND', message);
     }
-    this.#sessions.update(session, { injected: injected.filter((one) => one !== name) });
+    this.#sessions.updateAtOnce(session, { injected: injected.filter((one) => one !== name) });
     return { name, session_id: id };
   }
 }

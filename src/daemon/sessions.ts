@@ -75,6 +75,14 @@ export class Sessions {
     }
   }
 
+  /** Like {@link update}, and written when it returns: what was taken back must not come again. */
+  updateAtOnce(session: Session, change: Partial<SessionRecord>): void {
+    session.record = { ...session.record, ...change };
+    if (this.#all.has(session.record.id)) {
+      this.#store.put('sessions', session.record.id, session.record);
+    }
+  }
+
   remove(id: SessionId): void {
     this.#all.delete(id);
     this.#store.remove('sessions', id);
@@ -90,7 +98,7 @@ export class Sessions {
   }
 }
 
-export function sessionView({ record, busy }: Session): SessionView {
+export function sessionView({ record, busy, typed }: Session): SessionView {
   return {
     session_id: record.id,
     name: record.name,
@@ -108,5 +116,6 @@ export function sessionView({ record, busy }: Session): SessionView {
     network: record.grants.network,
     sandbox: record.grants.sandbox,
     assurance: record.assurance,
+    ...(typed.length === 0 ? {} : { typed_secrets: typed }),
   };
 }

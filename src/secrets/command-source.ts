@@ -58,7 +58,6 @@ export class CommandSource implements Source {
   readonly kind = 'command';
   /** The program alone: arguments may tell where the secret lies. */
   readonly origin: string;
-  readonly isCheap = false;
   readonly cacheMs: number;
   readonly #options: CommandOptions;
 
@@ -66,6 +65,10 @@ export class CommandSource implements Source {
     this.#options = options;
     this.origin = path.basename(options.argv[0]);
     this.cacheMs = options.cacheMs ?? cacheMsDefault;
+  }
+
+  mark(): null {
+    return null;
   }
 
   async names(): Promise<readonly string[]> {

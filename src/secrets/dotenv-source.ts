@@ -1,5 +1,5 @@
 /** A `.env` file as a source. It is read only while nobody but its owner can read it. */
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { parseDotenv } from './dotenv.ts';
 import { errnoOf, textOf, unavailable, valueBytesMax } from './source.ts';
 import type { Source } from './source.ts';
@@ -10,13 +10,16 @@ const fileBytesMax = 1024 * 1024;
 export class DotenvSource implements Source {
   readonly kind = 'dotenv';
   readonly origin: string;
-  readonly isCheap = true;
   readonly cacheMs = 0;
   #read: { readonly mark: string; readonly values: ReadonlyMap<string, string> } | null = null;
 
   /** @param file absolute */
   constructor(file: string) {
     this.origin = file;
+  }
+
+  mark(): string {
+    return markOf(this.origin);
   }
 
   async names(): Promise<readonly string[]> {
@@ -32,18 +35,20 @@ export class DotenvSource implements Source {
   /** Read anew whenever the file is another one or has changed. */
   #values(): ReadonlyMap<string, string> {
     const mark = markOf(this.origin);
-    if (mark === null || this.#read?.mark !== mark) {
-      const values = readFile(this.origin);
-      this.#read = { mark: mark ?? '', values };
-    }
+    if (this.#read?.mark !== mark) this.#read = { mark, values: readFile(this.origin) };
     return this.#read.values;
   }
 }
 
-function markOf(file: string): string | null {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-  if (found === undefined) return null;
-  return `${found.ino}:${found.mode}:${found.uid}:${found.size}:${found.mtimeNs}:${found.ctimeNs}`;
+/** What cannot be looked at is read, and whoever reads it says why it cannot. */
+function markOf(file: string): string {
+  try {
+    const found = lstatSync(file, { bigint: true });
+    const { ino, mode, uid, size, mtimeNs, ctimeNs } = found;
+    return [ino, mode, uid, size, mtimeNs, ctimeNs].join(' ');
+  } catch (error) {
+    return `${errnoOf(error)}`;
+  }
 }
 
 /** @throws TrlError `SECRET_UNAVAILABLE` with what to do about it */

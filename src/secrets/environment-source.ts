@@ -13,7 +13,6 @@ export interface EnvironmentOptions {
 export class EnvironmentSource implements Source {
   readonly kind = 'environment';
   readonly origin = null;
-  readonly isCheap = true;
   readonly cacheMs = null;
   readonly #offered = new Map<string, string>();
   readonly #hidden: { readonly name: string; readonly value: string }[] = [];
@@ -26,6 +25,11 @@ export class EnvironmentSource implements Source {
       if (isOffered) this.#offered.set(name, value);
       else this.#hidden.push({ name, value });
     }
+  }
+
+  /** It is what the runtime was started with. */
+  mark(): string {
+    return '';
   }
 
   async names(): Promise<readonly string[]> {

@@ -30,7 +30,6 @@ export interface KeyringOptions {
 export class KeyringSource implements Source {
   readonly kind = 'keyring';
   readonly origin: string;
-  readonly isCheap = false;
   readonly cacheMs: number;
   readonly #only: string | null;
   readonly #load: () => Promise<Keyring>;
@@ -41,6 +40,10 @@ export class KeyringSource implements Source {
     this.#only = options.name ?? null;
     this.cacheMs = options.cacheMs ?? cacheMsDefault;
     this.#load = options.load ?? loadKeyring;
+  }
+
+  mark(): null {
+    return null;
   }
 
   async names(): Promise<readonly string[]> {

@@ -3,11 +3,12 @@
  * since. All of them are masked; their count and size are bounded.
  */
 import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
 import { maskedParts } from './masked-parts.ts';
 import type { SecretValue } from './secret.ts';
 import { valueBytesMax } from './source.ts';
 
-export const valuesMax = 256;
+export const valuesMax = limits.secretsActive.max;
 /** Output of a command that held an old value may still come. */
 export const retiredMs = 900_000;
 

@@ -43,6 +43,12 @@ export interface SecretCheck {
   readonly problem: string | null;
 }
 
+/** A source as it was read last. */
+interface Loaded {
+  readonly mark: string;
+  readonly problems: readonly SourceProblem[];
+}
+
 interface Origin {
   readonly kind: SourceKind;
   readonly origin: string | null;
@@ -58,7 +64,7 @@ export class Secrets {
   readonly #origins = new Map<string, Origin>();
   readonly #lastUsed = new Map<string, number>();
   readonly #reading = new Map<string, Promise<string>>();
-  #problems: readonly SourceProblem[] = [];
+  readonly #loaded = new Map<Source, Loaded>();
   #listProblems: readonly SourceProblem[] = [];
 
   constructor({ sources, checkMaskable, clock = Date.now }: SecretsOptions) {
@@ -97,9 +103,8 @@ export class Secrets {
 
   /** What could not be read or held by the last {@link load} and the last {@link list}. */
   get problems(): readonly SourceProblem[] {
-    const said = new Map(
-      [...this.#problems, ...this.#listProblems].map((one) => [one.problem, one]),
-    );
+    const loading = [...this.#loaded.values()].flatMap(({ problems }) => problems);
+    const said = new Map([...loading, ...this.#listProblems].map((one) => [one.problem, one]));
     return [...said.values()];
   }
 
@@ -109,22 +114,11 @@ export class Secrets {
    */
   async load(): Promise<void> {
     this.#known.sweep();
-    const problems: SourceProblem[] = [];
-    for (const source of this.#sources.filter(({ isCheap }) => isCheap)) {
-      try {
-        for (const { name, value } of source.hidden?.() ?? []) {
-          const problem = attempt(() => this.#known.hold(`hidden ${name}`, name, value));
-          if (problem !== null) problems.push(problemOf(source, problem));
-        }
-        for (const name of await source.names()) {
-          const problem = await this.#loadOne(source, name);
-          if (problem !== null) problems.push(problemOf(source, problem));
-        }
-      } catch (error) {
-        problems.push(problemOf(source, error));
-      }
+    for (const source of this.#sources) {
+      const mark = source.mark();
+      if (mark === null || this.#loaded.get(source)?.mark === mark) continue;
+      this.#loaded.set(source, { mark, problems: await this.#loadAll(source) });
     }
-    this.#problems = problems;
   }
 
   /** Sorted by name. */
@@ -233,6 +227,8 @@ export class Secrets {
   delete(name: string): void {
     const wasHeld = this.#known.forget(name);
     this.#origins.delete(name);
+    // What a file still has is masked again from the next command on.
+    this.#loaded.clear();
     const wasAsked = this.requests.end(name, false);
     if (!wasHeld && !wasAsked) throw notFound(name, `no value of it is held`);
   }
@@ -310,12 +306,28 @@ export class Secrets {
     this.#origins.set(name, { kind, origin, expiresAt });
   }
 
+  async #loadAll(source: Source): Promise<SourceProblem[]> {
+    const problems: SourceProblem[] = [];
+    try {
+      for (const { name, value } of source.hidden?.() ?? []) {
+        const problem = attempt(() => this.#known.hold(`hidden ${name}`, name, value));
+        if (problem !== null) problems.push(problemOf(source, problem));
+      }
+      for (const name of await source.names()) {
+        const problem = await this.#loadOne(source, name);
+        if (problem !== null) problems.push(problemOf(source, problem));
+      }
+    } catch (error) {
+      problems.push(problemOf(source, error));
+    }
+    return problems;
+  }
+
   /** What keeps it from being masked, which a command that wants it is told, too. */
   async #loadOne(source: Source, name: string): Promise<TrlError | null> {
     const held = this.#origins.get(name);
     const isOthers =
       held !== undefined && (held.kind !== source.kind || held.origin !== source.origin);
-    if (held !== undefined && !isOthers && source.cacheMs === null) return null;
     try {
       const value = await source.read(name);
       if (value === null || value === '') return null;

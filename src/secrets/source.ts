@@ -1,13 +1,17 @@
 /** Where values come from. A source is read-only and lazy: it is asked when a value is wanted. */
 import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
 import type { SourceKind } from './secret.ts';
 
 export interface Source {
   readonly kind: SourceKind;
   /** Which one of its kind: a file's path, a command's program; `null`: there is only one. */
   readonly origin: string | null;
-  /** Whether all of it may be read at the start, so that values are masked before their use. */
-  readonly isCheap: boolean;
+  /**
+   * Where all of it may be read at the start, so that values are masked before their use: a text
+   * that is another one whenever names or values may be. `null`: read only what is wanted.
+   */
+  mark(): string | null;
   /** How long a value that was read holds, in `ms`; `null`: until the source itself changes. */
   readonly cacheMs: number | null;
   /**
@@ -30,7 +34,7 @@ export interface Source {
 }
 
 /** Bytes of one value in UTF-8. */
-export const valueBytesMax = 64 * 1024;
+export const valueBytesMax = limits.secretBytes.max;
 
 /** A name that a shell can use as a variable. */
 export const isVariableName = (name: string): boolean =>

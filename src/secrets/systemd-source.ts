@@ -12,12 +12,16 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 export class SystemdSource implements Source {
   readonly kind = 'systemd';
   readonly origin: string;
-  readonly isCheap = true;
   readonly cacheMs = null;
 
   /** @param directory `$CREDENTIALS_DIRECTORY`, absolute */
   constructor(directory: string) {
     this.origin = directory;
+  }
+
+  /** A service that is to have others is started anew. */
+  mark(): string {
+    return '';
   }
 
   /** Credentials whose name can be that of a variable. */
