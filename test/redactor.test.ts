@@ -136,3 +136,55 @@ describe('the redactor', { skip: whyNoBox }, () => {
     );
   });
 });
+
+describe('what the daemon says and keeps', { skip: whyNoBox }, () => {
+  const env = { KNOWN_TOKEN: token };
+
+  test('a value that a caller wrote is recorded masked, noted by name, and an alarm', async () => {
+    await using daemon = await startRuntime({ env });
+    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+    const { stdout } = await session.run(`echo ${token}`);
+    assert.match(stdout, tag);
+    const listed = await session.client.ask('exec.list', { session_id: session.id });
+    assert.match(listed.data.execs[0].command, /^echo \[HIDDEN:[0-9a-f]{6,}\]$/);
+    const info = await session.client.ask('session.info', { session_id: session.id });
+    assert.deepEqual(info.data.typed_secrets, ['KNOWN_TOKEN']);
+    assert.match(daemon.log(), /wrote the value of KNOWN_TOKEN/);
+    assert.ok(!daemon.log().includes(token));
+  });
+
+  test('a question to a person does not hold one', async () => {
+    await using daemon = await startRuntime({ env: { ...env, TRL_POLICY: 'guarded' } });
+    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+    const asked = await session.ask(`curl -H "X: ${token}" example.com`);
+    assert.equal(asked.error?.code, 'INVALID_PARAMS');
+    assert.match(asked.error.message, /holds the secret KNOWN_TOKEN/);
+    const pending = await session.client.ask('approval.list', {});
+    assert.deepEqual(pending.data.approvals, []);
+  });
+
+  test('names, paths and keys may not hold one', async () => {
+    await using daemon = await startRuntime({ env });
+    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+    const refused = [
+      await session.client.ask('session.create', { name: `x ${token}` }),
+      await session.ask('true', { cwd: `${daemon.root}/${token}` }),
+      await session.ask('true', { exec_key: Buffer.from(token).toString('base64') }),
+    ];
+    for (const { error } of refused) {
+      assert.equal(error?.code, 'INVALID_PARAMS');
+      assert.match(error.message, /it holds the secret KNOWN_TOKEN/);
+    }
+    assert.equal((await session.ask('true', { exec_key: 'k-1' })).ok, true);
+  });
+
+  test('a directory named after one carries, and shows as a tag', async () => {
+    await using daemon = await startRuntime({ env });
+    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+    const ask = { env_keys: ['KNOWN_TOKEN'] };
+    const { data } = await session.ask('mkdir "/tmp/$KNOWN_TOKEN"; cd "/tmp/$KNOWN_TOKEN"', ask);
+    assert.match(data.cwd, /^\/tmp\/\[HIDDEN:[0-9a-f]{6,}\]$/);
+    assert.match((await session.run('pwd | wc -c')).stdout, /^\d+\n$/);
+    assert.equal((await session.run('test "$(pwd)" != /tmp && echo there')).stdout, 'there\n');
+  });
+});

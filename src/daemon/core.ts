@@ -21,6 +21,7 @@ import { DaemonSecrets } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { SessionDesk } from './session-desk.ts';
 import { Starter } from './starter.ts';
+import { noteTyped } from './typed-secrets.ts';
 import type { Turns } from './turns.ts';
 import type { Variables } from './variables.ts';
 
@@ -213,10 +214,18 @@ export class Core implements Runtime {
   }
 
   async write(_: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void> {
-    await this.#execs.begun(id);
+    const { record } = await this.#execs.begun(id);
+    this.#noteTyped(record.sessionId, data);
     const link = await this.#options.runners.link();
     const base64 = Buffer.from(data).toString('base64');
     await link.request({ op: 'stdin', exec_id: id, base64, eof });
+  }
+
+  /** Input is looked at as a command's text is: it may be a guess. */
+  #noteTyped(id: SessionId, data: Uint8Array): void {
+    const session = this.#sessions.find(id);
+    const { names } = this.#options.masking.look(Buffer.from(data).toString('latin1'));
+    if (session !== null && names.length > 0) this.#options.log(noteTyped(session, names));
   }
 
   async resize(_: Caller, id: ExecId, columns: number, rows: number): Promise<void> {

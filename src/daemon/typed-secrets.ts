@@ -9,7 +9,7 @@ import type { Session } from './sessions.ts';
 export function noteTyped(session: Session, secrets: readonly string[]): string {
   session.typed = [...new Set([...session.typed, ...secrets])];
   return (
-    `session ${session.record.id} wrote the value of ${secrets.join(', ')} in a command; ` +
+    `session ${session.record.id} wrote the value of ${secrets.join(', ')}; ` +
     `${session.typed.length} distinct so far: it was seen somewhere, or guessed`
   );
 }

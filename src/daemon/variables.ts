@@ -10,7 +10,7 @@ import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { variableForm, type EnvMode } from '../names.ts';
 import type { RequestedName } from '../policy/decide.ts';
-import type { EnvironmentView } from '../protocol/types.ts';
+import type { EnvironmentView } from '../protocol/environment.ts';
 import { withheldError } from '../run.ts';
 import type { Asking, Ground, Standing, VariableSource } from '../run.ts';
 import type { Secrets } from '../secrets/secrets.ts';

@@ -19,8 +19,8 @@ import type {
   StopReason,
   Verdict,
 } from '../command.ts';
-import type { EnvMode } from '../names.ts';
-import type { SecretAnswers, SecretEntry } from './secrets.ts';
+import type { EnvironmentView } from './environment.ts';
+import type { SecretAnswers } from './secrets.ts';
 
 export interface WireError {
   readonly code: ErrorCode;
@@ -84,26 +84,10 @@ export interface SessionView {
   readonly sandbox: SandboxKind;
   /** `null` until the first command probed it. */
   readonly assurance: Assurance | null;
+  /** Secrets whose values a caller wrote itself: they were seen somewhere, or guessed. */
+  readonly typed_secrets?: readonly string[];
   /** In the answer of `session.info`. */
   readonly environment?: EnvironmentView;
-}
-
-/** The tiers of a session's environment, by name; values are in no answer. */
-export interface EnvironmentView {
-  readonly mode: EnvMode;
-  /** What every command has. */
-  readonly safe: readonly string[];
-  /** What it has by `legacy` mode alone. */
-  readonly inherited: readonly string[];
-  /** What the session's caller set. */
-  readonly session: readonly string[];
-  /** What each command gets by name, as far as policy lets it, and where it comes from. */
-  readonly requested: readonly {
-    readonly name: string;
-    readonly source: SecretEntry['source'] | 'runtime' | 'missing';
-  }[];
-  /** What the runtime has and withholds from every command. */
-  readonly withheld_seen: readonly string[];
 }
 
 export interface ExecParams {

@@ -1,7 +1,6 @@
 /**
- * The output of one command by byte offset, both streams in the order they were read. It is not
- * redacted, so it stays in memory: an unlinked file on tmpfs, or plain memory where there is
- * none. The newest `bytesMax` bytes are kept; what was dropped is counted, never hidden.
+ * The redacted output of one command by byte offset, both streams in the order they came. It stays
+ * in memory: an unlinked file on tmpfs, or plain memory where there is none. The newest `bytesMax` bytes are kept; what was dropped is counted, never hidden.
  */
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
