@@ -22,7 +22,6 @@ import type {
 } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
 import { TrlError } from './errors.ts';
-import { isInjectionName } from './names.ts';
 import type { Analysis } from './policy/analysis.ts';
 import type { Reach, RequestedName } from './policy/decide.ts';
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
@@ -170,10 +169,7 @@ export async function prepare(
     const facts = await gatherFacts({ ...analysis, named }, seen.plain, place);
     return { facts, cwd: at, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
   };
-  const variables = [
-    ...Object.keys(request.env),
-    ...standing.session.given.filter((name) => isInjectionName(name)),
-  ];
+  const variables = Object.keys(request.env);
   const requested = await world.variables.find(namesAskedFor(ground, standing, request));
   // A list rule stands on what was looked up; where the text or the sandbox decides, nothing is.
   let found = judge.needsFacts(reading) ? await lookUp() : null;
@@ -181,6 +177,7 @@ export async function prepare(
     facts: found?.facts ?? null,
     reach,
     variables,
+    carried: standing.session.given,
     requested,
   });
   if (verdict.decision === 'block') throw new Refused(verdict);

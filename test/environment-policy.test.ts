@@ -27,16 +27,17 @@ interface Case {
   readonly reach?: Reach;
   readonly requested?: readonly RequestedName[];
   readonly variables?: readonly string[];
+  readonly carried?: readonly string[];
   readonly command?: string;
 }
 
 function verdictOf(
   policy: Policy,
-  { reach = held, requested = [], variables = [], command }: Case,
+  { reach = held, requested = [], variables = [], carried = [], command }: Case,
 ) {
   const judge = judgeFor(policy, null, null);
   const reading = judge.read(command ?? 'true', 'bash');
-  return judge.decide(reading, { facts: null, reach, variables, requested });
+  return judge.decide(reading, { facts: null, reach, variables, carried, requested });
 }
 
 /** The rules about variables, as text; the decision first. */
@@ -67,6 +68,15 @@ const profiles: readonly (readonly [PolicyProfile, Case, string])[] = [
   ['guarded', { requested: [secret('A')] }, 'ask secret.grant=ask'],
   ['guarded', { requested: [plain('A')] }, 'ask environment.grant=ask'],
   ['guarded', { variables: ['BASH_ENV'] }, 'ask environment.injection=ask'],
+  ['guarded', { carried: ['BASH_ENV'], command: 'make' }, 'ask environment.injection=ask'],
+  // What is started without a shell gets nothing that the session carries.
+  ['guarded', { carried: ['BASH_ENV'], command: 'pwd' }, 'allow'],
+  [
+    'guarded',
+    { carried: ['BASH_ENV'], command: 'pwd', requested: [plain('A')] },
+    'ask environment.injection=ask environment.grant=ask',
+  ],
+  ['auto', { carried: ['LD_PRELOAD', 'A'] }, 'ask environment.injection=ask'],
   ['locked', { requested: [secret('A')] }, 'block secret.grant=block'],
   ['locked', { requested: [plain('A')] }, 'block environment.grant=block'],
   ['locked', { variables: ['GIT_SSH_COMMAND'] }, 'block environment.injection=block'],

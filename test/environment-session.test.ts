@@ -267,7 +267,7 @@ describe('variables by which programs run something else', { skip }, () => {
       const ids = data.verdict.rules.map(({ id }: Json) => id);
       assert.ok(ids.includes('environment.injection'), ids.join());
       await using locked = await open({ ...ofSession, policy: 'locked' });
-      const answer = await locked.ask('pwd', ofCommand);
+      const answer = await locked.ask('make', ofCommand);
       assert.equal(answer.error?.code, 'POLICY_DENIED');
       assert.match(JSON.stringify(answer.data.verdict), /environment\.injection/);
     });

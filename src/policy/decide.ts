@@ -41,6 +41,8 @@ export interface Known {
   readonly reach: Reach | null;
   /** Names of the variables that the caller set for this command. */
   readonly variables: readonly string[];
+  /** Names that the session's caller set for all its commands. Default: none. */
+  readonly carried?: readonly string[];
   /** Variables that were asked for by name. Default: none. */
   readonly requested?: readonly RequestedName[];
 }

@@ -74,11 +74,15 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
             : decide({ name, version, base: layer.base }, known);
         return underRules(verdict, layer.rules, held);
       });
-      const asked = { requested, given: given.variables, reach: given.reach };
-      const granted = layers.flatMap((layer) => underGrants(layer, asked) ?? []);
-      const joined = [...verdicts, ...granted, ...network(policy, given.reach)].reduce(
-        strictestVerdict,
-      );
+      const joinedWith = (carried: readonly string[]): Verdict => {
+        const set = [...given.variables, ...carried];
+        const asked = { requested, given: set, reach: given.reach };
+        const granted = layers.flatMap((layer) => underGrants(layer, asked) ?? []);
+        return [...verdicts, ...granted, ...network(policy, given.reach)].reduce(strictestVerdict);
+      };
+      // What starts without a shell gets nothing that the session carries.
+      const direct = joinedWith([]);
+      const joined = direct.runs === null ? joinedWith(given.carried ?? []) : direct;
       return started({ ...joined, policy: { name, version } }, known);
     },
   };
