@@ -56,7 +56,7 @@ function leftOver(row: Row, shown: string, others: readonly string[], window: nu
     for (let at = 0; at + window <= part.length; at += 1) {
       const piece = part.slice(at, at + window);
       // Offsets of a dump are of no secret.
-      if (/^0000/.test(piece)) continue;
+      if (piece.startsWith('0000')) continue;
       if (own.includes(piece) && !others.some((other) => other.includes(piece))) return true;
     }
   }
@@ -103,11 +103,7 @@ function transformsReport(): void {
 /** The corpus's clean lines, with their numbers changed each time, and real files. */
 function cleanOutput(): Buffer {
   const parts: Buffer[] = [];
-  let length = 0;
-  const add = (part: Buffer): void => {
-    parts.push(part);
-    length += part.length;
-  };
+  const length = (): number => parts.reduce((sum, part) => sum + part.length, 0);
   const files = [
     ...globSync('/usr/share/doc/**/*'),
     ...globSync('node_modules/**/*.{js,json,ts,map}'),
@@ -118,15 +114,15 @@ function cleanOutput(): Buffer {
     .map((line): { text: string } => JSON.parse(line))
     .map((row) => `${row.text}\n`)
     .join('');
-  for (let turn = 0; length < bytesWanted / 2; turn += 1) {
-    add(Buffer.from(turn === 0 ? text : text.replaceAll(/[0-9a-f]{2}/g, changed(turn))));
+  for (let turn = 0; length() < bytesWanted / 2; turn += 1) {
+    parts.push(Buffer.from(turn === 0 ? text : text.replaceAll(/[0-9a-f]{2}/g, changed(turn))));
   }
   for (const file of files) {
-    if (length >= bytesWanted) break;
+    if (length() >= bytesWanted) break;
     const size = statSync(file, { throwIfNoEntry: false });
     if (size?.isFile() !== true || size.size > 4 * MB) continue;
     const content = readFileSync(file);
-    add(/\.gz$/.test(file) ? gunzipSync(content) : content);
+    parts.push(file.endsWith('.gz') ? gunzipSync(content) : content);
   }
   return Buffer.concat(parts);
 }

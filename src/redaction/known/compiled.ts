@@ -1,5 +1,5 @@
 /** One value made ready: the symbols of its forms, and which windows of them give it away. */
-import { formsOf, hashedSymbols, symbolsMin, type Form } from './forms.ts';
+import { formsOf, hashedSymbols, symbolsMin, type Care, type Form } from './forms.ts';
 import { partsOf } from './parts.ts';
 import { Squeezer, emptySymbols } from './squeeze.ts';
 import { hashesOf, symbolsOf } from './symbols.ts';
@@ -46,12 +46,13 @@ interface Draft {
 export const isWide = (value: string): boolean => /[\p{L}\p{N}]/u.test(beyondAscii(value));
 const beyondAscii = (value: string): string => value.replaceAll(/\p{ASCII}/gu, '');
 
-export function compile(value: string): CompiledValue {
+/** What is looked for of one value. */
+export function compile(value: string, care: Care): CompiledValue {
   const drafts: Draft[] = [];
   const seen = new Set<string>();
   const wide = isWide(value);
   for (const bytes of [Buffer.from(value, 'utf8'), ...partsOf(value)]) {
-    for (const form of formsOf(bytes)) addDraft(drafts, seen, form, wide);
+    for (const form of formsOf(bytes, care)) addDraft(drafts, seen, form, wide);
   }
   const length = drafts.reduce((sum, draft) => sum + draft.symbols.length + 1, 1);
   const text = new Uint8Array(length);

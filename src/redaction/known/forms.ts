@@ -39,8 +39,10 @@ const bitsWindow = 48;
 export const windowSymbolsMax = bitsWindow;
 
 const numberBytesMax = 128;
-const everyFormBytesMax = 1_024;
-const manyFormsBytesMax = 4_096;
+/** How many forms long values are looked for in: as many as there is memory for. */
+export type Care = 'full' | 'less';
+const nestedBytesMax = { full: 1_024, less: 256 } as const satisfies Record<Care, number>;
+const manyBytesMax = { full: 4_096, less: 512 } as const satisfies Record<Care, number>;
 
 const form = (text: string, window = windowSymbols, pad = 0): Form => ({
   text,
@@ -64,10 +66,10 @@ function writtenWindow(text: string): number {
 }
 
 /** Every form of a value of these bytes; fewer of them the longer it is. */
-export function formsOf(bytes: Buffer): Form[] {
+export function formsOf(bytes: Buffer, care: Care): Form[] {
   const forms = [...basicForms(bytes)];
-  if (bytes.length <= manyFormsBytesMax) forms.push(...manyForms(bytes));
-  if (bytes.length <= everyFormBytesMax) forms.push(...nestedForms(bytes));
+  if (bytes.length <= manyBytesMax[care]) forms.push(...manyForms(bytes));
+  if (bytes.length <= nestedBytesMax[care]) forms.push(...nestedForms(bytes));
   if (bytes.length <= numberBytesMax) {
     forms.push(...asNumber(bytes).map((text) => form(text, digitsWindow)));
     forms.push(...substituted(bytes));

@@ -5,7 +5,7 @@
 import { TrlError } from '../../errors.ts';
 import type { KnownValue } from '../finding.ts';
 import { compile, isWide, type CompiledValue, type Needle } from './compiled.ts';
-import { symbolsMin } from './forms.ts';
+import { symbolsMin, type Care } from './forms.ts';
 import { filterBits, hashMultiplier, leavingWeights, spread } from './symbols.ts';
 
 /** Values that can be looked for at once. */
@@ -27,13 +27,21 @@ export interface WindowTable {
   readonly mask: number;
 }
 
-const compiledValues = new WeakMap<KnownValue, CompiledValue>();
+const compiledValues = new WeakMap<KnownValue, Map<Care, CompiledValue>>();
 
-function compiled(known: KnownValue): CompiledValue {
-  const found = compiledValues.get(known) ?? compile(known.value);
-  compiledValues.set(known, found);
+function compiled(known: KnownValue, care: Care): CompiledValue {
+  const byCare = compiledValues.get(known) ?? new Map<Care, CompiledValue>();
+  compiledValues.set(known, byCare);
+  const found = byCare.get(care) ?? compile(known.value, care);
+  byCare.set(care, found);
   return found;
 }
+
+/** Values that have more bytes than these in all are looked for in fewer forms where they are long. */
+const carefulBytesMax = 64 * 1024;
+
+const careFor = (values: readonly KnownValue[]): Care =>
+  values.reduce((sum, { value }) => sum + value.length, 0) <= carefulBytesMax ? 'full' : 'less';
 
 const shortOut = leavingWeights(symbolsMin);
 
@@ -51,12 +59,18 @@ export class KnownIndex {
   readonly #needles: KnownNeedle[] = [];
   readonly #starts: Int32Array;
   /** Which runs of three symbols any needle has, and, roughly, which of six. */
-  readonly #threes = new Uint8Array(1 << 18);
+  readonly #threes: Uint8Array;
   readonly #sixes: Int32Array;
   readonly #sixesShift: number;
+  readonly #longTable: Table;
+  readonly #shortTable: Table;
+  readonly #care: Care;
 
-  /** @throws TrlError `QUOTA_EXCEEDED` above 256 values */
-  constructor(values: readonly KnownValue[]) {
+  /**
+   * `grownFrom`: an index of the first ones of these values, of which what it holds is copied.
+   * @throws TrlError `QUOTA_EXCEEDED` above 256 values
+   */
+  constructor(values: readonly KnownValue[], grownFrom: KnownIndex | null = null) {
     if (values.length > knownValuesMax) {
       throw new TrlError(
         'QUOTA_EXCEEDED',
@@ -65,39 +79,67 @@ export class KnownIndex {
     }
     this.values = [...values];
     this.wide = values.some(({ value }) => isWide(value));
-    const all = this.values.map((value) => ({ value, compiled: compiled(value) }));
-    const length = all.reduce((sum, one) => sum + one.compiled.text.length, 0);
-    this.text = new Uint8Array(length + 1);
-    const long = new Table(all.reduce((sum, one) => sum + one.compiled.ends.length, 0));
-    const short = new Table(all.reduce((sum, one) => sum + one.compiled.shortEnds.length, 0));
-    let offset = 0;
-    for (const one of all) {
-      const { text, needles, ends, hashes, shortEnds, shortHashes } = one.compiled;
-      this.text.set(text, offset);
-      for (const needle of needles) {
-        const start = needle.start + offset;
-        this.#needles.push({ ...needle, start, end: needle.end + offset, value: one.value });
-      }
-      long.addAll(ends, hashes, offset);
-      short.addAll(shortEnds, shortHashes, offset);
-      offset += text.length;
+    this.#care = careFor(values);
+    const all = this.values.map((value) => ({ value, compiled: compiled(value, this.#care) }));
+    const sizes = { text: 1, long: 0, short: 0 };
+    for (const { compiled: one } of all) {
+      sizes.text += one.text.length;
+      sizes.long += one.ends.length;
+      sizes.short += one.shortEnds.length;
     }
-    this.long = long.done();
-    this.short = short.size === 0 ? null : short.done();
+    const old = grownFrom !== null && this.#extends(grownFrom, sizes) ? grownFrom : null;
+    this.text = new Uint8Array(sizes.text);
+    this.#longTable = old === null ? new Table(sizes.long) : old.#longTable.copy();
+    this.#shortTable = old === null ? new Table(sizes.short) : old.#shortTable.copy();
+    const bits = Math.min(27, Math.max(16, Math.ceil(Math.log2(sizes.text)) + 4));
+    this.#threes = old === null ? new Uint8Array(1 << 18) : old.#threes.slice();
+    this.#sixes = old === null ? new Int32Array(1 << (bits - 5)) : old.#sixes.slice();
+    this.#sixesShift = 32 - Math.log2(this.#sixes.length * 32);
+    const known = old === null ? 0 : old.values.length;
+    let offset = 0;
+    for (const [at, one] of all.entries()) {
+      this.#add(one.value, one.compiled, { offset, isNew: at >= known });
+      offset += one.compiled.text.length;
+    }
+    this.long = this.#longTable.view();
+    this.short = sizes.short === 0 ? null : this.#shortTable.view();
     this.#starts = Int32Array.from(this.#needles, ({ start }) => start);
     this.padMax = this.#needles.reduce((most, { pad }) => Math.max(most, pad), 0);
     this.leads = new Set(
       this.#needles.flatMap(({ lead }) => (lead === '' ? [] : [lead.charCodeAt(0)])),
     );
-    const bits = Math.min(27, Math.max(16, Math.ceil(Math.log2(length + 1)) + 4));
-    this.#sixes = new Int32Array(1 << (bits - 5));
-    this.#sixesShift = 32 - bits;
-    this.#addGrams();
   }
 
-  /** The index of these values; what was computed for one of them before is used again. */
+  /** The index of these values; what is known of them already is not worked out again. */
   with(values: readonly KnownValue[]): KnownIndex {
-    return new KnownIndex(values);
+    return new KnownIndex(values, this);
+  }
+
+  #extends(old: KnownIndex, sizes: { readonly long: number; readonly short: number }): boolean {
+    return (
+      old.#care === this.#care &&
+      old.values.length <= this.values.length &&
+      old.values.every((value, at) => value === this.values[at]) &&
+      old.#longTable.fits(sizes.long) &&
+      old.#shortTable.fits(sizes.short)
+    );
+  }
+
+  #add(
+    value: KnownValue,
+    compiledValue: CompiledValue,
+    { offset, isNew }: { readonly offset: number; readonly isNew: boolean },
+  ): void {
+    const { text, needles, ends, hashes, shortEnds, shortHashes } = compiledValue;
+    this.text.set(text, offset);
+    for (const needle of needles) {
+      const start = needle.start + offset;
+      this.#needles.push({ ...needle, start, end: needle.end + offset, value });
+    }
+    if (!isNew) return;
+    this.#longTable.addAll(ends, hashes, offset);
+    this.#shortTable.addAll(shortEnds, shortHashes, offset);
+    this.#addGrams(text);
   }
 
   /** The needle whose symbols `text[at]` belongs to. */
@@ -142,8 +184,7 @@ export class KnownIndex {
     return ((this.#sixes[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
   }
 
-  #addGrams(): void {
-    const { text } = this;
+  #addGrams(text: Uint8Array): void {
     let hash = 0;
     for (let at = 0; at < text.length; at += 1) {
       if (at + 2 < text.length) this.#threes[three(text, at)] = 1;
@@ -158,18 +199,24 @@ export class KnownIndex {
 const three = (symbols: Uint8Array, at: number): number =>
   (((symbols[at] ?? 0) << 12) ^ ((symbols[at + 1] ?? 0) << 6) ^ (symbols[at + 2] ?? 0)) & 0x3ffff;
 
-/** A {@link WindowTable} being filled: open addressing, at most half full. */
+/** A {@link WindowTable} being filled: open addressing, at most half full at first. */
 class Table {
-  readonly size: number;
   readonly #filter: Int32Array;
   readonly #shift: number;
   readonly #hashes: Int32Array;
   readonly #ends: Int32Array;
   readonly #mask: number;
 
-  constructor(size: number) {
-    this.size = size;
-    const slots = 1 << Math.max(4, Math.ceil(Math.log2(size + 1)) + 1);
+  constructor(size: number, from: Table | null = null) {
+    if (from !== null) {
+      this.#filter = from.#filter.slice();
+      this.#shift = from.#shift;
+      this.#hashes = from.#hashes.slice();
+      this.#ends = from.#ends.slice();
+      this.#mask = from.#mask;
+      return;
+    }
+    const slots = 1 << Math.max(6, Math.ceil(Math.log2(size + 1)) + 1);
     // As small as it can be for the processor's cache: about three hashes a word.
     const wordBits = Math.min(22, Math.max(10, Math.round(Math.log2((size + 1) / 2.5))));
     this.#filter = new Int32Array(1 << wordBits);
@@ -177,6 +224,15 @@ class Table {
     this.#hashes = new Int32Array(slots);
     this.#ends = new Int32Array(slots);
     this.#mask = slots - 1;
+  }
+
+  copy(): Table {
+    return new Table(0, this);
+  }
+
+  /** Whether that many windows have room, and the filter still keeps most others out. */
+  fits(size: number): boolean {
+    return size <= 0.65 * this.#ends.length && size <= 4 * this.#filter.length;
   }
 
   addAll(ends: Int32Array, hashes: Int32Array, offset: number): void {
@@ -201,7 +257,7 @@ class Table {
     this.#ends[slot] = end;
   }
 
-  done(): WindowTable {
+  view(): WindowTable {
     return {
       filter: this.#filter,
       filterShift: this.#shift,
