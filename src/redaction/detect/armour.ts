@@ -8,20 +8,23 @@ const field = /^[A-Za-z][\w-]{1,24}: /u;
 const base64Run = /[\w+/]{16}/u;
 
 /** @param at Where the dashes begin. @returns Whether lines of the key follow. */
-export function findHeader({ text, end }: Segment, at: number, report: Report): boolean {
+export function findHeader({ text, end, spent }: Segment, at: number, report: Report): boolean {
   header.lastIndex = at;
   if (!header.test(text) || header.lastIndex > end) return false;
   const body = header.lastIndex;
   const close = endOf(text, body, end);
   if (close !== null) {
     // A sentence about keys has nothing between the two.
-    if (base64Run.test(text.slice(body, close))) report(armour(at, close));
+    if (!base64Run.test(text.slice(body, close))) return false;
+    spent.until = close;
+    report(armour(at, close));
     return false;
   }
   const rest = text
     .slice(body, Math.min(end, body + 4096))
     .replaceAll(/\\+[nr]|["'`\\+,;\s]/gu, '');
   if (rest !== '' && !base64Run.test(rest)) return false;
+  spent.until = end;
   report(armour(at, end));
   return true;
 }
@@ -52,10 +55,11 @@ function isBody(line: string): boolean {
 }
 
 function endOf(text: string, at: number, end: number): number | null {
-  const close = text.indexOf('-----END', at);
-  if (close < 0 || close >= end) return null;
-  const dashes = text.indexOf('-----', close + 8);
-  let stop = dashes < 0 || dashes >= end ? end : dashes + 5;
+  const rest = text.slice(at, end);
+  const close = rest.indexOf('-----END');
+  if (close < 0) return null;
+  const dashes = rest.indexOf('-----', close + 8);
+  let stop = dashes < 0 ? end : at + dashes + 5;
   while (stop < end && text.charAt(stop) === '-') stop++;
   return stop;
 }

@@ -1,6 +1,8 @@
 /** Tokens that nothing but their look gives away. */
 import type { Finding, Prior } from '../finding.ts';
+import { recognise, strengthOf } from '../recognise/recognise.ts';
 import { wordiness } from './bigram.ts';
+import { ALNUM, is } from './characters.ts';
 import { entropy } from './features.ts';
 import type { Report, Segment } from './finder.ts';
 import { scoreOf } from './score.ts';
@@ -14,23 +16,63 @@ export interface Judge {
   readonly prior: Prior;
 }
 
-/** @param run A run of characters of the segment. */
+/** A name further away belongs to something else, in characters. */
+export const labelMax = 48;
+
+/** Nothing but quotes, a bullet and punctuation around it. */
+function isAlone(
+  text: string,
+  [start, end]: readonly [number, number],
+  lineStart: number,
+  lineEnd: number,
+): boolean {
+  let from = start;
+  while (from > lineStart && !is(text, from - 1, ALNUM)) from--;
+  let to = end;
+  while (to < lineEnd && !is(text, to, ALNUM)) to++;
+  return from === lineStart && to === lineEnd;
+}
+
+/**
+ * Whether it is a hash, an identifier or the like. Where a command prints secrets, only what can be
+ * nothing else: `config/master.key` holds 32 hexadecimal digits.
+ */
+function isExplained(
+  text: string,
+  [start, end]: readonly [number, number],
+  line: { readonly start: number; readonly end: number },
+  prior: Prior,
+): boolean {
+  const family = recognise(text, start, end, line);
+  return family !== null && (prior !== 'secrets' || strengthOf(family) === 'certain');
+}
+
+/**
+ * @param run A run of characters of the segment, and where the last telling name of it ends; less
+ *   than 0: there is none.
+ */
 export function findBare(
   { text, start: lineStart, end: lineEnd }: Segment,
-  run: { readonly start: number; readonly end: number; readonly labelled: boolean },
+  run: { readonly start: number; readonly end: number; readonly label: number },
   judge: Judge,
   report: Report,
 ): void {
   const token = tokenOf(text, Math.max(run.start, lineStart), Math.min(run.end, lineEnd));
   if (token === null) return;
   const [start, end] = token;
-  if (screen(text, start, end, { start: lineStart, end: lineEnd }) !== null) return;
   const { vetoes, thresholds, prior } = judge;
-  const least = (run.labelled ? thresholds.labelled : thresholds.bare)[prior];
-  const score = scoreOf(text, start, end, { lineStart, lineEnd, labelled: run.labelled });
+  const family = screen(text, start, end, { start: lineStart, end: lineEnd });
+  if (family !== null && (prior !== 'secrets' || family !== 'digest')) return;
+  const labelled = run.label <= start && start - run.label < labelMax;
+  const alone = isAlone(text, token, lineStart, lineEnd);
+  const place = labelled ? 'labelled' : alone ? 'alone' : 'inline';
+  const least = thresholds[place][prior];
+  if (least > 1) return;
+  const score = scoreOf(text, start, end, { lineStart, lineEnd, labelled });
   if (score < least) return;
   if (vetoes.bigramBitsMax !== null && wordiness(text, start, end) > vetoes.bigramBitsMax) return;
   if (vetoes.shannonBitsMin !== null && entropy(text, start, end) < vetoes.shannonBitsMin) return;
+  if (isExplained(text, token, { start: lineStart, end: lineEnd }, prior)) return;
   const finding: Finding = { start, end, kind: 'score', rule: 'random', score, key: null };
   report(finding);
 }

@@ -5,10 +5,10 @@
 import type { Finding, Prior, RedactionProfile } from '../finding.ts';
 import { scan, type Hits } from '../rules/automaton.ts';
 import { RuleSet } from '../rules/ruleset.ts';
-import { findBare, type Judge } from './bare.ts';
+import { findBare, labelMax, type Judge } from './bare.ts';
 import { wordiness } from './bigram.ts';
 import { NAME, is } from './characters.ts';
-import type { Report, Segment } from './finder.ts';
+import { segmentOf, type Report, type Segment } from './finder.ts';
 import { words, searchSegment, type Carried } from './line.ts';
 import { merge } from './merge.ts';
 import { priorOf, promptOf } from './prior.ts';
@@ -133,23 +133,24 @@ export class Detector {
       }
       const feed = text.indexOf('\n', line);
       const end = feed < 0 ? text.length : feed;
-      this.#line(block, { text, start: line, end }, report);
+      this.#line(block, line, end, report);
       line = end + 1;
     }
   }
 
   /** A line, in the parts that carriage returns and NULs make of it. */
-  #line(block: Block, { text, start, end }: Segment, report: Report): void {
+  #line(block: Block, start: number, end: number, report: Report): void {
+    const { text } = block;
     let from = start;
     if (block.plain) {
-      this.#segment(block, { text, start, end }, report);
+      this.#segment(block, segmentOf(text, start, end), report);
       return;
     }
     while (from <= end) {
       let to = from;
       while (to < end && text.charCodeAt(to) !== 13 && text.charCodeAt(to) !== 0) to++;
       if (to > from || start === end) {
-        this.#segment(block, { text, start: from, end: to }, report);
+        this.#segment(block, segmentOf(text, from, to), report);
       }
       from = to + 1;
     }
@@ -176,7 +177,7 @@ export class Detector {
       const end = block.runs.pairs[block.run * 2 + 1] ?? 0;
       block.run++;
       if (armoured || touches(found, start, end) || isCovered(block, start, end)) continue;
-      findBare(segment, { start, end, labelled: label >= 0 }, this.#judge, report);
+      findBare(segment, { start, end, label: label < 0 ? -labelMax : label }, this.#judge, report);
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Finding } from '../finding.ts';
 import { compile, type Automaton, type Hits } from '../rules/automaton.ts';
 import { findBody, findHeader } from './armour.ts';
 import { expectAfter, meet, type Expectation } from './expect.ts';
-import type { Report, Segment } from './finder.ts';
+import { looksMax, type Report, type Segment } from './finder.ts';
 import { findCookies } from './headers.ts';
 import { findNamed, nameAround, type Name } from './named.ts';
 import { findFlags, programWords } from './programs.ts';
@@ -74,6 +74,7 @@ function searchWords(searched: Searched, carried: Carried, report: Report): numb
   for (let at = from; at < to; at++) {
     const word = hits.pairs[at * 2] ?? 0;
     const end = hits.pairs[at * 2 + 1] ?? 0;
+    if (end <= segment.spent.until) continue;
     if (namePart[word] === true) {
       const name = nameAround(segment, end - trailing(keywords[word] ?? ''));
       if (name.start === last) continue;
@@ -115,12 +116,17 @@ function searchSign(
   report: Report,
 ): void {
   const text = keywords[word] ?? '';
-  if (program[word] === true) return findFlags(segment, text, end, report);
+  if (program[word] === true) {
+    if (++segment.spent.looks <= looksMax) findFlags(segment, text, end, report);
+    return;
+  }
   switch (text) {
     case '://':
       return findUrl(segment, end - 3, report);
     case '-----begin':
     case '---- begin':
+      segment.spent.looks += 4;
+      if (segment.spent.looks > looksMax) return;
       if (findHeader(segment, end - text.length, report)) carried.armoured = true;
       return;
     case 'cookie':

@@ -6,7 +6,7 @@
  *     --key v   | key | v |   key    v   password is v   password for bob: v   PASSWORD 'v'
  */
 import { ALNUM, BLANK, LETTER, NAME, QUOTE, is, skip } from './characters.ts';
-import { found, type Report, type Segment } from './finder.ts';
+import { found, looksMax, type Report, type Segment } from './finder.ts';
 import { classifyName, type NameClass } from './names.ts';
 import { mixes, plausible, type Place } from './plausible.ts';
 import { readUntil, readValue, type Value } from './values.ts';
@@ -108,13 +108,17 @@ function judge(segment: Segment, name: Name, aim: Aim, report: Report): Outcome 
 }
 
 function judgeValue(
-  { text }: Segment,
+  { text, spent }: Segment,
   name: Name,
   { value, place, rule }: Omit<Aim, 'at'> & { readonly value: Value },
   report: Report,
 ): Outcome {
   const score = plausible(text, value, name.class, value.quoted ? 'data' : place);
-  if (score === 0) return 'none';
+  if (score === 0) {
+    if (value.end - value.start > 200 && ++spent.looks > looksMax) spent.until = value.end;
+    return 'none';
+  }
+  spent.until = value.end;
   report(found([value.start, value.end], rule, score, name.text));
   return 'found';
 }
@@ -160,7 +164,8 @@ function isCoordinate(
   { sign, at }: { readonly sign: number; readonly at: number },
 ): boolean {
   if (text.charAt(sign) !== ':' || at !== sign + 1 || sign !== name.end) return false;
-  if (name.text.includes('.')) return true;
+  // `key=auth:17:5f3a`, `/auth:…`: the name is itself part of a value.
+  if (name.text.includes('.') || '=/'.includes(text.charAt(name.start - 1) || ' ')) return true;
   // A list of ciphers: `HIGH:!PSK:!SRP`.
   if (text.charAt(name.start - 1) === '!') return true;
   if (text.charAt(name.start - 1) !== ':') return false;

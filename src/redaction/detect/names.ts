@@ -40,7 +40,7 @@ const benignOwners =
   csrf xsrf cancel cancellation idempotent pagination lexer parse parser unexpected expected
   start end previous prev last first eof eos bos special pad unk mask design resume change
   fencing nft max min num total count per input output completion prompt cached reasoning syntax
-  css color theme dict dictionary sorted unique composite natural surrogate column table
+  css color theme dict dictionary sorted unique websocket composite natural surrogate schema column table
   keyboard any no each by known unknown invalid missing duplicate new old current left right up
   down function punctuation keyword operator kms react event message node option property attr
   attribute param state context query mutation job task queue topic channel bucket span trace

@@ -45,14 +45,18 @@ const reference = new RegExp(
 );
 const placeholder = new RegExp(
   [
-    String.raw`^(?:[x*.#_•?-]{3,}|x{3,}[\w-]*|your[\w .-]*|[<[{(].*(?:token|key|secret|`,
-    String.raw`password|hidden|redacted|filtered|masked|sensitive|removed|value).*[>\]})]|`,
-    String.raw`.*(?:\*{4,}|x{6,}|\.{3}$).*|(?:enter|insert|replace|put|add|paste)[_ -].*|`,
-    String.raw`change[_-]?(?:me|it)\S*|redacted|(?:my|the|some)[_-]?(?:api)?[_-]?(?:secret|`,
-    String.raw`token|password|key)\S{0,4})$`,
+    String.raw`^(?:[x*.#_?-]{3,}|x{3,}[\w-]*|your[\w .-]*|`,
+    String.raw`(?:enter|insert|replace|put|add|paste)[_ -].*|`,
+    String.raw`change[_-]?(?:me|it)\S*|redacted|(?:my|the|some)[_-]?(?:api)?[_-]?(?:secret|token|`,
+    String.raw`password|key)\S{0,4})$`,
   ].join(''),
   'iu',
 );
+/** In brackets, the name of what belongs there. */
+const bracketed = /^[<[{(].{0,80}[>\]})]$/u;
+const belonging =
+  /token|key|secret|password|hidden|redacted|filtered|masked|sensitive|removed|value/iu;
+const elided = /\*{4}|x{6}|\.{3}$/iu;
 const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
 const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
 /** Of a regular expression. */
@@ -93,7 +97,8 @@ export function isReference(value: string): boolean {
 
 /** `****`, `xxxxxxxx`, `<your-token>`, `changeme`, `[HIDDEN:8f2a1b]`. */
 export function isPlaceholder(value: string): boolean {
-  if (placeholder.test(value)) return true;
+  if (placeholder.test(value) || elided.test(value)) return true;
+  if (bracketed.test(value) && belonging.test(value)) return true;
   const first = value.charCodeAt(0);
   for (let at = 1; at < value.length; at++) {
     if (value.charCodeAt(at) !== first && !':-_. '.includes(value.charAt(at))) return false;

@@ -68,13 +68,14 @@ export const programWords: readonly string[] = [...programs.keys()].filter(
 export function findFlags(segment: Segment, program: string, at: number, report: Report): void {
   const { text, end } = segment;
   if (!is(text, at, BLANK)) return;
-  const limit = Math.min(end, at + 2048);
+  const rest = text.slice(at, Math.min(end, at + 2048));
   for (const { flag, form } of programs.get(program) ?? []) {
-    let p = text.indexOf(flag, at);
-    for (let tries = 0; tries < 8 && p >= 0 && p < limit; tries++) {
+    let p = rest.indexOf(flag);
+    for (let tries = 0; tries < 8 && p >= 0; tries++) {
       const behind = p + flag.length;
-      if (is(text, p - 1, BLANK | QUOTE)) judge(segment, { form, behind }, flag, report);
-      p = text.indexOf(flag, behind);
+      const begins = is(rest, p - 1, BLANK | QUOTE);
+      if (begins) judge(segment, { form, behind: at + behind }, flag, report);
+      p = rest.indexOf(flag, behind);
     }
   }
 }

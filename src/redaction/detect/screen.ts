@@ -16,10 +16,25 @@ export function screen(
   const length = end - start;
   if (digests.has(length) && isHex(text, start, end)) return 'digest';
   if (length === 36 && uuid.test(text.slice(start, end))) return 'uuid';
-  if (longestRun(text, start, end) < runMin) return 'identifier';
+  if (longestRun(text, start, end) < runMin || isObjectId(text, start, end)) return 'identifier';
   if (text.startsWith('_Z', start) || text.startsWith('__Z', start)) return 'symbol';
   return isBody(text, line) ? 'base64' : null;
 }
+
+/** `evt_1Mq…`, `chatcmpl-9x…`, `call_…`: identifiers of objects in well-known interfaces. */
+function isObjectId(text: string, start: number, end: number): boolean {
+  objectId.lastIndex = start;
+  return objectId.test(text) && objectId.lastIndex < end;
+}
+
+const objectId = new RegExp(
+  [
+    String.raw`(?:evt|cus|pi|ch|in|ii|il|sub|si|price|prod|pm|seti|src|card|ba|acct|req|txn|po|re|tr|`,
+    String.raw`thread|run|call|toolu|msg|chatcmpl|cmpl|file|asst|resp|step|vs|batch|ftjob|org|proj|`,
+    String.raw`user|team|wf|job|task|event|order|inv|node|doc|page|conv|item|rs|fc|gen|trace|span)[-_]`,
+  ].join(''),
+  'y',
+);
 
 /** `POSIX2_COLL_WEIGHTS_MAX`, `web-7d4b9c6f5d-x2k9p`: no part is long enough to be a key. */
 const runMin = 12;

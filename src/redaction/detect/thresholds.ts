@@ -1,11 +1,13 @@
-/** From which score on something is hidden. */
+/** From which score on something is hidden; above 1: never. */
 import type { Prior, RedactionProfile } from '../finding.ts';
 
 export interface Thresholds {
-  /** Of a token that nothing but its look gives away, by what the command prints. */
-  readonly bare: Readonly<Record<Prior, number>>;
-  /** The same with a word like "key" or "token" in its line. */
+  /** Of a token that stands alone in its line, by what the command prints. */
+  readonly alone: Readonly<Record<Prior, number>>;
+  /** Of one with a word like "key" or "token" before it. */
   readonly labelled: Readonly<Record<Prior, number>>;
+  /** Of one among other text: there most are identifiers of sessions, requests and objects. */
+  readonly inline: Readonly<Record<Prior, number>>;
   /** Of what stands beside a telling name, and of known formats. */
   readonly context: number;
   readonly format: number;
@@ -21,20 +23,23 @@ export interface Vetoes {
 
 const table = {
   strict: {
-    bare: { secrets: 0.2, none: 0.6, hashes: 0.93 },
+    alone: { secrets: 0.2, none: 0.6, hashes: 0.93 },
     labelled: { secrets: 0.15, none: 0.4, hashes: 0.85 },
+    inline: { secrets: 0.3, none: 0.9, hashes: 0.99 },
     context: 0.6,
     format: 0.5,
   },
   balanced: {
-    bare: { secrets: 0.4, none: 0.9, hashes: 0.985 },
-    labelled: { secrets: 0.3, none: 0.8, hashes: 0.96 },
+    alone: { secrets: 0.4, none: 0.9, hashes: 0.985 },
+    labelled: { secrets: 0.3, none: 0.85, hashes: 0.96 },
+    inline: { secrets: 0.5, none: 0.998, hashes: 1.01 },
     context: 0.7,
     format: 0.6,
   },
   lenient: {
-    bare: { secrets: 0.7, none: 0.985, hashes: 0.995 },
+    alone: { secrets: 0.7, none: 0.985, hashes: 0.995 },
     labelled: { secrets: 0.6, none: 0.95, hashes: 0.99 },
+    inline: { secrets: 0.8, none: 1.01, hashes: 1.01 },
     context: 0.8,
     format: 0.7,
   },

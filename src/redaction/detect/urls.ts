@@ -7,12 +7,16 @@ import { wordiness } from './bigram.ts';
 const authorityMax = 512;
 
 /** @param at Where `://` stands. */
-export function findUrl({ text, start, end }: Segment, at: number, report: Report): void {
-  if (at <= start || !is(text, at - 1, ALNUM)) return;
+export function findUrl(segment: Segment, at: number, report: Report): void {
+  const { text, start, end, spent } = segment;
+  if (at < spent.userless || at <= start || !is(text, at - 1, ALNUM)) return;
   const from = at + 3;
   const limit = Math.min(end, from + authorityMax);
   const host = hostAt(text, from, limit);
-  if (host === null) return;
+  if (host === null) {
+    spent.userless = authorityEnd(text, from, limit);
+    return;
+  }
   const colon = text.indexOf(':', from);
   if (colon >= 0 && colon < host) {
     const user = text.slice(from, colon);
@@ -41,12 +45,18 @@ function hostAt(text: string, from: number, limit: number): number | null {
     if (code === 47 || code === 63) {
       slashes++;
       // `https://host/path/@scope`: a host has come before.
-      if (slashes === 1 && !text.slice(from, p).includes(':')) return null;
-      if (/^[^:@]+:\d{1,5}$/u.test(text.slice(from, p))) return null;
+      if (slashes === 1 && /^(?:[^:]*|[^:@]+:\d{1,5})$/u.test(text.slice(from, p))) return null;
     }
     if (code === 64 && p > from && isHost(text, p + 1, limit)) return p;
   }
   return null;
+}
+
+/** How far no `@` and no end of a word stands. */
+function authorityEnd(text: string, from: number, limit: number): number {
+  let p = from;
+  while (p < limit && text.charCodeAt(p) > 32 && text.charCodeAt(p) !== 64) p++;
+  return p < limit && text.charCodeAt(p) === 64 ? from : p - 3;
 }
 
 function isHost(text: string, at: number, limit: number): boolean {
