@@ -103,6 +103,16 @@ test('what cannot be used stops the start of every door', () => {
     assert.notEqual(status, 0, args.join(' '));
     assert.match(stderr, wanted, args.join(' '));
   }
+  const own = "redaction: {patterns: [{id: own, pattern: 'a('}]}\n";
+  const unreadable = homeWith('pattern', own);
+  for (const args of [
+    ['run', 'true'],
+    ['config', 'show'],
+  ]) {
+    const { status, stderr } = run(unreadable, args);
+    assert.notEqual(status, 0, args.join(' '));
+    assert.match(stderr, /config\.yaml:1:43: Cannot use the redaction pattern "own"/);
+  }
   const good = homeWith('good', '');
   rmSync(path.join(good, 'config/trl/config.yaml'));
   for (const env of [{ TRL_ENV_MODE: 'both' }, { TRL_CONFIG: '/nowhere/at/all.yaml' }]) {
@@ -110,6 +120,19 @@ test('what cannot be used stops the start of every door', () => {
     assert.notEqual(status, 0);
     assert.match(stderr, /TRL_ENV_MODE|nowhere\/at\/all\.yaml:1:1: there is no such file/);
   }
+});
+
+test('trl redact has the profile and the patterns of the configuration', () => {
+  const pattern = "redaction: {patterns: [{id: own, pattern: 'corp-[a-z]{8}'}]}\n";
+  const line = 'a corp-abcdefgh b\n';
+  const redact = (at: string) =>
+    spawnSync(trl, ['redact'], {
+      input: line,
+      env: { ...process.env, ...surroundings(at) },
+      encoding: 'utf8',
+    });
+  assert.match(redact(homeWith('redact', pattern)).stdout, /^a \[HIDDEN:[0-9a-f]+\] b\n$/);
+  assert.equal(redact(homeWith('redact-bare', 'redaction: {profile: balanced}\n')).stdout, line);
 });
 
 test('trl config show says what holds and where it comes from', () => {

@@ -1,5 +1,7 @@
 /** `trl config show`: what is set, and where. No daemon is needed. */
+import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
+import { checkPatterns } from '../configuration/patterns.ts';
 import { version } from '../protocol/version.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
@@ -14,11 +16,12 @@ export async function show(args: Args): Promise<number> {
   const [unwanted] = args.words;
   if (unwanted !== undefined) throw usage('config show', `it takes no words, got "${unwanted}"`);
   const flags = { config: args.text('config') ?? null, envMode: args.text('env-mode') ?? null };
-  const { files, settings } = await loadConfiguration({
+  const { files, settings, redaction } = await loadConfiguration({
     env: process.env,
     flags,
     version: version(),
   });
+  await tryPatterns(redaction.patterns);
   if (args.has('json')) {
     sayJson({ files, settings });
     return 0;
@@ -31,4 +34,10 @@ export async function show(args: Args): Promise<number> {
   ]);
   sayTable(['KEY', 'VALUE', ...(origin ? ['ORIGIN'] : [])], rows);
   return 0;
+}
+
+async function tryPatterns(patterns: Configuration['redaction']['patterns']): Promise<void> {
+  if (patterns.length === 0) return;
+  const { userRules } = await import('../redaction/rules/user.ts');
+  checkPatterns(patterns, userRules);
 }

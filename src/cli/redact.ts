@@ -10,6 +10,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { openKey } from '../approval/key.ts';
 import type { KnownSecret } from '../command.ts';
+import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
 import { priorOf } from '../redaction/detect/prior.ts';
 import { redactionProfiles } from '../redaction/finding.ts';
@@ -19,6 +20,7 @@ import { openRedactor, type OpenStream } from '../redaction/open.ts';
 import { spansOf } from '../redaction/spans.ts';
 import type { Redaction } from '../redaction/stream.ts';
 import { Tags } from '../redaction/tag.ts';
+import { version } from '../protocol/version.ts';
 import { usage, type Args } from './args.ts';
 
 type Options = Omit<OpenStream, 'told'>;
@@ -31,19 +33,21 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 export async function redact(args: Args): Promise<number> {
   const [unwanted] = args.words;
   if (unwanted !== undefined) throw usage('redact', 'it reads standard input and takes no words');
-  const options = optionsOf(args);
+  const options = await optionsOf(args);
   return args.has('spans') ? spans(options) : filter(options, args.has('json'));
 }
 
-function optionsOf(args: Args): Options {
-  const profile = args.oneOf('profile', redactionProfiles) ?? 'balanced';
+async function optionsOf(args: Args): Promise<Options> {
+  const asked = args.oneOf('profile', redactionProfiles);
+  const { redaction } = await loadConfiguration({ env: process.env, version: version() });
   const tags = new Tags(key());
   const file = args.text('known');
   const known = file === undefined ? [] : readKnown(file);
   const index = known.length === 0 ? null : indexOf(known, tags);
   const command = args.text('command');
   const prior = command === undefined ? 'none' : priorOf(command);
-  return { options: { profile, thresholds: {}, patterns: [] }, prior, index, tags };
+  const options = asked === undefined ? redaction : { ...redaction, profile: asked };
+  return { options, prior, index, tags };
 }
 
 const indexOf = (known: readonly KnownSecret[], tags: Tags): KnownIndex =>

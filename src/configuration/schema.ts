@@ -6,7 +6,7 @@ import { redactionProfiles } from './configuration.ts';
 
 const namesMax = 1_000;
 const sourcesMax = 256;
-const patternsMax = 256;
+const patternsMax = 100;
 const argumentsMax = 64;
 const textLengthMax = 1_000;
 const shannonMax = 8;

@@ -21,6 +21,7 @@ import { locateSocket } from '../protocol/locate.ts';
 import { gatherHostFacts } from '../sandbox/facts.ts';
 import { Store } from '../session/store.ts';
 import { Approving } from './approving.ts';
+import { checkPatterns } from '../configuration/patterns.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { Tags } from '../redaction/tag.ts';
 import type { RedactionOptions } from '../redaction/open.ts';
@@ -162,6 +163,7 @@ async function main(argv: readonly string[]): Promise<void> {
     const roots = args.roots.map(realRoot);
     // What people set and cannot be used stops the start: running with less is no answer.
     const configuration = await loadConfiguration({ env, flags: args, version: version() });
+    await tryPatterns(configuration);
     sayProblem(own.take(isTakenBy(configuration), args.verb === 'serve'));
     const policies = await Policies.open(args.policy, log);
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
@@ -213,6 +215,13 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 /** How output is looked through, as the redactor takes it. */
+/** What reads them is loaded only where there are some. */
+async function tryPatterns({ redaction }: Configuration): Promise<void> {
+  if (redaction.patterns.length === 0) return;
+  const { userRules } = await import('../redaction/rules/user.ts');
+  checkPatterns(redaction.patterns, userRules);
+}
+
 function redactionOf({ redaction }: Configuration): RedactionOptions {
   const { profile, thresholds, patterns } = redaction;
   return {
