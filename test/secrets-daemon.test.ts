@@ -25,6 +25,7 @@ test('who asked for a secret goes on when a person gives it', async () => {
   const { requests } = (await human.ask('secrets.requests')).data;
   assert.equal(requests[0].reason, 'to deploy');
   assert.match(requests[0].requester, /^uid:/);
+  assert.match(daemon.log(), /asks for the secret API_KEY: "to deploy"; give it: trl secrets set/);
   const set = await human.ask('secrets.set', { name: 'API_KEY', value });
   assert.deepEqual(set.data, { name: 'API_KEY', warning: null });
   assert.deepEqual((await agent.json()).data, { name: 'API_KEY', state: 'ready' });

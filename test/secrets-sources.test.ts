@@ -62,6 +62,9 @@ test('a variable is a secret by its name, and never where its value cannot be on
   }
   assert.ok(isSecretVariable('DATABASE_URL', `postgres://app:${value}@db:5432/app`));
   assert.ok(!isSecretVariable('DATABASE_URL', 'postgres://db:5432/app'));
+  assert.ok(isSecretVariable('REMOTE', 'https://gh0123456789abcdef@github.com/a/b'));
+  assert.ok(!isSecretVariable('MAIL', 'https://somebody@example.com/'));
+  assert.ok(isSecretVariable('HOOK', 'https://hooks.slack.com/services/T0/B0/aB3dE6gH9j'));
   assert.ok(!isSecretVariable('HOMEPAGE', 'https://example.com/a:b@c'));
   assert.ok(isSecretVariable('GH', `ghp_${'aB3dE6gH9j'.repeat(4)}`));
 });
@@ -72,12 +75,34 @@ test('of a URL, a key file and a connection string only the secret part is maske
     'p%40ss-w0rd!',
     'p@ss-w0rd!',
   ]);
+  const urls: [string, string[]][] = [
+    ['https://gh0123456789abcdef@github.com/a/b', ['gh0123456789abcdef']],
+    ['https://gh0123456789abcdef:x-oauth-basic@github.com/a/b', ['gh0123456789abcdef']],
+    ['https://hooks.slack.com/services/T0/B0/aB3dE6gH9jK2mN5pQ8', ['aB3dE6gH9jK2mN5pQ8']],
+    ['https://api.example.com/v1?token=abcdefgh&page=2', ['abcdefgh']],
+    ['https://example.com/no/secret/here', ['https://example.com/no/secret/here']],
+    ['amqp://guest:guest-pw@[::1]:5672/vhost', ['guest-pw']],
+    ['postgres://app:a:b@c@db/app', ['a:b@c']],
+  ];
+  for (const [url, parts] of urls) assert.deepEqual(maskedParts(url), parts, url);
   const key = { type: 'service_account', private_key: 'AAAA\nBBBB', project_id: 'p' };
   assert.deepEqual(maskedParts(JSON.stringify(key)), ['AAAA\nBBBB']);
   assert.deepEqual(maskedParts('Server=db;User Id=app;Password=hunter2hunter2;'), [
     'hunter2hunter2',
   ]);
   assert.deepEqual(maskedParts('{"a":"b"}'), ['{"a":"b"}']);
+});
+
+test('values made to be slow to read are read', () => {
+  const size = 64 * 1024;
+  for (const piece of ['x', '?', '&', '=', ';', ':', '@', '/', '%', 'a=', '-----BEGIN ', 'eyJ']) {
+    const long = piece.repeat(size / piece.length);
+    for (const hostile of [long, `a://${long} `, `https://h/${long} `, `a=${long}`, `{"${long}`]) {
+      assert.ok(maskedParts(hostile).length > 0);
+      isSecretVariable('API_KEY', hostile);
+      isSecretVariable(hostile, hostile);
+    }
+  }
 });
 
 test('the environment offers secrets alone, and keeps what is withheld to itself', async () => {
@@ -178,6 +203,7 @@ test('a .env file that others could read or change is refused, with the fix', as
   execFileSync('mkfifo', ['-m', '600', fifo]);
   assert.match(await refusal(() => new DotenvSource(fifo).names()), /regular file/);
   assert.match(await refusal(() => new DotenvSource('/nowhere/x').names()), /no such file/);
+  assert.equal(await new DotenvSource('/nowhere/x').read('API_KEY'), null);
   const inFile = new DotenvSource('/etc/passwd/x');
   assert.match(await refusal(() => inFile.names()), /ENOTDIR/);
   assert.equal(inFile.mark(), 'ENOTDIR');

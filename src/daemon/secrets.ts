@@ -21,20 +21,26 @@ export interface SecretDeskOptions {
   readonly sessions: Sessions;
   /** Where one is, only the person who gives its passphrase may give a value. */
   readonly enrolment: Enrolment;
+  /** Tells a person who looks at the runtime. */
+  readonly log: (text: string) => void;
 }
 
 /** Names injected into one session. */
 const injectedMax = 256;
+/** Characters of a reason in the log. */
+const shownMax = 200;
 
 export class DaemonSecrets implements SecretDesk {
   readonly #secrets: Secrets;
   readonly #sessions: Sessions;
   readonly #enrolment: Enrolment;
+  readonly #log: SecretDeskOptions['log'];
 
-  constructor({ secrets, sessions, enrolment }: SecretDeskOptions) {
+  constructor({ secrets, sessions, enrolment, log }: SecretDeskOptions) {
     this.#secrets = secrets;
     this.#sessions = sessions;
     this.#enrolment = enrolment;
+    this.#log = log;
   }
 
   async list(): Promise<MethodAnswers['secrets.list']> {
@@ -53,7 +59,13 @@ export class DaemonSecrets implements SecretDesk {
   ): Promise<MethodAnswers['secrets.request']> {
     const { state } = await this.#secrets.check(name);
     if (state === 'ready') return { name, state };
+    const isNew = this.#secrets.requests.list().every((one) => one.name !== name);
     const request = this.#secrets.request({ name, reason, requester: actor });
+    if (isNew) {
+      // Nothing that steers a terminal or reorders text.
+      const why = JSON.stringify(reason.slice(0, shownMax).replaceAll(/\p{C}/gu, '\ufffd'));
+      this.#log(`${actor} asks for the secret ${name}: ${why}; give it: trl secrets set ${name}`);
+    }
     if (await this.#secrets.requests.wait(name, waitMs)) return { name, state: 'ready' };
     const isPending = this.#secrets.requests.list().some((one) => one.name === name);
     if (!isPending) return { name, state: 'refused' };

@@ -27,6 +27,8 @@ export class DotenvSource implements Source {
   }
 
   async read(name: string): Promise<string | null> {
+    // A file that is not there has no names; a list says that it is missing.
+    if (this.mark() === 'ENOENT') return null;
     const value = this.#values().get(name);
     if (value !== undefined) textOf(Buffer.from(value), `read the secret ${name}`);
     return value ?? null;

@@ -11,15 +11,29 @@ export function maskedParts(value: string): readonly string[] {
   return parts.size === 0 ? [value] : [...parts];
 }
 
-/** The password, as it stands and decoded; `null`: no URL with one. */
+/** What stands in the place of a password where the user's name is the secret. */
+const noPasswords: ReadonlySet<string> = new Set(['x', 'x-oauth-basic', 'x-token-auth', 'oauth2']);
+/** Of a path, query or user name: long and with a digit in it, as keys are and words are not. */
+const keyLike = /^(?=.*\d)[\w.~%+=-]{16,}$/;
+
+/** Its secret parts, as they stand and decoded; `null`: it is no URL. */
 function ofUrl(value: string): string[] | null {
-  const [, password] = /^[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/@:]*:([^\s/]+)@/i.exec(value) ?? [];
-  if (password === undefined) return null;
-  const secrets = [password, decoded(password)];
-  for (const [, name = '', given = ''] of value.matchAll(/[?&]([^=&\s]+)=([^&#\s]+)/g)) {
-    if (isSecretName(name)) secrets.push(given, decoded(given));
+  const form =
+    /^[a-z][a-z0-9+.-]{0,30}:\/\/(?:([^\s/@:]*)(?::([^\s/]+))?@)?[^\s/?#]*((?:[/?#]\S*)?)$/i;
+  const found = form.exec(value);
+  if (found === null) return null;
+  const [, user = '', password = '', rest = ''] = found;
+  const secrets: string[] = [];
+  if (keyLike.test(user)) secrets.push(user);
+  if (password !== '' && !(secrets.length > 0 && noPasswords.has(password))) {
+    secrets.push(password);
   }
-  return secrets;
+  for (const [, name = '', given = ''] of rest.matchAll(/[?&;]([^=?&;#]+)=([^&;#]+)/g)) {
+    if (isSecretName(name) || keyLike.test(given)) secrets.push(given);
+  }
+  const [path = ''] = rest.split(/[?#]/);
+  secrets.push(...path.split('/').filter((segment) => keyLike.test(segment)));
+  return secrets.flatMap((secret) => [secret, decoded(secret)]);
 }
 
 /** Strings under secret names, such as `private_key`; `null`: no JSON, or none in it. */

@@ -9,7 +9,7 @@ const secretWords: ReadonlySet<string> = new Set(
     'SECRET SECRETS TOKEN PASSWORD PASSWORDS PASSWD PASSWRD PASSPHRASE PASSPHRASES PASSCODE',
     'CREDENTIAL CREDENTIALS CREDS APIKEY APIKEYS AUTHKEY ACCESSKEY SECRETKEY PRIVATEKEY',
     'SIGNINGKEY ENCRYPTIONKEY MASTERKEY AUTHTOKEN ACCESSTOKEN REFRESHTOKEN BEARER JWT PAT',
-    'PASS PSW MYSQLPASSWORD PGPASSWORD SSHPASS DSN COOKIE COOKIES HMAC PEPPER OTP TOTP MNEMONIC',
+    'AUTHORIZATION PASS PSW MYSQLPASSWORD PGPASSWORD SSHPASS DSN COOKIE COOKIES HMAC PEPPER OTP TOTP MNEMONIC',
   ].flatMap((line) => line.split(' ')),
 );
 /** These do at the end of a name only: `PWD` alone is a directory, `AUTH_MODE` a choice. */
@@ -51,6 +51,10 @@ const keyForms: readonly RegExp[] = [
   /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}/,
   /^-----BEGIN [A-Z ]*PRIVATE KEY-----/,
   /^AGE-SECRET-KEY-1/,
+  /^https:\/\/hooks\.slack\.com\/(?:services|workflows|triggers)\/./,
+  /^https:\/\/(?:\w+\.)?discord(?:app)?\.com\/api\/webhooks\/./,
+  // A key in the place of a user: `https://ghp_…@github.com`.
+  /^[a-z][a-z0-9+.-]{0,30}:\/\/(?=[^\s/@:]*\d)[^\s/@:]{16,256}@/i,
 ];
 
 /** Whether a variable called `name` is meant to hold a secret, by its name alone. */
