@@ -1,7 +1,8 @@
 // A runtime has what its files, variables and flags say, or does not start.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -62,6 +63,31 @@ secrets:
     const listed = await session.client.ask('secrets.list', {});
     const names = listed.data.secrets.map(({ name }: Json) => name);
     for (const name of ['ODD_NAME', 'FROM_PROGRAM']) assert.ok(names.includes(name), name);
+  });
+
+  test('no value is read for a session, a question or a command that policy blocks', async () => {
+    const directory = homeWith('late', '');
+    const marker = path.join(directory, 'read');
+    const script = `echo once >>${marker}; echo pr0gramV4lueHere`;
+    homeWith(
+      'late',
+      `secrets:
+  sources: [{kind: command, name: LATE, argv: [sh, -c, '${script}']}]
+`,
+    );
+    await using daemon = await startRuntime({ home: directory, env: { TRL_POLICY: 'auto' } });
+    const made = { working_dir: daemon.root, env_keys: ['LATE'] };
+    await using session = await openSession(daemon.socketPath, made);
+    const explained = { session_id: session.id, command: 'make' };
+    const { data } = await session.client.ask('policy.explain', explained);
+    assert.ok(data.rules.some(({ id }: Json) => id === 'secret.grant'));
+    assert.equal((await session.ask('rm -rf build')).error.code, 'POLICY_DENIED');
+    await session.client.ask('session.info', { session_id: session.id });
+    await session.client.ask('secrets.list', {});
+    assert.equal(existsSync(marker), false);
+    assert.equal((await session.run('test ${#LATE} = 16')).exit_code, 0);
+    assert.equal((await session.run('test ${#LATE} = 16')).exit_code, 0);
+    assert.equal(readFileSync(marker, 'utf8'), 'once\n', 'and it is held from then on');
   });
 
   test('a flag of serve goes before the file', async () => {

@@ -23,7 +23,7 @@ import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from './typed-secrets.ts';
-import { sessionVariables, warningsOf } from './variables.ts';
+import { namesOnly, sessionVariables, warningsOf } from './variables.ts';
 import { worldOf } from './world.ts';
 
 /** A command that a person has to be asked about. */
@@ -209,8 +209,11 @@ export class Starter {
     const { ground, standing } = await this.#circumstances(session, policy, caller);
     const params = { session_id: session.record.id, command };
     const request = requestIn(session, params, { mode: 'detached', policy });
+    // Nothing is read for a question: where a value lies may ask somebody, or cost something.
+    const variables = namesOnly(this.#options.variables);
+    const world = { ...this.#world, variables };
     try {
-      return (await prepare(this.#world, { ground, standing }, request, newExecId())).verdict;
+      return (await prepare(world, { ground, standing }, request, newExecId())).verdict;
     } catch (error) {
       if (error instanceof Refused) return error.verdict;
       throw error;

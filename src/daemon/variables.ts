@@ -135,6 +135,12 @@ export class Variables implements VariableSource {
   }
 }
 
+/** Tells where names would come from, and reads no value. */
+export const namesOnly = (source: VariableSource): VariableSource => ({
+  find: (names) => source.find(names),
+  values: async () => ({}),
+});
+
 /** What policy needs to know of the variables of a session. */
 export function sessionVariables(record: SessionRecord): Standing['session'] {
   const names = [...(record.requested ?? []), ...(record.injected ?? [])];
