@@ -4,8 +4,11 @@
 export function beginsAt(text: string, at: number): boolean {
   if (at === 0 || !isAlphanumeric(text.charCodeAt(at - 1))) return true;
   if (!isAlphanumeric(text.charCodeAt(at))) return true;
-  const before = text.slice(Math.max(0, at - 12), at);
-  return /(?:(?:^|[^\\])\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-F]{2}|\[[0-9;]{0,9}m)$/.test(before);
+  const back = (count: number): string => text.charAt(at - count);
+  if (back(2) === '\\') return 'nrtbf'.includes(back(1)) && back(3) !== '\\';
+  if (back(3) === '%') return /^[0-9A-F]{2}$/.test(text.slice(at - 2, at));
+  if (back(6) === '\\') return /^u[0-9a-fA-F]{4}$/.test(text.slice(at - 5, at));
+  return back(1) === 'm' && /\[[0-9;]{0,9}m$/.test(text.slice(Math.max(0, at - 11), at));
 }
 
 /** Where the run that begins at `at` goes on after an escape of which it holds the end. */
@@ -40,7 +43,7 @@ export function isWordy(body: string): boolean {
 
 /** Letters, as many and in such cases as a word or an identifier has them. */
 function isWord(part: string): boolean {
-  const letters = /^([A-Za-z]+)[0-9]{0,2}$/.exec(part)?.[1];
+  const letters = /^[0-9]?([A-Za-z]+)[0-9]{0,2}$/.exec(part)?.[1];
   if (letters === undefined) return false;
   if (/^(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)$/.test(letters)) return letters.length <= 15;
   const humps = letters.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];

@@ -95,7 +95,7 @@ export const messagingRules: readonly Rule[] = [
   rule('courier-key', '(pk_prod|pk_test|dk_prod)_{u24-32}'),
   rule('ntfy-token', 'tk_{l29}'),
   near('webex-pair', ['webex', 'ciscospark'], '{s64}_{s4}_{U}'),
-  rule('mattermost-hook', ['https://{p4-80}/hooks/{l26}', '/hooks/[{l26}]'], { score: 0.85 }),
+  rule('mattermost-hook', ['{n8-100}/hooks/{l26}', '/hooks/[{l26}]'], { score: 0.85 }),
   near(
     'mattermost-token',
     ['mattermost', 'rocketchat', 'rocket.chat', 'gitter', 'zulip'],

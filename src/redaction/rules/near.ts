@@ -7,7 +7,7 @@ const secretWord =
   /api|key|token|secret|access|private|auth|pass|pwd|cred|(?:^|[^a-z])(?:pat|psk)(?:[^a-z]|$)/i;
 const hashWord = new RegExp(
   'commit|sha-?[1-5]|md5|digest|checksum|hash|etag|version|image|revision|fingerprint' +
-    '|public|uuid|trace|span|request',
+    '|public|uuid|trace|span|request|/blob/|/tree/|/raw/|/package/',
   'i',
 );
 const keyWord =
@@ -28,28 +28,38 @@ export interface NearForm {
   readonly patterns: readonly RegExp[];
   /** Whether a word such as "key" must follow the name at once: the name is an everyday word. */
   readonly joined: boolean;
+  /** In the text at hand, up to where tokens were read and found to be words. */
+  judgedTo: number;
 }
 
 /** The token that the name at `[start, end)` announces, if there is one. */
 export function matchNear(
   text: string,
   [start, end]: readonly [number, number],
-  { patterns, joined }: NearForm,
+  form: NearForm,
 ): NearMatch | null {
+  const { patterns, joined } = form;
   if (!standsAlone(text, start, end)) return null;
   if (joined && !keyWord.test(text.slice(end, end + 10))) return null;
   const last = Math.min(text.length, end + gapMax);
-  for (let at = end; at <= last; at += 1) {
+  for (let at = Math.max(end, form.judgedTo); at <= last; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x0a || code === 0x0d) return null;
     if (!isAlphanumeric(code) || (at > end && isAlphanumeric(text.charCodeAt(at - 1)))) continue;
     const word = keyWord.exec(text.slice(at, at + 10))?.[0];
     if (word !== undefined && !isAlphanumeric(text.charCodeAt(at + word.length))) continue;
     const found = tryAt(text, at, patterns);
-    if (found < 0) continue;
+    if (found < 0) {
+      const stop = runEnd(text, at);
+      if (stop - at < runMax) continue;
+      form.judgedTo = stop;
+      at = stop - 1;
+      continue;
+    }
     const token = text.slice(at, found);
     const labelled = secretWord.test(text.slice(start, at));
     if (!isDrawn(token, labelled)) {
+      form.judgedTo = found;
       at = found - 1;
       continue;
     }
@@ -58,7 +68,22 @@ export function matchNear(
     if (!labelled && !/^["'`]?[ \t]{0,2}(?:[:=]|=>)?[ \t]{0,2}["'`]?$/.test(gap)) return null;
     return { start: at, end: found, labelled };
   }
+  // No token is there for a later name either.
+  form.judgedTo = Math.max(form.judgedTo, last + 1);
   return null;
+}
+
+/** A longer run is no token of any form; it is read once. */
+const runMax = 256;
+
+function runEnd(text: string, from: number): number {
+  let at = from;
+  while (at < from + runMax && isInRun(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function isInRun(code: number): boolean {
+  return isAlphanumeric(code) || code === 0x2d || code === 0x5f;
 }
 
 function tryAt(text: string, at: number, patterns: readonly RegExp[]): number {

@@ -42,6 +42,7 @@ const unlabelledScore = 0.7;
 export class RuleSet {
   readonly #triggers: readonly Trigger[];
   readonly #forms: readonly Form[];
+  readonly #nearForms: readonly NearForm[];
   readonly #automaton: Automaton;
   readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
   static #shipped: RuleSet | null = null;
@@ -51,6 +52,8 @@ export class RuleSet {
     for (const rule of rules) addRule(triggers, rule);
     this.#triggers = [...triggers.values()];
     this.#forms = this.#triggers.flatMap(({ forms }) => forms);
+    const rows = this.#triggers.flatMap(({ near }) => near);
+    this.#nearForms = [...new Set(rows.map(({ form }) => form))];
     this.#automaton = compile(this.#triggers.map(({ keyword }) => keyword));
   }
 
@@ -69,6 +72,7 @@ export class RuleSet {
     scan(this.#automaton, bytes, [from, to], hits);
     if (hits.count === 0) return [];
     for (const form of this.#forms) form.refusedTo = 0;
+    for (const form of this.#nearForms) form.judgedTo = 0;
     const found: Finding[] = [];
     for (let at = 0; at < hits.count; at += 1) {
       const trigger = this.#triggers[hits.pairs[2 * at] ?? 0];
@@ -158,7 +162,7 @@ function addRule(triggers: Map<string, Trigger>, rule: Rule): void {
   const flags = rule.fold ? 'iy' : 'y';
   if (rule.near.length > 0) {
     const patterns = rule.shapes.map((shape) => new RegExp(sourceOf(parseParts(shape)), 'y'));
-    const row = { rule, form: { patterns, joined: rule.joined } };
+    const row = { rule, form: { patterns, joined: rule.joined, judgedTo: 0 } };
     for (const word of rule.near) triggerOf(triggers, word).near.push(row);
     return;
   }

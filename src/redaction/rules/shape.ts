@@ -33,6 +33,7 @@ const classes: Readonly<Record<string, string>> = {
   v: '!#-%*-.0-:=?@A-Z^_a-z~$',
   t: 'A-Z2-7',
   o: './A-Za-z0-9',
+  n: 'A-Za-z0-9.:/_-',
   k: './A-Za-z0-9$=,+',
   '=': '=',
   ' ': ' \\t',
