@@ -189,6 +189,9 @@ describe('a variable of one command ends with it', { skip }, () => {
     const { data } = await session.client.ask('session.info', { session_id: session.id });
     const wanted = [{ name: 'MY_API_TOKEN', source: 'environment' }];
     assert.deepEqual(data.environment.requested, wanted);
+    const fork = await session.client.ask('session.fork', { session_id: session.id });
+    const inFork = { session_id: fork.data.session_id, command: sum('MY_API_TOKEN') };
+    assert.equal((await session.client.ask('exec.run', inFork)).data.stdout, `${hash('none')}\n`);
     const back = { session_id: session.id, name: 'MY_API_TOKEN' };
     assert.equal((await session.client.ask('secrets.delete', back)).ok, true);
     assert.equal((await session.run(sum('MY_API_TOKEN'))).stdout, `${hash('none')}\n`);

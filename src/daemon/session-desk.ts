@@ -75,7 +75,9 @@ export class SessionDesk {
     const { record } = this.#sessions.get(id);
     const now = Date.now();
     const fork = { ...record, id: newSessionId(), name, createdAt: now, lastActivity: now };
-    const session = this.#sessions.add({ ...fork, commandCount: 0, assurance: null });
+    // What was injected was meant for that session: nobody could take it back from this one.
+    const bare = { commandCount: 0, assurance: null, injected: [] };
+    const session = this.#sessions.add({ ...fork, ...bare });
     const link = await this.#options.runners.link();
     await link.request({ op: 'fork', session_id: id, to: session.record.id });
     return sessionView(session);
