@@ -15,13 +15,27 @@ const injectionNames: ReadonlySet<string> = new Set(
     // interpreters
     'NODE_OPTIONS NODE_REPL_EXTERNAL_MODULE PERL5DB PERL5LIB PERL5OPT PERLLIB',
     'PYTHONBREAKPOINT PYTHONEXECUTABLE PYTHONHOME PYTHONINSPECT PYTHONSTARTUP',
-    'RUBYLIB RUBYOPT JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS',
+    'RUBYLIB RUBYOPT JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS BUN_OPTIONS',
+    'PHPRC PHP_INI_SCAN_DIR DOTNET_STARTUP_HOOKS R_PROFILE R_PROFILE_USER AWKLIBPATH',
+    'npm_config_node_options npm_config_script_shell',
+    'NPM_CONFIG_NODE_OPTIONS NPM_CONFIG_SCRIPT_SHELL',
+    // libraries and editors
+    'OPENSSL_CONF OPENSSL_ENGINES OPENSSL_MODULES SSH_SK_PROVIDER VIMINIT EXINIT',
     // git, ssh and less
     'GIT_ASKPASS GIT_EXEC_PATH GIT_EXTERNAL_DIFF GIT_PROXY_COMMAND GIT_SSH GIT_SSH_COMMAND',
     'GIT_TEMPLATE_DIR SSH_ASKPASS SSH_ASKPASS_REQUIRE LESSCLOSE LESSOPEN',
   ].flatMap((line) => line.split(' ')),
 );
-const injectionPrefixes = ['LD_', 'DYLD_', 'BASH_FUNC_', 'GIT_CONFIG', 'GIT_TRACE'];
+const injectionPrefixes = [
+  'LD_',
+  'DYLD_',
+  'BASH_FUNC_',
+  'GIT_CONFIG',
+  'GIT_TRACE',
+  'LUA_INIT',
+  'CORECLR_PROFILER',
+  'COR_PROFILER',
+];
 
 /** Whether a variable of this name must not carry to the next command. */
 export function isInjectionName(name: string): boolean {

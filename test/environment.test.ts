@@ -106,7 +106,8 @@ test('loader, shell and interpreter hooks do not carry, ordinary variables do', 
   const hooks = [
     'LD_PRELOAD LD_LIBRARY_PATH BASH_ENV ENV BASH_FUNC_ls%% SHELLOPTS PS4 IFS PROMPT_COMMAND',
     'NODE_OPTIONS PYTHONSTARTUP PERL5OPT RUBYOPT GIT_SSH_COMMAND GIT_EXTERNAL_DIFF',
-    'GIT_CONFIG_COUNT GIT_CONFIG_GLOBAL',
+    'GIT_CONFIG_COUNT GIT_CONFIG_GLOBAL LUA_INIT_5_4 DOTNET_STARTUP_HOOKS OPENSSL_CONF',
+    'CORECLR_PROFILER_PATH npm_config_script_shell BUN_OPTIONS',
   ].flatMap((line) => line.split(' '));
   assert.deepEqual(
     hooks.filter((name) => !isInjectionName(name)),

@@ -9,7 +9,7 @@ import { PolicyError } from '../policy/files/problem.ts';
 import { showProblem } from '../yaml/problem.ts';
 import { policyJsonSchema } from '../policy/files/schema.ts';
 import { trustProject } from '../policy/files/trust.ts';
-import { baseNames, isBaseName, type Policy } from '../policy/policy.ts';
+import { baseNames, decisions, isBaseName, type Policy } from '../policy/policy.ts';
 import { profilePolicy, profiles } from '../policy/profiles.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
@@ -158,12 +158,27 @@ export async function show(args: Args): Promise<number> {
     ['write', grantable(files.write)],
     ['deny', files.deny.join(', ') || 'nothing more'],
     ['withheld', withhold.join(', ') || 'nothing more'],
+    ...policy.layers.flatMap(({ grants }) => showGrants(grants)),
     ...Object.entries(limits).map(([limit, most]) => ['limit', `${limit} ${most}`] as const),
     ['approvals', `expire after ${seconds} s${approvals.sameUid ? '' : ', need a passphrase'}`],
   ];
   const lines = rows.map(([key, value]) => `${key.padEnd(9)}  ${plain(value)}\n`);
   process.stdout.write(lines.join(''));
   return 0;
+}
+
+function showGrants(grants: Policy['layers'][number]['grants']): (readonly [string, string])[] {
+  if (grants === undefined) return [];
+  const kinds = [
+    ['secret', grants.secrets],
+    ['variable', grants.environment],
+  ] as const;
+  return kinds.flatMap(([kind, rules]) =>
+    decisions.flatMap((decision) => {
+      const names = rules[decision];
+      return names.length === 0 ? [] : [[kind, `${decision} ${names.join(', ')}`] as const];
+    }),
+  );
 }
 
 function showLayer({ kind, name, base, callers }: Policy['layers'][number]): string {
