@@ -65,6 +65,7 @@ test('a value comes from a pipe, and is kept', () => {
   assert.equal(ask('delete', 'PIPED').status, 0);
   assert.doesNotMatch(ask('list').stdout, /PIPED/);
   assert.match(ask('delete', 'PIPED').stderr, /SECRET_NOT_FOUND/);
+  assert.match(ask('delete', 'DEPLOY_TOKEN').stderr, /its source \(environment\) still has it/);
 });
 
 test('a value as an argument is refused, with the reason, and not repeated', () => {

@@ -104,6 +104,17 @@ test('the daemon shows none of its secrets, nor does what it starts', { skip }, 
   assert.equal(daemon.log(), '');
 });
 
+test('what a policy withholds does not show either', { skip }, async () => {
+  const file = path.join(newHome(), 'policy.yaml');
+  writeFileSync(file, 'base: trusted\nenvironment: { withhold: [CORP_*] }\n', { mode: 0o600 });
+  await using daemon = await startRuntime({
+    env: { TRL_POLICY: file, CORP_REGION: 'somewhere-only-we-know' },
+  });
+  const shown = shownOf(daemon.pid);
+  assert.match(shown, /XDG_STATE_HOME=/);
+  assert.ok(!shown.includes('somewhere-only'), 'it shows');
+});
+
 test('no answer, no log line and no file holds a value', { skip }, async () => {
   await using daemon = await configured('');
   using client = await raw(daemon.socketPath);

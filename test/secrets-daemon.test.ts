@@ -45,6 +45,16 @@ test('the 257th value over the wire is refused, and said to be a bound', async (
   assert.equal(one.error.code, 'QUOTA_EXCEEDED', JSON.stringify(one));
 });
 
+test('where policy takes nothing that only the uid proves, nobody gives values', async () => {
+  const file = path.join(home, 'policy.yaml');
+  writeFileSync(file, 'base: trusted\napprovals: { same_uid: false }\n');
+  await using daemon = await startRuntime({ env: { TRL_POLICY: file } });
+  using client = await raw(daemon.socketPath);
+  const set = await client.ask('secrets.set', { name: 'API_KEY', value });
+  assert.equal(set.error.code, 'AUTH_FAILED', JSON.stringify(set));
+  assert.match(set.error.message, /trl approvals enroll/);
+});
+
 test('a common word is told to who gives it and to the log, and to nobody else', async () => {
   await using daemon = await startRuntime({ env: { DB_PASSWORD: 'production' } });
   using client = await raw(daemon.socketPath);

@@ -112,7 +112,9 @@ export async function remove(args: Args): Promise<number> {
     ...(session === null ? {} : { session_id: session.id }),
   });
   if (args.has('json')) sayJson(answer);
-  else say(session === null ? `${name} is forgotten` : `${session.id} has ${name} no more`);
+  else if (session !== null) say(`${session.id} has ${name} no more`);
+  else if (answer.remains === null) say(`${name} is forgotten`);
+  else say(`the value of ${name} is forgotten; its source (${answer.remains}) still has it`);
   return 0;
 }
 

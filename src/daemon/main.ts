@@ -164,8 +164,9 @@ async function main(argv: readonly string[]): Promise<void> {
     // What people set and cannot be used stops the start: running with less is no answer.
     const configuration = await loadConfiguration({ env, flags: args, version: version() });
     await tryPatterns(configuration);
-    sayProblem(own.take(isTakenBy(configuration), args.verb === 'serve'));
     const policies = await Policies.open(args.policy, log);
+    const { withhold } = await policies.of(null);
+    sayProblem(own.take(isTakenBy(configuration, withhold), args.verb === 'serve'));
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
     const tagKey = openKey(args.ephemeral ? null : stateDir, 'redaction.key');
     const runners = new Runners({

@@ -64,7 +64,7 @@ export interface SecretDesk {
   set(caller: Caller, params: SecretSetParams): Promise<MethodAnswers['secrets.set']>;
   /** Each later command of the session gets them, as far as policy lets it. */
   inject(caller: Caller, params: SecretInjectParams): Promise<MethodAnswers['secrets.inject']>;
-  delete(caller: Caller, params: SecretDeleteParams): MethodAnswers['secrets.delete'];
+  delete(caller: Caller, params: SecretDeleteParams): Promise<MethodAnswers['secrets.delete']>;
 }
 
 export interface Runtime {

@@ -19,9 +19,13 @@ export const isTakenAlways: IsTaken = (name, value) =>
   isSecretVariable(name, value) || isWithheld(name);
 
 /** What it takes out besides, because people say so. */
-export function isTakenBy({ withhold, secretNames }: Settings): IsTaken {
+export function isTakenBy(
+  { withhold, secretNames }: Settings,
+  byPolicy: readonly string[],
+): IsTaken {
   const named = new Set(secretNames);
-  return (name) => named.has(name) || isWithheld(name, withhold);
+  const patterns = [...withhold, ...byPolicy];
+  return (name) => named.has(name) || isWithheld(name, patterns);
 }
 
 export interface OpenOptions {

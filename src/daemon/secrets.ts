@@ -12,6 +12,7 @@ import type {
 import type { MethodAnswers } from '../protocol/types.ts';
 import type { SecretRequest } from '../secrets/requests.ts';
 import type { Secrets } from '../secrets/secrets.ts';
+import type { Approving } from './approving.ts';
 import { isoTime } from './receipt.ts';
 import type { SecretDesk } from './runtime.ts';
 import type { Sessions } from './sessions.ts';
@@ -21,6 +22,8 @@ export interface SecretDeskOptions {
   readonly sessions: Sessions;
   /** Where one is, only the person who gives its passphrase may give a value. */
   readonly enrolment: Enrolment;
+  /** Says whether policy takes what only the uid proves. */
+  readonly approving: Pick<Approving, 'approvalStatus'>;
   /** Tells a person who looks at the runtime. */
   readonly log: (text: string) => void;
 }
@@ -34,12 +37,14 @@ export class DaemonSecrets implements SecretDesk {
   readonly #secrets: Secrets;
   readonly #sessions: Sessions;
   readonly #enrolment: Enrolment;
+  readonly #approving: SecretDeskOptions['approving'];
   readonly #log: SecretDeskOptions['log'];
 
-  constructor({ secrets, sessions, enrolment, log }: SecretDeskOptions) {
+  constructor({ secrets, sessions, enrolment, approving, log }: SecretDeskOptions) {
     this.#secrets = secrets;
     this.#sessions = sessions;
     this.#enrolment = enrolment;
+    this.#approving = approving;
     this.#log = log;
   }
 
@@ -77,8 +82,9 @@ export class DaemonSecrets implements SecretDesk {
   }
 
   /**
-   * @throws TrlError `AUTH_FAILED` on the pipes of `stdio`, whose other end is a program, and
-   *   without the enrolled person's passphrase; else as {@link Secrets.give}
+   * @throws TrlError `AUTH_FAILED` on the pipes of `stdio`, whose other end is a program; without
+   *   the enrolled person's passphrase; where nobody is enrolled and policy takes nothing that
+   *   only the uid proves. Else as {@link Secrets.give}
    */
   async set(
     { authenticatedBy }: Caller,
@@ -89,7 +95,12 @@ export class DaemonSecrets implements SecretDesk {
       const message = `${action}: a person does it, on the socket of "trl serve"`;
       throw new TrlError('AUTH_FAILED', message);
     }
-    if (this.#enrolment.approver() !== null) {
+    const isEnrolled = this.#enrolment.approver() !== null;
+    if (!isEnrolled && !this.#approving.approvalStatus().same_uid_allowed) {
+      const message = `${action}: policy wants the person proved; run: trl approvals enroll`;
+      throw new TrlError('AUTH_FAILED', message);
+    }
+    if (isEnrolled) {
       if (passphrase === undefined) {
         throw new TrlError('AUTH_FAILED', `${action}: the passphrase is needed`);
       }
@@ -124,10 +135,14 @@ export class DaemonSecrets implements SecretDesk {
   }
 
   /** @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` when there is nothing to delete */
-  delete(_: Caller, { name, session_id: id }: SecretDeleteParams): MethodAnswers['secrets.delete'] {
+  async delete(
+    _: Caller,
+    { name, session_id: id }: SecretDeleteParams,
+  ): Promise<MethodAnswers['secrets.delete']> {
     if (id === undefined) {
       this.#secrets.delete(name);
-      return { name, session_id: null };
+      const remains = (await this.#secrets.find(name))?.source ?? null;
+      return { name, session_id: null, remains };
     }
     const session = this.#sessions.get(id);
     const injected = session.record.injected ?? [];
@@ -136,7 +151,7 @@ export class DaemonSecrets implements SecretDesk {
       throw new TrlError('SECRET_NOT_FOUND', message);
     }
     this.#sessions.updateAtOnce(session, { injected: injected.filter((one) => one !== name) });
-    return { name, session_id: id };
+    return { name, session_id: id, remains: null };
   }
 }
 

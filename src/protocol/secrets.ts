@@ -8,7 +8,12 @@ export interface SecretAnswers {
   readonly 'secrets.requests': { readonly requests: readonly SecretRequestView[] };
   readonly 'secrets.set': { readonly name: string; readonly warning: string | null };
   readonly 'secrets.inject': { readonly session_id: SessionId; readonly names: readonly string[] };
-  readonly 'secrets.delete': { readonly name: string; readonly session_id: SessionId | null };
+  readonly 'secrets.delete': {
+    readonly name: string;
+    readonly session_id: SessionId | null;
+    /** The source that still has it, so that it is read again when it is wanted. */
+    readonly remains: SecretEntry['source'] | null;
+  };
 }
 
 /** A secret as everybody may see it; no value and no length of one is in any answer. */
