@@ -63,6 +63,8 @@ describe('legacy', { skip }, () => {
     );
     const wanted = [hostEnv.MY_PLAIN, hostEnv.AWS_PROFILE, secret];
     assert.deepEqual(stdout.trim().split('\n'), wanted.map(hash));
+    const shown = await session.run('bash ./show.sh MY_API_TOKEN');
+    assert.match(shown.stdout, /^\[\[HIDDEN:[0-9a-f]+\]\]\n$/);
     for (const name of [...withheldNames, 'PYTHONSTARTUP', 'LD_PRELOAD', 'TRL_POLICY']) {
       assert.equal((await session.run(`test -z "\${${name}+x}"`)).exit_code, 0, name);
       if (!withheldNames.includes(name)) continue;

@@ -40,6 +40,16 @@ describe('scoped', { skip }, () => {
     assert.equal((await session.run(sum('MY_API_TOKEN'))).stdout, `${hash('none')}\n`);
   });
 
+  test('what it gets is hidden in what it prints', async () => {
+    await using session = await open();
+    const { stdout } = await session.run('bash ./show.sh MY_API_TOKEN', {
+      env_keys: ['MY_API_TOKEN'],
+    });
+    assert.match(stdout, /^\[\[HIDDEN:[0-9a-f]+\]\]\n$/);
+    const plain = await session.run('bash ./show.sh MY_PLAIN', { env_keys: ['MY_PLAIN'] });
+    assert.equal(plain.stdout, `[${hostEnv.MY_PLAIN}]\n`);
+  });
+
   test('a session gets what it was created with, each command of it', async () => {
     await using session = await open({ env_keys: ['MY_API_TOKEN'] });
     for (let at = 0; at < 2; at += 1) {

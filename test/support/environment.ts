@@ -31,6 +31,7 @@ export const hash = (text: string): string => createHash('sha256').update(text).
 export const sum = (name: string): string => `bash ./sum.sh ${name}`;
 const scripts = {
   'sum.sh': 'printf %s "${!1-none}" | sha256sum | cut -c1-64\n',
+  'show.sh': 'printf "[%s]\\n" "${!1-none}"\n',
   'poll.sh': [
     'n=0',
     'while [ ! -e stop-polling ]; do n=$((n+1))',
