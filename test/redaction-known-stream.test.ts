@@ -98,7 +98,7 @@ test('any split of the stream, down to single bytes, gives the same output', () 
         assert.deepEqual(merged(inPieces(index, bytes, [1])), merged(whole));
       },
     ),
-    { numRuns: Number(process.env['RUNS'] ?? 400) },
+    { numRuns: 400 },
   );
 });
 
@@ -179,7 +179,7 @@ test('each line of a key in PEM is hidden, and words like BEGIN are not by thems
   const pem = `-----BEGIN RSA PRIVATE KEY-----\n${body}\n-----END RSA PRIVATE KEY-----\n`;
   const index = new KnownIndex([known(pem)]);
   for (const line of body.split('\n').filter((one) => one.length >= 16)) {
-    assert.match(maskText(index, `- ${line} -`).text, /^- .?\[KEY\].? -$/);
+    assert.match(maskText(index, `- ${line} -`).text, /^- .{0,3}\[KEY\].{0,3} -$/);
   }
   const other = '-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n';
   assert.equal(maskText(index, other).text, other);
@@ -214,7 +214,7 @@ test('values of 64 KiB are hidden in any form, from any of their parts', () => {
   const start = 20_000;
   const part = Buffer.from(value.slice(start, start + 200));
   for (const form of [part.toString(), part.toString('hex'), part.toString('base64')]) {
-    assert.match(maskText(index, `x ${form} y`).text, /^x .{0,4}\[KEY\].{0,4} y$/);
+    assert.match(maskText(index, `- ${form} -`).text, /^- .{0,4}\[KEY\].{0,4} -$/);
   }
   assert.equal(maskText(index, value).text, '[KEY]');
 });

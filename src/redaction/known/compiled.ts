@@ -1,5 +1,12 @@
 /** One value made ready: the symbols of its forms, and which windows of them give it away. */
-import { formsOf, hashedSymbols, symbolsMin, type Care, type Form } from './forms.ts';
+import {
+  everyWindowBytesMax,
+  formsOf,
+  hashedSymbols,
+  symbolsMin,
+  type Care,
+  type Form,
+} from './forms.ts';
 import { partsOf } from './parts.ts';
 import { Squeezer, emptySymbols } from './squeeze.ts';
 import { hashesOf, symbolsOf } from './symbols.ts';
@@ -59,7 +66,7 @@ export function compile(value: string, care: Care): CompiledValue {
   const needles: Needle[] = [];
   const long = new Windows();
   const short = new Windows();
-  const stride = value.length <= 512 ? 1 : value.length <= 4_096 ? 4 : 32;
+  const stride = value.length <= everyWindowBytesMax ? 1 : value.length <= 4_096 ? 4 : 32;
   let start = 1;
   for (const { symbols, form } of drafts) {
     text.set(symbols, start);

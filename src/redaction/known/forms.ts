@@ -4,8 +4,11 @@
  * forms are compared with.
  *
  * Out of reach, because nothing of the value is left to compare with: encryption and XOR, every
- * n-th character, characters in another order than forwards or backwards, images, and compression
- * that is not gzip, zlib or zstd behind base64 or hexadecimal.
+ * n-th character, characters in another order than forwards or backwards, images, characters of
+ * other alphabets that look alike, and compression that is not gzip, zlib or zstd right behind
+ * base64 or plain hexadecimal digits. Out of reach, because too little is left: parts of a value
+ * with fewer than ten letters and digits, and values of fewer than twelve bytes in dumps of words
+ * that start or end in the middle of one.
  */
 import { asNumber, base32, base32Hex, base64, base85s, uuencoded } from './bases.ts';
 
@@ -36,9 +39,13 @@ const rotatedSymbolsMin = 8;
 /** For digits that hold three bits and less, which are found in any list of numbers. */
 const digitsWindow = 24;
 const bitsWindow = 48;
+/** For characters with their numbers between them. */
+const countedWindow = 20;
 export const windowSymbolsMax = bitsWindow;
 
 const numberBytesMax = 128;
+/** Up to this length every window of a value is looked for, beyond it only some. */
+export const everyWindowBytesMax = 512;
 /** How many forms long values are looked for in: as many as there is memory for. */
 export type Care = 'full' | 'less';
 const nestedBytesMax = { full: 1_024, less: 256 } as const satisfies Record<Care, number>;
@@ -70,8 +77,10 @@ export function formsOf(bytes: Buffer, care: Care): Form[] {
   const forms = [...basicForms(bytes)];
   if (bytes.length <= manyBytesMax[care]) forms.push(...manyForms(bytes));
   if (bytes.length <= nestedBytesMax[care]) forms.push(...nestedForms(bytes));
+  if (bytes.length <= everyWindowBytesMax) forms.push(...nearlyPlain(bytes));
   if (bytes.length <= numberBytesMax) {
     forms.push(...asNumber(bytes).map((text) => form(text, digitsWindow)));
+    forms.push(...[0, 1].map((first) => form(counted(bytes, first), countedWindow)));
     forms.push(...substituted(bytes));
   }
   return forms;
@@ -106,7 +115,6 @@ function manyForms(bytes: Buffer): Form[] {
   const lower = plain.toLowerCase();
   return [
     written(rotated(plain, 13)),
-    written(escapedForUrl(plain)),
     form(back.toString('hex')),
     form(backwards(bytes.toString('hex'))),
     ...words(bytes, 2, hexWord, 4),
@@ -137,6 +145,20 @@ function manyForms(bytes: Buffer): Form[] {
   ];
 }
 
+/**
+ * Where only punctuation and letters beyond ASCII are written in another way. Only where every
+ * window is looked for: a run that starts in one of these must be able to go on in another.
+ */
+function nearlyPlain(bytes: Buffer): Form[] {
+  const plain = bytes.toString('latin1');
+  return [
+    written(escapedForUrl(plain)),
+    written(escapedForUrl(escapedForUrl(plain))),
+    written(quotedPrintable(plain)),
+    form(each(bytes, (byte) => (byte < 0x80 ? String.fromCharCode(byte) : octal(byte)))),
+  ];
+}
+
 /** Forms of forms, and encodings that are rare. */
 function nestedForms(bytes: Buffer): Form[] {
   const plain = bytes.toString('latin1');
@@ -150,6 +172,10 @@ function nestedForms(bytes: Buffer): Form[] {
     ...packed(base64(latin1(hex))),
     ...packed(base64(latin1(hex.toUpperCase()))),
     ...packed(base64(latin1(rotated(plain, 13)))),
+    form(base64Thrice(bytes), 16),
+    ...[rotated(plain, 13), plain.toUpperCase(), plain.toLowerCase()].map((text) =>
+      form(latin1(text).toString('hex')),
+    ),
     ...packed(base64(base32Padded(bytes))),
     ...packed(base32Hex(bytes)),
     form(latin1(hex).toString('hex'), digitsWindow),
@@ -164,10 +190,12 @@ function nestedForms(bytes: Buffer): Form[] {
     })),
     ...packed(uuencoded(bytes)),
     ...packed(base85s(bytes), 4),
-    written(escapedForUrl(escapedForUrl(plain))),
-    written(quotedPrintable(plain)),
-    form(each(bytes, (byte) => (byte < 0x80 ? String.fromCharCode(byte) : octal(byte)))),
   ];
+}
+
+function base64Thrice(bytes: Buffer): string {
+  const twice = latin1(bytes.toString('base64')).toString('base64');
+  return latin1(twice).toString('base64').slice(0, -8);
 }
 
 const base32Padded = (bytes: Buffer): Buffer => latin1(base32(bytes)[0] ?? '');
@@ -220,6 +248,10 @@ const escapedForUrl = (text: string): string =>
 
 const quotedPrintable = (text: string): string =>
   text.replaceAll(/[^!-<>-~ ]/g, (letter) => `=${hexByte(letter.charCodeAt(0))}`);
+
+/** `0:a 1:b 2:c`, as lists of characters with their places are printed. */
+const counted = (bytes: Buffer, first: number): string =>
+  Array.from(bytes, (byte, at) => `${at + first}${String.fromCharCode(byte)}`).join('');
 
 const hexByte = (byte: number): string => byte.toString(16).padStart(2, '0');
 const octal = (byte: number): string => byte.toString(8).padStart(3, '0');
