@@ -1,12 +1,13 @@
 // What policy says of variables that a command asks for, by profile, by file, by what holds it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as fc from 'fast-check';
 import type { PolicyProfile } from '../src/command.ts';
 import type { Reach, RequestedName } from '../src/policy/decide.ts';
 import { readPolicy } from '../src/policy/files/load.ts';
 import { PolicyError } from '../src/policy/files/problem.ts';
 import { judgeFor } from '../src/policy/judge.ts';
-import { joinLayers, type Policy } from '../src/policy/policy.ts';
+import { decisions, joinLayers, type Layer, type Policy } from '../src/policy/policy.ts';
 import { profilePolicy } from '../src/policy/profiles.ts';
 
 const held: Reach = {
@@ -222,4 +223,43 @@ for (const [text, kind, wanted] of wrong) {
 test('a project’s file may ask and block', () => {
   const text = 'secrets: {ask: [A], block: [B]}\nenvironment: {grants: {block: [C]}}';
   assert.ok(fileOf(text, 'project').layers[0]?.grants !== undefined);
+});
+
+test('another layer never makes a verdict milder, nor does another variable', () => {
+  const name = fc.constantFrom('A', 'AB', 'PROD_KEY', 'LD_PRELOAD', 'NODE_OPTIONS');
+  const pattern = fc.constantFrom('A', 'A*', 'PROD_*', 'LD_*', 'LD_PRELOAD', 'NODE_OPTIONS');
+  const rules = fc.record({
+    allow: fc.array(pattern, { maxLength: 2 }),
+    ask: fc.array(pattern, { maxLength: 2 }),
+    block: fc.array(pattern, { maxLength: 2 }),
+  });
+  const layer = fc
+    .record({
+      base: fc.constantFrom<PolicyProfile | null>('trusted', 'auto', 'guarded', 'locked', null),
+      grants: fc.record({ secrets: rules, environment: rules }),
+    })
+    .map(({ base, grants }): Layer => ({
+      name: 'l',
+      kind: 'user',
+      base,
+      callers: [],
+      commands: [],
+      grants,
+    }));
+  const requested = fc.array(fc.record({ name, isSecret: fc.boolean() }), { maxLength: 3 });
+  const reach = fc.constantFrom(held, online, bare);
+  const strictness = (layers: readonly Layer[], one: Case): number => {
+    const policy = joinLayers('p', layers, [{ network: 'on' }], 'k');
+    return decisions.indexOf(verdictOf(policy, { ...one, command: 'pwd' }).decision);
+  };
+  fc.assert(
+    fc.property(layer, layer, requested, fc.array(name, { maxLength: 2 }), reach, (...drawn) => {
+      const [first, second, asked, variables, where] = drawn;
+      const based = { ...first, base: first.base ?? 'auto' } as const;
+      const one = { requested: asked, variables, reach: where };
+      const alone = strictness([based], one);
+      assert.ok(strictness([based, second], one) >= alone);
+      assert.ok(strictness([based], { ...one, requested: asked.slice(1) }) <= alone);
+    }),
+  );
 });
