@@ -77,7 +77,7 @@ function cleanExamples(): Map<string, Example[]> {
       examples.set(kind, list);
     }
   };
-  for (const row of rowsOf('clean-output.jsonl.gz')) add(row.kind, row.text, 1);
+  for (const row of rowsOf('clean-output.jsonl.gz')) add(row.kind, row.text, 4);
   for (const row of rowsOf('secrets-negatives.jsonl.gz')) {
     if (row.group !== 'near_miss') add(row.kind, row.text, 8);
   }

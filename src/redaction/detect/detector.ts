@@ -54,7 +54,7 @@ interface Block {
 export class Detector {
   readonly #shipped: Rules = RuleSet.shipped();
   readonly #rules: Rules | null;
-  readonly #carried: Carried = { armoured: false, expected: null };
+  readonly #carried: Carried = { armoured: false, published: 0, expected: null };
   readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
   #judge: Judge;
   #first = true;
@@ -163,7 +163,8 @@ export class Detector {
     const from = block.hit;
     skipHits(block, segment.end);
     const found: Finding[] = [];
-    const armoured = this.#carried.armoured;
+    const silent = this.#carried.armoured || this.#carried.published > 0;
+    if (this.#carried.published > 0) this.#carried.published--;
     const label = searchSegment(
       { segment, hits: block.hits, from, to: block.hit },
       this.#carried,
@@ -176,7 +177,7 @@ export class Detector {
     for (let start = runStart(block); start < segment.end; start = runStart(block)) {
       const end = block.runs.pairs[block.run * 2 + 1] ?? 0;
       block.run++;
-      if (armoured || touches(found, start, end) || isCovered(block, start, end)) continue;
+      if (silent || touches(found, start, end) || isCovered(block, start, end)) continue;
       findBare(segment, { start, end, label: label < 0 ? -labelMax : label }, this.#judge, report);
     }
   }

@@ -5,7 +5,8 @@ import { findBody, findHeader } from './armour.ts';
 import { expectAfter, meet, type Expectation } from './expect.ts';
 import { looksMax, type Report, type Segment } from './finder.ts';
 import { findCookies } from './headers.ts';
-import { findNamed, nameAround, type Name } from './named.ts';
+import type { Name } from './judge.ts';
+import { findNamed, nameAround } from './named.ts';
 import { findFlags, programWords } from './programs.ts';
 import { findIdentified, findLogin, findPgpass, findPhrase, findPiped } from './statements.ts';
 import { findUrl } from './urls.ts';
@@ -19,6 +20,7 @@ const signs = [
   '://',
   '-----begin',
   '---- begin',
+  '-----end',
   'cookie',
   'identified',
   ':5432:',
@@ -33,10 +35,15 @@ export const words: Automaton = compile(keywords);
 const namePart = keywords.map((word) => nameWords.includes(word));
 const program = keywords.map((word) => programWords.includes(word));
 
+/** A certificate takes about 30 lines; a bundle has an end after each. */
+const publishedMax = 400;
+
 /** What is carried from line to line. */
 export interface Carried {
   /** Inside a private key. */
   armoured: boolean;
+  /** Lines that may still come of a certificate or a public key; its base64 is not weighed. */
+  published: number;
   expected: Expectation | null;
 }
 
@@ -128,6 +135,11 @@ function searchSign(
       segment.spent.looks += 4;
       if (segment.spent.looks > looksMax) return;
       if (findHeader(segment, end - text.length, report)) carried.armoured = true;
+      else if (!/private/iu.test(segment.text.slice(end, end + 48)))
+        carried.published = publishedMax;
+      return;
+    case '-----end':
+      carried.published = 0;
       return;
     case 'cookie':
       return findCookies(segment, end, report);

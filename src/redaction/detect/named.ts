@@ -5,28 +5,24 @@
  *     <key>v</key>   <add key="key" value="v"/>   {"name":"KEY","value":"v"}   set("key", "v")
  *     --key v   | key | v |   key    v   password is v   password for bob: v   PASSWORD 'v'
  */
-import { ALNUM, BLANK, LETTER, NAME, QUOTE, is, skip } from './characters.ts';
-import { found, looksMax, type Report, type Segment } from './finder.ts';
-import { classifyName, type NameClass } from './names.ts';
-import { mixes, plausible, type Place } from './plausible.ts';
-import { readUntil, readValue, type Value } from './values.ts';
+import { assigned } from './assigned.ts';
 import { wordiness } from './bigram.ts';
-
-export interface Name {
-  /** Without dashes before it. */
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-  readonly class: NameClass;
-  /** It is a flag: `--name`, `-name`. */
-  readonly flag: boolean;
-}
-
-/** What came of a name: `open`: the value is expected on the lines after. */
-export type Outcome = 'found' | 'none' | 'open' | 'label';
+import { ALNUM, BLANK, LETTER, NAME, QUOTE, is, skip } from './characters.ts';
+import type { Report, Segment } from './finder.ts';
+import {
+  isMixed,
+  judge,
+  judgeValue,
+  leadsLine,
+  quoteEnd,
+  type Name,
+  type Outcome,
+} from './judge.ts';
+import { classifyName } from './names.ts';
+import { mixes } from './plausible.ts';
+import { readValue, type Value } from './values.ts';
 
 const nameMax = 80;
-const scheme = /[A-Za-z][\w-]{1,24}[ \t]+(?=[^\s=,;]{8})/uy;
 /** `<`, `<ns:`, and `<entry key="`. */
 const tagged = /^<(?:[\w-]{1,40}:|[\w:-]{1,40}\s[^<>[\]]{0,100}=["'][\w.:-]{0,80})?$/u;
 /** Verbs, commands and variables rather than labels. */
@@ -47,8 +43,20 @@ export function nameAround({ text, start, end }: Segment, at: number): Name {
   while (from < to && !is(text, from, ALNUM)) from++;
   while (to > from && !is(text, to - 1, ALNUM)) to--;
   const name = text.slice(from, to);
+  const words = spaced(text, start, from, name);
+  if (words !== null) return { start: from, end: to, text: words, class: 'secret', flag: false };
   const flag = from > dashes && text.charAt(dashes) === '-' && !is(text, dashes - 1, ALNUM);
   return { start: from, end: to, text: name, class: classifyName(name), flag };
+}
+
+/** `API key`, `Authentication key`: the word before belongs to it. */
+function spaced(text: string, low: number, at: number, name: string): string | null {
+  if (!/^keys?$/iu.test(name) || text.charAt(at - 1) !== ' ' || !is(text, at - 2, LETTER))
+    return null;
+  let from = at - 1;
+  while (from > low && from > at - 24 && is(text, from - 1, LETTER)) from--;
+  const words = `${text.slice(from, at - 1)}_${name}`;
+  return classifyName(words) === 'secret' ? words : null;
 }
 
 export function findNamed(segment: Segment, name: Name, report: Report): Outcome {
@@ -88,169 +96,6 @@ export function findNamed(segment: Segment, name: Name, report: Report): Outcome
 /** In a URL or a form: `?key=`, `&sig=`. */
 function isParameter({ text, start }: Segment, { start: at, end }: Name): boolean {
   return at > start && '?&'.includes(text.charAt(at - 1)) && text.charAt(end) === '=';
-}
-
-interface Aim {
-  readonly at: number;
-  readonly place: Place;
-  readonly rule: string;
-}
-
-function judge(segment: Segment, name: Name, aim: Aim, report: Report): Outcome {
-  const value = readValue(
-    segment.text,
-    aim.at,
-    segment.end,
-    aim.place === 'shell' ? 'assignment' : 'field',
-  );
-  if (value === null) return 'none';
-  return judgeValue(segment, name, { ...aim, value }, report);
-}
-
-function judgeValue(
-  { text, spent }: Segment,
-  name: Name,
-  { value, place, rule }: Omit<Aim, 'at'> & { readonly value: Value },
-  report: Report,
-): Outcome {
-  const score = plausible(text, value, name.class, value.quoted ? 'data' : place);
-  if (score === 0) {
-    if (value.end - value.start > 200 && ++spent.looks > looksMax) spent.until = value.end;
-    return 'none';
-  }
-  spent.until = value.end;
-  report(found([value.start, value.end], rule, score, name.text));
-  return 'found';
-}
-
-/** @param sign Where `=` or `:` stands. */
-function assigned(segment: Segment, name: Name, sign: number, report: Report): Outcome {
-  const { text, end } = segment;
-  let p = sign + 1;
-  const next = text.charAt(p);
-  if (next === '>') p++;
-  else if (next === '=' && text.charAt(sign) === ':') p++;
-  else if (next === ':' || next === '~') return 'none';
-  else if (next === '=') {
-    p = skip(text, p, end, BLANK) + 1;
-    if (text.charAt(p) === '=') p++;
-  }
-  const at = skip(text, p, end, BLANK);
-  // `KEY=` is empty; `key:` goes on below.
-  if (at >= end) return text.charAt(sign) === ':' ? 'open' : 'none';
-  if (isCoordinate(segment, name, { sign, at })) return 'none';
-  if (/^authori[sz]ation$|-authorization$|^auth$/iu.test(name.text) || name.text.endsWith('uth')) {
-    scheme.lastIndex = is(text, at, QUOTE) ? at + 1 : at;
-    if (scheme.test(text) && scheme.lastIndex < end) {
-      const quote = is(text, at, QUOTE) ? text.charAt(at) : text.charAt(name.start - 1);
-      const value = quoteEnd(segment, scheme.lastIndex, quote);
-      if (value === null) return 'none';
-      return judgeValue(segment, name, { value, place: 'code', rule: 'authorization' }, report);
-    }
-  }
-  return assignedValue(segment, name, { sign, at }, report);
-}
-
-/** To the quote that began around or before, or as far as a field goes. */
-function quoteEnd({ text, end }: Segment, at: number, quote: string): Value | null {
-  const inside = /["'`]/u.test(quote) ? readUntil(text, at, end, quote) : null;
-  return inside ?? readValue(text, at, end, 'field');
-}
-
-/** `arn:aws:…:secret:name`, `io.group.token:artifact:1.2`: names joined by colons. */
-function isCoordinate(
-  { text, start }: Segment,
-  name: Name,
-  { sign, at }: { readonly sign: number; readonly at: number },
-): boolean {
-  if (text.charAt(sign) !== ':' || at !== sign + 1 || sign !== name.end) return false;
-  // `key=auth:17:5f3a`, `/auth:…`: the name is itself part of a value.
-  if (name.text.includes('.') || '=/'.includes(text.charAt(name.start - 1) || ' ')) return true;
-  // A list of ciphers: `HIGH:!PSK:!SRP`.
-  if (text.charAt(name.start - 1) === '!') return true;
-  if (text.charAt(name.start - 1) !== ':') return false;
-  const before = text.slice(Math.max(start, name.start - 120), name.start);
-  return /(?:^|[\s"'=(,])arn:\S*$/u.test(before);
-}
-
-function assignedValue(
-  segment: Segment,
-  name: Name,
-  { sign, at }: { readonly sign: number; readonly at: number },
-  report: Report,
-): Outcome {
-  const { text, end } = segment;
-  const leads = leadsLine(segment, name);
-  const tight = text.charAt(sign) === '=' && at === sign + 1 && sign === name.end;
-  const shouts = !/[a-z]/u.test(name.text);
-  const opener = text.charAt(name.start - 1);
-  // `"KEY=value"`: the quote around both ends the value.
-  const around = is(text, name.start - 1, QUOTE) && sign === name.end;
-  const line = (leads || name.flag || (tight && shouts)) && !around && !'?&'.includes(opener);
-  if (/[|>][-+]?$/u.test(text.slice(at, Math.min(end, at + 4))) && at + 3 > end) return 'open';
-  const style = '?&'.includes(opener) && opener !== '' ? 'parameter' : 'field';
-  const value =
-    line && (tight || name.flag)
-      ? readValue(text, at, end, 'assignment')
-      : ((around ? quoteEnd(segment, at, opener) : null) ?? readValue(text, at, end, style));
-  if (value === null) return 'none';
-  if (
-    !shouts &&
-    value.end < end + 1 &&
-    /[^([{][)\]}]$/u.test(text.slice(value.end - 2, value.end))
-  ) {
-    // `f(token=token)`: a bracket that was opened before the name.
-    if (!/[([{]/u.test(text.slice(value.start, value.end))) {
-      return judge(segment, name, { at, place: 'code', rule: 'key-value' }, report);
-    }
-  }
-  const last = endsLine(text, value.end, end);
-  const config = line && last && (tight || !isProgram(text, value, end));
-  const place = config || (around && tight) || name.flag ? 'shell' : 'code';
-  const strict = place === 'shell' && !shouts && !name.flag && isProgram(text, value, end);
-  const told =
-    !line && last && text.charAt(sign) === ':' && at > sign + 1 && followsWords(segment, name);
-  return judgeValue(
-    segment,
-    name,
-    { value, place: told ? 'prose' : strict ? 'code' : place, rule: 'key-value' },
-    report,
-  );
-}
-
-/** Nothing but a comment follows. */
-function endsLine(text: string, at: number, end: number): boolean {
-  const after = skip(text, at, end, BLANK);
-  return (
-    after >= end || (after > at && (text.charAt(after) === '#' || text.startsWith('//', after)))
-  );
-}
-
-/** Nothing but words of a sentence before the name: `Generated admin password: …`. */
-function followsWords({ text, start }: Segment, name: Name): boolean {
-  return /^[\w .'-]*[a-z] $/iu.test(text.slice(start, name.start)) && name.class === 'password';
-}
-
-/** Whether a value without quotes reads like an expression of a program. */
-function isProgram(text: string, { start, end, quoted }: Value, lineEnd: number): boolean {
-  if (quoted) return false;
-  const next = text.charAt(end);
-  if (next !== '' && end < lineEnd && '(;,{'.includes(next)) return true;
-  return /^[A-Za-z_$][\w$]*(?:[.?!:]|->|\[|\()/u.test(text.slice(start, Math.min(end, start + 64)));
-}
-
-/** Whether only blanks, a gutter, a mark of a diff or a word like `export` stand before it. */
-function leadsLine({ text, start }: Segment, { start: at }: Name): boolean {
-  let p = at;
-  while (p > start && (is(text, p - 1, BLANK | QUOTE) || '+-></#*'.includes(text.charAt(p - 1)))) {
-    p--;
-  }
-  if (p === start) return true;
-  if (text.charAt(p - 1) === ':') return at - start < 200 && !/[=,{]/u.test(text.slice(start, p));
-  let from = p;
-  while (from > start && is(text, from - 1, ALNUM)) from--;
-  const word = text.slice(from, p).toLowerCase();
-  return /^(?:export|set|setenv|declare|x|env|arg|local|readonly|typeset|add|e|\d+)$/u.test(word);
 }
 
 /** `<key>v</key>`, `<key attr="…">v</key>`, and `<entry key="key">v</entry>`. */
@@ -366,13 +211,4 @@ function told(segment: Segment, name: Name, at: number, report: Report): Outcome
     is(segment.text, value.start, LETTER) && !isMixed(segment.text, value) ? 'prose' : 'code';
   const outcome = judgeValue(segment, name, { value, place, rule: 'sentence' }, report);
   return outcome === 'found' ? 'found' : 'label';
-}
-
-/** Letters and digits or signs, and not the look of words. */
-function isMixed(text: string, { start, end }: Value): boolean {
-  if (mixes(text, start, end)) return end - start > 5 && wordiness(text, start, end) < 1;
-  for (let at = start + 1; at < end - 1; at++) {
-    if (text.charCodeAt(at) < 128 && !is(text, at, NAME)) return true;
-  }
-  return false;
 }

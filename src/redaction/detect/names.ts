@@ -15,7 +15,8 @@ export type NameClass = 'password' | 'secret' | 'likely' | 'mild' | 'none';
 const passwords = set(`password passwd passwort passphrase passcode pass pwd pw pswd psw psk
   userpwd userpass dbpass dbpwd dbpw rootpw adminpw mypass sshpass smtppass rootpass adminpass
   contrasena kennwort senha parola`);
-const passwordEndings = ['password', 'passwd', 'passphrase', 'passwort'];
+const passwordEndings = ['password', 'passwd', 'passphrase', 'passwort', 'pass'];
+const notPasswords = set(`bypass compass surpass trespass encompass overpass underpass multipass`);
 
 const secrets =
   set(`secret secrets token credential credentials cred creds apikey apitoken authtoken
@@ -30,7 +31,8 @@ const keyOwners = set(`api access secret private auth encryption encrypt signing
   application account service admin license deploy storage shared client consumer subscription
   ssh webhook hmac jwt crypto cipher aes rsa root session cookie server developer dev
   integration write read ingest user project org fernet vault vendor merchant partner wallet
-  provision provisioning device store customer site recovery`);
+  provision provisioning device store customer site recovery authentication
+  authorization`);
 
 /** Before `key`, `token` and the like: means no secret. */
 const benignOwners =
@@ -40,7 +42,8 @@ const benignOwners =
   csrf xsrf cancel cancellation idempotent pagination lexer parse parser unexpected expected
   start end previous prev last first eof eos bos special pad unk mask design resume change
   fencing nft max min num total count per input output completion prompt cached reasoning syntax
-  css color theme dict dictionary sorted unique websocket composite natural surrogate schema column table
+  css color theme dict dictionary sorted unique composite socket
+  natural surrogate schema column table
   keyboard any no each by known unknown invalid missing duplicate new old current left right up
   down function punctuation keyword operator kms react event message node option property attr
   attribute param state context query mutation job task queue topic channel bucket span trace
@@ -70,7 +73,7 @@ const benignEndings =
 /** Endings of no meaning: what decides stands before them. */
 const neutralEndings = set(`value val values v1 v2 v3 base64 b64 hex current new old main live
   prod production staging dev test sandbox default primary secondary backup raw plain plaintext
-  encoded string str var env data a b x y content body here`);
+  encoded string str var env data a b x y content body here base`);
 
 const negating = set('is has no not without');
 const products = set(`jsonwebtoken 1password onepassword lastpass keepass gopass`);
@@ -103,7 +106,7 @@ function classify(words: readonly string[]): NameClass {
   }
   const word = words[last] ?? '';
   const before = words[last - 1] ?? '';
-  if (products.has(word)) return 'none';
+  if (products.has(word) || notPasswords.has(word)) return 'none';
   if (negating.has(before) || negating.has(words[0] ?? '')) return 'none';
   if (passwords.has(word) || endsIn(word, passwordEndings)) return passwordClass(words, last);
   if (word === 'key' || word === 'keys') return keyClass(before, word, words.length);
@@ -113,6 +116,7 @@ function classify(words: readonly string[]): NameClass {
     if (benignOwners.has(before)) return word === 'secret' && before !== 'no' ? 'likely' : 'none';
     return 'secret';
   }
+  if (word === 'tokens' && benignOwners.has(before)) return 'none';
   if (word === 'tokens' && keyOwners.has(before)) return 'likely';
   if (benignEndings.has(word)) return 'none';
   if (word === 'auth' || word === 'sig' || word === 'seed' || word === 'signature') return 'likely';

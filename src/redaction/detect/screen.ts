@@ -29,9 +29,10 @@ function isObjectId(text: string, start: number, end: number): boolean {
 
 const objectId = new RegExp(
   [
-    String.raw`(?:evt|cus|pi|ch|in|ii|il|sub|si|price|prod|pm|seti|src|card|ba|acct|req|txn|po|re|tr|`,
-    String.raw`thread|run|call|toolu|msg|chatcmpl|cmpl|file|asst|resp|step|vs|batch|ftjob|org|proj|`,
-    String.raw`user|team|wf|job|task|event|order|inv|node|doc|page|conv|item|rs|fc|gen|trace|span)[-_]`,
+    String.raw`(?:evt|cus|pi|ch|in|ii|il|sub|si|price|prod|pm|seti|src|card|ba|acct|req|txn|`,
+    String.raw`po|re|tr|thread|run|call|toolu|msg|chatcmpl|cmpl|file|asst|resp|step|vs|batch|`,
+    String.raw`ftjob|org|proj|user|team|wf|job|task|event|order|inv|node|doc|page|conv|item|`,
+    String.raw`rs|fc|gen|trace|span)[-_]`,
   ].join(''),
   'y',
 );

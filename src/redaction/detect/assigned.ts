@@ -1,0 +1,130 @@
+/** Values behind `=`, `:` and `=>`. */
+import { BLANK, QUOTE, is, skip } from './characters.ts';
+import { found, type Report, type Segment } from './finder.ts';
+import { judge, judgeValue, leadsLine, quoteEnd, type Name, type Outcome } from './judge.ts';
+import { readValue, type Value } from './values.ts';
+
+const yamlTag = /!{1,2}(?:str|binary)[ \t]+/uy;
+const scheme = /[A-Za-z][\w-]{1,24}[ \t]+(?=[^\s=,;]{8})/uy;
+
+/** @param sign Where `=` or `:` stands. */
+export function assigned(segment: Segment, name: Name, sign: number, report: Report): Outcome {
+  const { text, end } = segment;
+  let p = sign + 1;
+  const next = text.charAt(p);
+  if (next === '>') p++;
+  else if (next === '=' && text.charAt(sign) === ':') p++;
+  else if (next === ':' || next === '~') return 'none';
+  else if (next === '=') {
+    p = skip(text, p, end, BLANK) + 1;
+    if (text.charAt(p) === '=') p++;
+  }
+  yamlTag.lastIndex = skip(text, p, end, BLANK);
+  const at = yamlTag.test(text) ? yamlTag.lastIndex : skip(text, p, end, BLANK);
+  // `KEY=` is empty; `key:` goes on below.
+  if (at >= end) return text.charAt(sign) === ':' ? 'open' : 'none';
+  if (isCoordinate(segment, name, { sign, at })) return 'none';
+  if (/^authori[sz]ation$|-authorization$|^auth$/iu.test(name.text) || name.text.endsWith('uth')) {
+    scheme.lastIndex = is(text, at, QUOTE) ? at + 1 : at;
+    if (scheme.test(text) && scheme.lastIndex < end) {
+      const quote = is(text, at, QUOTE) ? text.charAt(at) : text.charAt(name.start - 1);
+      const value = quoteEnd(segment, scheme.lastIndex, quote);
+      if (value === null) return 'none';
+      if (isBasic(text, value)) {
+        report(found([value.start, value.end], 'authorization', 0.95, name.text));
+        return 'found';
+      }
+      return judgeValue(segment, name, { value, place: 'code', rule: 'authorization' }, report);
+    }
+  }
+  return assignedValue(segment, name, { sign, at }, report);
+}
+
+/** Base64 of `user:password`. */
+function isBasic(text: string, { start, end }: Value): boolean {
+  const value = text.slice(start, Math.min(end, start + 512));
+  if (!/^[A-Za-z0-9+/]{8,}={0,2}$/u.test(value)) return false;
+  return /^[\x20-\x7e]+:[\x20-\x7e]*$/u.test(Buffer.from(value, 'base64').toString('latin1'));
+}
+
+/** `arn:aws:…:secret:name`, `io.group.token:artifact:1.2`: names joined by colons. */
+function isCoordinate(
+  { text, start }: Segment,
+  name: Name,
+  { sign, at }: { readonly sign: number; readonly at: number },
+): boolean {
+  if (text.charAt(sign) !== ':' || at !== sign + 1 || sign !== name.end) return false;
+  // `key=auth:17:5f3a`, `/auth:…`: the name is itself part of a value.
+  if (name.text.includes('.') || '=/'.includes(text.charAt(name.start - 1) || ' ')) return true;
+  // A list of ciphers: `HIGH:!PSK:!SRP`.
+  if (text.charAt(name.start - 1) === '!') return true;
+  if (text.charAt(name.start - 1) !== ':') return false;
+  const before = text.slice(Math.max(start, name.start - 120), name.start);
+  return /(?:^|[\s"'=(,])arn:\S*$/u.test(before);
+}
+
+function assignedValue(
+  segment: Segment,
+  name: Name,
+  { sign, at }: { readonly sign: number; readonly at: number },
+  report: Report,
+): Outcome {
+  const { text, end } = segment;
+  const leads = leadsLine(segment, name);
+  const tight = text.charAt(sign) === '=' && at === sign + 1 && sign === name.end;
+  const shouts = !/[a-z]/u.test(name.text);
+  const opener = text.charAt(name.start - 1);
+  // `"KEY=value"`: the quote around both ends the value.
+  const around = is(text, name.start - 1, QUOTE) && sign === name.end;
+  const line = (leads || name.flag || (tight && shouts)) && !around && !'?&'.includes(opener);
+  if (/[|>][-+]?$/u.test(text.slice(at, Math.min(end, at + 4))) && at + 3 > end) return 'open';
+  const style = '?&'.includes(opener) && opener !== '' ? 'parameter' : 'field';
+  const value =
+    line && (tight || name.flag)
+      ? readValue(text, at, end, 'assignment')
+      : ((around ? quoteEnd(segment, at, opener) : null) ?? readValue(text, at, end, style));
+  if (value === null) return 'none';
+  if (
+    !shouts &&
+    value.end < end + 1 &&
+    /[^([{][)\]}]$/u.test(text.slice(value.end - 2, value.end))
+  ) {
+    // `f(token=token)`: a bracket that was opened before the name.
+    if (!/[([{]/u.test(text.slice(value.start, value.end))) {
+      return judge(segment, name, { at, place: 'code', rule: 'key-value' }, report);
+    }
+  }
+  const last = endsLine(text, value.end, end);
+  const config = line && last && (tight || !isProgram(text, value, end));
+  const place = config || (around && tight) || name.flag ? 'shell' : 'code';
+  const strict = place === 'shell' && !shouts && !name.flag && isProgram(text, value, end);
+  const told =
+    !line && last && text.charAt(sign) === ':' && at > sign + 1 && followsWords(segment, name);
+  return judgeValue(
+    segment,
+    name,
+    { value, place: told ? 'prose' : strict ? 'code' : place, rule: 'key-value' },
+    report,
+  );
+}
+
+/** Nothing but a comment follows. */
+function endsLine(text: string, at: number, end: number): boolean {
+  const after = skip(text, at, end, BLANK);
+  return (
+    after >= end || (after > at && (text.charAt(after) === '#' || text.startsWith('//', after)))
+  );
+}
+
+/** Nothing but words of a sentence before the name: `Generated admin password: …`. */
+function followsWords({ text, start }: Segment, name: Name): boolean {
+  return /^[\w .'-]*[a-z] $/iu.test(text.slice(start, name.start)) && name.class === 'password';
+}
+
+/** Whether a value without quotes reads like an expression of a program. */
+function isProgram(text: string, { start, end, quoted }: Value, lineEnd: number): boolean {
+  if (quoted) return false;
+  const next = text.charAt(end);
+  if (next !== '' && end < lineEnd && '(;,{'.includes(next)) return true;
+  return /^[A-Za-z_$][\w$]*(?:[.?!:]|->|\[|\()/u.test(text.slice(start, Math.min(end, start + 64)));
+}

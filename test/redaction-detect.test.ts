@@ -1,0 +1,174 @@
+/** Finding secrets that nobody named: what is hidden, what stays, and that calls do not matter. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import test from 'node:test';
+import fc from 'fast-check';
+import { readCorpus } from '../bench/secrets/corpus.ts';
+import { ours } from '../bench/secrets/finders.ts';
+import { measure, sumOf } from '../bench/secrets/measure.ts';
+import { Detector, type DetectorOptions } from '../src/redaction/detect/detector.ts';
+import type { Prior } from '../src/redaction/finding.ts';
+
+const fixtures = path.join(import.meta.dirname, 'fixtures/secrets');
+
+/** The text with `[rule]` in place of what is hidden. */
+function hide(texts: readonly string[], options: Partial<DetectorOptions> = {}): string {
+  const detector = new Detector({ profile: 'balanced', prior: 'none', ...options });
+  return texts.map((text) => hidden(detector, text)).join('');
+}
+
+function hidden(detector: Detector, text: string): string {
+  let out = '';
+  let at = 0;
+  for (const { start, end, rule } of detector.scan(text, Buffer.from(text, 'latin1'))) {
+    assert.ok(start >= at && end > start && end <= text.length, 'findings are in order');
+    out += `${text.slice(at, start)}[${rule}]`;
+    at = end;
+  }
+  return out + text.slice(at);
+}
+
+test('secrets of every group of the fixtures are hidden, and what is none stays', async () => {
+  const corpus = readCorpus(fixtures);
+  const { groups, precision, clean } = await measure(corpus, ours('balanced'), true);
+  const least = new Map([['novel-bare', 0.75]]);
+  assert.ok(groups.size >= 7);
+  for (const [group, { hits, all }] of groups) {
+    assert.ok(hits >= (least.get(group) ?? 0.95) * all, `${group}: ${hits} of ${all}`);
+  }
+  assert.equal(precision.hits, precision.all);
+  const changed = sumOf(clean.values());
+  assert.ok(changed.hits <= 2, `${changed.hits} of ${changed.all} clean lines changed`);
+});
+
+const shown: readonly (readonly [string, string])[] = [
+  ['API_KEY=q7Wm2xLp9RtZ4vNc', 'API_KEY=[key-value]'],
+  ['{"token":"q7Wm2xLp9RtZ4vNc","n":1}', '{"token":"[key-value]","n":1}'],
+  ['a.sh:12:export DB_PASS=hunter2x', 'a.sh:12:export DB_PASS=[key-value]'],
+  ['postgres://app:p:@ss!@db:5432/x?a=b@c', 'postgres://app:[url-userinfo]@db:5432/x?a=b@c'],
+  ['see https://example.com/@scope/name@1.2.3', 'see https://example.com/@scope/name@1.2.3'],
+  ['Authorization: Basic dXNlcjpwYXNz', 'Authorization: Basic [authorization]'],
+  ['mysql -u root -phunter2x shop', 'mysql -u root -p[flag] shop'],
+  ["ALTER USER a IDENTIFIED BY 'hunter2x'", "ALTER USER a IDENTIFIED BY '[sql-password]'"],
+  ['Your password is hunter2x.', 'Your password is [sentence].'],
+  ['?access_token=q7Wm2xLp9RtZ4vNc&page=2', '?access_token=[key-value]&page=2'],
+];
+
+const readable: readonly string[] = [
+  'API_KEY=${API_KEY}',
+  'PASSWORD=$(cat /run/secrets/db)',
+  'token: <your-token>',
+  'password: "****"',
+  'const token = process.env.API_TOKEN;',
+  'token: os.environ["API_TOKEN"]',
+  'password: string;',
+  'password = null',
+  'secretKeyRef:',
+  'secretName: web-tls',
+  'Secretary: Joan of the Archive 1429',
+  'tokenizer: bert-base-uncased-v2',
+  'max_tokens=4096',
+  'keyboard=us-intl-2020x',
+  'monkey: Sun3Wukong9Journey',
+  'public_key: q7Wm2xLp9RtZ4vNc',
+  'key_id=q7Wm2xLp9RtZ4vNc',
+  'PASSWORD_FILE=/run/secrets/db-password',
+  'GITHUB_TOKEN: ***',
+  'API_KEY=[HIDDEN:8f2a1b]',
+  'token expires at 2026-11-22T10:00:00Z',
+  'commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b',
+  '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  a.txt',
+  '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGl',
+  'arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-a1B2c3',
+  '__cxx11::basic_string<char>::npos _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4nposE',
+];
+
+test('a value goes, and the syntax around it stays', () => {
+  for (const [text, expected] of shown) assert.equal(hide([`${text}\n`]), `${expected}\n`);
+});
+
+test('references, placeholders, names of secrets and hashes stay', () => {
+  for (const text of readable) assert.equal(hide([`${text}\n`]), `${text}\n`);
+});
+
+test('findings are the same however whole lines are grouped into calls', () => {
+  const corpus = readCorpus(fixtures);
+  const texts = [...corpus.positives, ...corpus.negatives].map(({ text }) =>
+    Buffer.from(text, 'utf8').toString('latin1'),
+  );
+  const lines = texts.flatMap((text) => `${text}\n`.split(/(?<=\n)/u));
+  const part = fc.array(fc.nat(lines.length - 1), { minLength: 1, maxLength: 12 });
+  fc.assert(
+    fc.property(part, fc.array(fc.nat(12), { maxLength: 4 }), (starts, cuts) => {
+      const chosen = starts.flatMap((at) => lines.slice(at, at + 6));
+      const calls: string[] = [];
+      let from = 0;
+      for (const cut of [...cuts, chosen.length]) {
+        calls.push(chosen.slice(from, from + cut).join(''));
+        from += cut;
+      }
+      const some = calls.filter((call) => call !== '');
+      assert.equal(hide(some), hide([some.join('')]));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a private key is hidden to its end, over lines and calls, and in one line', () => {
+  const body = Array.from({ length: 4 }, (_, at) => 'MIIEvQIBADANBgkqhkiG9w0B'.repeat(2) + at);
+  const lines = ['-----BEGIN RSA PRIVATE KEY-----', ...body, '-----END RSA PRIVATE KEY-----'];
+  const calls = lines.map((line) => `${line}\n`);
+  assert.equal(hide([...calls, 'after\n']), `${'[private-key]\n'.repeat(6)}after\n`);
+  assert.equal(hide(calls.slice(0, 4)), '[private-key]\n'.repeat(4));
+  assert.equal(
+    hide([`{"key_pem":"${lines.join('\\n')}\\n"}\n`]),
+    '{"key_pem":"[private-key]\\n"}\n',
+  );
+  const prose = 'A file with -----BEGIN RSA PRIVATE KEY----- is a key.\nThe next line is not.\n';
+  assert.equal(hide([prose]), prose);
+});
+
+test('what stands between the armour of a certificate stays, and what comes after is looked at', () => {
+  const line = 'Xk29fLq8Zr71mWc4Tn56Vb03Hs\n';
+  const pem = ['-----BEGIN CERTIFICATE-----\n', line, '-----END CERTIFICATE-----\n'];
+  const strict = { profile: 'strict' } as const;
+  assert.equal(hide([...pem, line], strict), `${pem.join('')}[random]\n`);
+});
+
+test('NUL-separated, carriage-return and UTF-16 output is looked through', () => {
+  assert.equal(hide(['A=1\0API_KEY=q7Wm2xLp9RtZ4vNc\0B=2\0']), 'A=1\0API_KEY=[key-value]\0B=2\0');
+  assert.equal(hide(['10 %\rTOKEN=q7Wm2xLp9RtZ4vNc\rdone\n']), '10 %\rTOKEN=[key-value]\rdone\n');
+  const wide = Buffer.from('x\nTOKEN=q7Wm2xLp9RtZ4vNc\nz\n', 'utf16le').toString('latin1');
+  assert.ok(!hide([wide]).replaceAll('\0', '').includes('q7Wm2xLp9RtZ4vNc'));
+  assert.match(hide([wide]).replaceAll('\0', ''), /^x\nTOKEN=\[key-value\]\n?z\n$/u);
+});
+
+test('a value may stand on the line under its name', () => {
+  assert.equal(hide(['token:\n', '  q7Wm2xLp9RtZ4vNc\n']), 'token:\n  [value]\n');
+  const pair = '- name: DB_PASSWORD\n  value: hunter2x\n';
+  assert.equal(hide([pair]), '- name: DB_PASSWORD\n  value: [name-value]\n');
+  const created = 'Token created. Copy it now:\n\n    q7Wm2xLp9RtZ4vNc5KdY\n';
+  assert.equal(hide([created]), 'Token created. Copy it now:\n\n    [announced]\n');
+});
+
+test('what the command prints moves the threshold, and so does a prompt in the first line', () => {
+  const key = '3f2a9c07d1e84b6f95a0c3d2e1f4b7a8\n';
+  const by = (prior: Prior): boolean => hide([key], { prior }) !== key;
+  assert.deepEqual([by('secrets'), by('none'), by('hashes')], [true, false, false]);
+  assert.equal(hide([`$ cat config/master.key\n${key}`]), '$ cat config/master.key\n[random]\n');
+});
+
+test('profiles, thresholds, vetoes and rules of users are followed', () => {
+  const text = 'API_TOKEN=q7Wm2xLp9RtZ4vNc\n';
+  const never = { context: 1.01, format: 1.01 };
+  const alone = { secrets: 2, none: 2, hashes: 2 };
+  const off = { ...never, alone, labelled: alone, inline: alone };
+  assert.equal(hide([text], { thresholds: off }), text);
+  const bare = 'Xk29fLq8Zr71mWc4Tn56\n';
+  assert.notEqual(hide([bare], { profile: 'strict' }), bare);
+  assert.equal(hide([bare], { profile: 'strict', vetoes: { shannonBitsMin: 8 } }), bare);
+  const rules = {
+    find: () => [{ start: 0, end: 3, kind: 'format', rule: 'mine', score: 1, key: null } as const],
+  };
+  assert.equal(hide(['abc def\n'], { rules }), '[mine] def\n');
+});
