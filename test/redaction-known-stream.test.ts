@@ -131,6 +131,15 @@ test('a prompt is given out at a flush, and a secret that goes on behind one is 
   assert.equal(shown([...start, ...rest]), '[KEY]');
 });
 
+test('a prompt that ends with a word of a value can be given out, one of its key cannot', () => {
+  const dsn = 'postgresql://app:Zk3mQ9xTw7Lp@db.example.com:5432/orders';
+  const masker = new KnownMasker(new KnownIndex([known(dsn)]));
+  masker.push(Buffer.from('Password for user postgres: '));
+  assert.ok(masker.held < 6);
+  masker.push(Buffer.from('Zk3mQ9xT'));
+  assert.ok(masker.held >= 6);
+});
+
 test('after a forced flush in the middle of a secret its rest is hidden', () => {
   for (let cut = 1; cut < token.length - 12; cut += 1) {
     const masker = new KnownMasker(new KnownIndex([known(token)]));

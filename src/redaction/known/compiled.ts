@@ -39,6 +39,8 @@ export interface CompiledValue {
   /** Offsets in `text` after a window; its hash is that of its last 10 or, if short, 6 symbols. */
   readonly ends: Int32Array;
   readonly hashes: Int32Array;
+  /** Whether nothing but words makes up the value. */
+  readonly words: boolean;
   readonly shortEnds: Int32Array;
   readonly shortHashes: Int32Array;
 }
@@ -61,6 +63,7 @@ export function compile(value: string, care: Care): CompiledValue {
   for (const bytes of [Buffer.from(value, 'utf8'), ...partsOf(value)]) {
     for (const form of formsOf(bytes, care)) addDraft(drafts, seen, form, wide);
   }
+  const symbols = symbolsOf(Buffer.from(value, 'utf8'), false);
   const length = drafts.reduce((sum, draft) => sum + draft.symbols.length + 1, 1);
   const text = new Uint8Array(length);
   const needles: Needle[] = [];
@@ -68,12 +71,12 @@ export function compile(value: string, care: Care): CompiledValue {
   const short = new Windows();
   const stride = value.length <= everyWindowBytesMax ? 1 : value.length <= 4_096 ? 4 : 32;
   let start = 1;
-  for (const { symbols, form } of drafts) {
-    text.set(symbols, start);
-    const needle = needleOf(symbols, form, start);
-    if (symbols.length < hashedSymbols) {
+  for (const { symbols: drafted, form } of drafts) {
+    text.set(drafted, start);
+    const needle = needleOf(drafted, form, start);
+    if (drafted.length < hashedSymbols) {
       needles.push(needle);
-      short.add(needle.end, hashesOf(symbols, symbolsMin)[symbols.length] ?? 0);
+      short.add(needle.end, hashesOf(drafted, symbolsMin)[drafted.length] ?? 0);
     } else {
       needles.push(addWindows(long, text, needle, stride));
     }
@@ -82,6 +85,7 @@ export function compile(value: string, care: Care): CompiledValue {
   return {
     text,
     needles,
+    words: wordlike(symbols, 0, symbols.length),
     ends: Int32Array.from(long.ends),
     hashes: Int32Array.from(long.hashes),
     shortEnds: Int32Array.from(short.ends),

@@ -52,6 +52,8 @@ export class KnownIndex {
   /** `null`: no value has so few symbols. */
   readonly short: WindowTable | null;
   readonly wide: boolean;
+  /** Whether a value is made of words alone. */
+  readonly words: boolean;
   /** The most symbols to hide beside a needle, where lines belong to a dump. */
   readonly padMax: number;
   /** The first characters of values that do not start with a symbol. */
@@ -81,6 +83,7 @@ export class KnownIndex {
     this.wide = values.some(({ value }) => isWide(value));
     this.#care = careFor(values);
     const all = this.values.map((value) => ({ value, compiled: compiled(value, this.#care) }));
+    this.words = all.some((one) => one.compiled.words);
     const sizes = { text: 1, long: 0, short: 0 };
     for (const { compiled: one } of all) {
       sizes.text += one.text.length;

@@ -1,12 +1,13 @@
 /** Hides known values in a stream that is text, or anything else that is not compressed. */
 import type { Piece } from '../finding.ts';
 import { escapeBytesMax } from './escapes.ts';
-import { windowSymbolsMax } from './forms.ts';
+import { symbolsMin, windowSymbolsMax } from './forms.ts';
 import type { KnownIndex } from './known-index.ts';
 import { Matcher, type Run } from './matcher.ts';
 import { afterTail, beforeLead, sideBytesMax } from './sides.ts';
 import { emptySymbols, gapBytesMax, Squeezer, type Symbols } from './squeeze.ts';
 import { narrowSymbols } from './symbols.ts';
+import { wordlike } from './words.ts';
 
 /** Bytes that are looked at at once. */
 const blockBytes = 64 * 1024;
@@ -77,7 +78,13 @@ export class TextMasker {
       windowSymbolsMax + tail.length,
     );
     const decided = last === undefined ? this.#given(count) : last.last + 1;
-    return Math.max(0, Math.min(possible, count - decided + tail.length));
+    const waits = Math.max(0, Math.min(possible, count - decided + tail.length));
+    // Words that a value has among other things, a database's name in an address, give nothing
+    // away; a prompt may end with them.
+    const from = symbols.length - waits;
+    const word =
+      waits >= symbolsMin && !this.#index.words && wordlike(symbols, from, symbols.length);
+    return word ? symbolsMin - 1 : waits;
   }
 
   /** The first symbol whose bytes are not given out. */
