@@ -135,8 +135,8 @@ function searchSign(
       segment.spent.looks += 4;
       if (segment.spent.looks > looksMax) return;
       if (findHeader(segment, end - text.length, report)) carried.armoured = true;
-      else if (!/private/iu.test(segment.text.slice(end, end + 48)))
-        carried.published = publishedMax;
+      else if (/private/iu.test(segment.text.slice(end, end + 48))) carried.published = 0;
+      else carried.published = publishedMax;
       return;
     case '-----end':
       carried.published = 0;
