@@ -301,9 +301,25 @@ export const transforms: readonly Transform[] = [
       .toString('hex')
       .replaceAll(/(.{60})(?=.)/g, '$1\n'),
   ),
+  packedDump('gzip, xxd', 'xxd'),
+  packedDump('gzip, hexdump -C', 'hexdump -C'),
+  packedDump('gzip, od -tx1', 'od -tx1'),
   one('zlib, hex', (bytes) => deflateSync(bytes).toString('hex')),
   ...dumps,
 ];
+
+/** A dump of what gzip makes of the secret: nothing of it can be unpacked. */
+function packedDump(name: string, shape: string): Transform {
+  const of = dumpShapes[shape];
+  return {
+    name,
+    apply: (bytes) => {
+      if (of === undefined) return [];
+      const parts = dump(gzipSync(bytes), ['', ''], of);
+      return parts.map(([part, share]) => [part, share === 'public' ? 'either' : share]);
+    },
+  };
+}
 
 function base32(bytes: Buffer): string {
   let bits = '';

@@ -44,6 +44,8 @@ export class CompressedGate {
   /** Bytes of `held` that were looked at, and where the line starts that they end in. */
   #seen = 0;
   #line = 0;
+  /** Whether its lines have offsets before them. */
+  #dumped = false;
   /** What to do with the rest of a run that was longer than the bound. */
   #rest: { readonly digits: Digits; readonly hidden: Piece | null } | null = null;
   #before = 0;
@@ -107,6 +109,7 @@ export class CompressedGate {
     this.#digits = found.digits;
     this.#seen = 0;
     this.#line = 0;
+    this.#dumped = false;
     return rest;
   }
 
@@ -120,6 +123,14 @@ export class CompressedGate {
       if (digits === 'base64' && byte === equals) {
         if (at + 1 === bytes.length) break;
         return bytes[at + 1] === equals ? at + 2 : at + 1;
+      }
+      const line = digits === 'hex' ? nextDumpLine(bytes, at) : -1;
+      if (line === null) break;
+      if (line > 0) {
+        this.#dumped = true;
+        this.#line = line;
+        at = line - 1;
+        continue;
       }
       const next = nextDigit(bytes, at, digits);
       if (next === null) break;
@@ -149,9 +160,8 @@ export class CompressedGate {
   }
 
   #look(packed: Uint8Array, digits: Digits): Piece | null {
-    const text = Buffer.from(packed)
-      .toString('latin1')
-      .replaceAll(/[^A-Za-z0-9+/_-]/g, '');
+    const all = Buffer.from(packed).toString('latin1');
+    const text = (this.#dumped ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
     const unpacked = unpack(Buffer.from(text, digits));
     return unpacked === null ? null : this.#inner.find(unpacked, packed.length);
   }
@@ -192,6 +202,29 @@ function nextDigit(bytes: Uint8Array, at: number, digits: Digits): number | null
   return -1;
 }
 
+const dumpGutter = /^[^\n]{0,40}\n[0-9a-f]{6,8}(?:: |  ?)(?=[0-9a-f]{2})/i;
+const dumpGutterStart = /^[^\n]{0,40}(?:\n(?:[0-9a-f]{0,8}|[0-9a-f]{6,8}(?::? {0,2})[0-9a-f]?))?$/i;
+const dumpGutterBytesMax = 56;
+const dumpLineDigits = 32;
+
+/** The offset of a dump's next line of digits; -1: there is none; `null`: it may come. */
+function nextDumpLine(bytes: Uint8Array, at: number): number | null {
+  const text = Buffer.from(bytes.subarray(at, at + dumpGutterBytesMax)).toString('latin1');
+  const found = dumpGutter.exec(text);
+  if (found !== null) return at + found[0].length;
+  return text.length < dumpGutterBytesMax && dumpGutterStart.test(text) ? null : -1;
+}
+
+/** Without offsets, and without the column of characters. */
+function dumpDigits(text: string): string {
+  const lines = text.split('\n').map((line, at) => {
+    const data = at === 0 ? line : line.replace(/^[0-9a-f]+:? +/i, '');
+    const digits = /^(?:[0-9a-f]{2}){1,8}(?: {1,2}(?:[0-9a-f]{2}){1,8}\b)*/i.exec(data)?.[0] ?? '';
+    return digits.replaceAll(' ', '').slice(0, dumpLineDigits);
+  });
+  return lines.join('');
+}
+
 interface Magic {
   readonly text: string;
   readonly digits: Digits;
@@ -199,7 +232,11 @@ interface Magic {
 
 const hexMagics = ['1f8b08', '7801', '785e', '789c', '78da'].flatMap((text) => {
   const spaced = text.replaceAll(/(..)(?=.)/g, '$1 ');
-  return [text, text.toUpperCase(), spaced].map((form): Magic => ({ text: form, digits: 'hex' }));
+  const words = text.replaceAll(/(....)(?=.)/g, '$1 ');
+  return [...new Set([text, text.toUpperCase(), spaced, words])].map((form): Magic => ({
+    text: form,
+    digits: 'hex',
+  }));
 });
 const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
   text,
