@@ -146,4 +146,6 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+// secretlint leaves a performance mark for each step of each text, and Node warns of a million.
+process.removeAllListeners('warning');
 process.exitCode = await main();

@@ -129,7 +129,7 @@ test('a private key is hidden to its end, over lines and calls, and in one line'
 });
 
 test('what stands in the armour of a certificate stays, what comes after is looked at', () => {
-  const line = 'Xk29fLq8Zr71mWc4Tn56Vb03HsQ8eT1yU2\n';
+  const line = 'qx_Xk29fLq8Zr71mWc4Tn56Vb03HsQ8eT1yU2\n';
   const pem = ['-----BEGIN CERTIFICATE-----\n', line, '-----END CERTIFICATE-----\n'];
   const strict = { profile: 'strict' } as const;
   assert.equal(hide([...pem, line], strict), `${pem.join('')}[random]\n`);
