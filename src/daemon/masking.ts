@@ -2,7 +2,7 @@
  * Known secrets in the texts that the daemon itself writes: answers, errors, records, its log.
  * Output of commands is redacted before it gets here (`redactor/`) and is not looked at again.
  */
-import type { KnownSecret, KnownValue } from '../command.ts';
+import type { KnownSecret, KnownValue, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { KnownIndex } from '../redaction/known/known-index.ts';
@@ -10,7 +10,7 @@ import { checkMaskable } from '../redaction/known/maskable.ts';
 import { maskText } from '../redaction/known/whole.ts';
 import type { Tags } from '../redaction/tag.ts';
 import { redactedText, type RedactedText } from '../redaction/text.ts';
-import { isSecretVariable } from '../secrets/secret-name.ts';
+import { GivenSecrets } from './given-secrets.ts';
 
 /** The values that are known just now. */
 export interface Known {
@@ -24,12 +24,24 @@ const outputFields: ReadonlySet<string> = new Set(['stdout', 'stderr', 'chunks',
 /** Shorter texts hold no value that can be masked. */
 const textMin = 6;
 const depthMax = 64;
+/** Ids of our own, in nearly every answer. */
+const ownId = /^[sxaw]-[0-9a-f]{32}$/;
+
+/** One of each value that can be masked. */
+const distinct = (secrets: readonly KnownSecret[]): KnownSecret[] => [
+  ...new Map(
+    secrets.filter(({ value }) => checkMaskable(value).ok).map((one) => [one.value, one]),
+  ).values(),
+];
 
 export class Masking {
   readonly #tags: Tags;
   readonly #source: Known;
-  #version = -1;
+  /** What callers gave their sessions. */
+  readonly given = new GivenSecrets();
+  #version = '';
   #index: KnownIndex | null = null;
+  #values: ReadonlyMap<string, KnownValue> = new Map();
 
   constructor(tags: Tags, source: Known) {
     this.#tags = tags;
@@ -43,15 +55,15 @@ export class Masking {
 
   /** The same, with the names of the values that were in it. */
   look(text: string): { readonly text: RedactedText; readonly names: readonly string[] } {
+    if (text.length < textMin || ownId.test(text)) return { text: redactedText(text), names: [] };
     const index = this.#current();
-    if (index === null || text.length < textMin) return { text: redactedText(text), names: [] };
+    if (index === null) return { text: redactedText(text), names: [] };
     const { text: masked, hits } = maskText(index, text);
     return { text: redactedText(masked), names: hits };
   }
 
   /** A value of plain data with all its texts masked; what is output of a command stays. */
   deep<Value>(value: Value): Value {
-    if (this.#current() === null) return value;
     return this.#deep(value, 0);
   }
 
@@ -66,44 +78,37 @@ export class Masking {
   }
 
   /**
-   * What the output of a command must not show: what is known, and what its caller gave it under
-   * the name of a secret. What is too short or too long to be masked was the caller's own to give.
+   * What the output of a session's commands must not show: what is known, and what callers gave the
+   * session under the names of secrets.
    *
    * @throws TrlError `QUOTA_EXCEEDED` when there are more values than can be masked
    */
-  valuesOf(env: Readonly<Record<string, string>>): KnownSecret[] {
-    const own = this.secretNames(env).flatMap((name) => {
-      const value = env[name];
-      return value === undefined ? [] : [{ name, value }];
-    });
-    const known = this.#source.known().filter(({ value }) => checkMaskable(value).ok);
-    const all = [...new Map([...own, ...known].map((one) => [one.value, one])).values()];
-    if (all.length <= limits.secretsActive.max) return all;
+  valuesOf(session: SessionId): KnownSecret[] {
+    const known = distinct(this.#source.known());
+    const { max } = limits.secretsActive;
+    if (known.length <= max) return distinct([...known, ...this.given.of(session)]).slice(0, max);
     throw new TrlError(
       'QUOTA_EXCEEDED',
-      `Cannot run the command: ${all.length} secrets are known, and at most ` +
-        `${limits.secretsActive.max} can be kept out of its output`,
-    );
-  }
-
-  /** Variables that are secrets by their names or forms, and can be masked. */
-  secretNames(env: Readonly<Record<string, string>>): string[] {
-    return Object.entries(env).flatMap(([name, value]) =>
-      isSecretVariable(name, value) && checkMaskable(value).ok ? [name] : [],
+      `Cannot run the command: ${known.length} secrets are known, and at most ` +
+        `${max} can be kept out of its output`,
     );
   }
 
   #current(): KnownIndex | null {
-    const { version } = this.#source;
+    const version = `${this.#source.version} ${this.given.version}`;
     if (version === this.#version) return this.#index;
-    const values = this.#source.known().filter(({ value }) => checkMaskable(value).ok);
-    const distinct = [...new Map(values.map((one) => [one.value, one])).values()];
-    const tagged = distinct.map((one): KnownValue => ({ ...one, tag: this.#tags.of(one.value) }));
+    const secrets = distinct([...this.#source.known(), ...this.given.all()]);
     // More than can be masked are refused at a launch; texts of ours hide the first of them.
-    const kept = tagged.slice(0, limits.secretsActive.max);
-    this.#index = kept.length === 0 ? null : new KnownIndex(kept);
+    const values = secrets.slice(0, limits.secretsActive.max).map((one) => this.#valueOf(one));
+    this.#values = new Map(values.map((one) => [one.value, one]));
+    this.#index = values.length === 0 ? null : new KnownIndex(values);
     this.#version = version;
     return this.#index;
+  }
+
+  /** One object for one value: what is computed for it belongs to the object. */
+  #valueOf({ name, value }: KnownSecret): KnownValue {
+    return this.#values.get(value) ?? { name, value, tag: this.#tags.of(value) };
   }
 
   /** Only texts change, each for a text: the type stays. */

@@ -78,6 +78,7 @@ export class SessionDesk {
     // What was injected was meant for that session: nobody could take it back from this one.
     const bare = { commandCount: 0, assurance: null, injected: [] };
     const session = this.#sessions.add({ ...fork, ...bare });
+    this.#options.masking.given.copy(id, session.record.id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'fork', session_id: id, to: session.record.id });
     return sessionView(session);
@@ -109,6 +110,7 @@ export class SessionDesk {
     this.#sessions.remove(id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'close', session_id: id });
+    this.#options.masking.given.forget(id);
     for (const { record } of this.#execs.of(id)) {
       if (record.outcome !== null || record.lost !== null) this.#execs.forget(record.id);
     }
@@ -117,7 +119,8 @@ export class SessionDesk {
   async #set(session: Session, env: Readonly<Record<string, string>>): Promise<void> {
     if (Object.keys(env).length === 0) return;
     const link = await this.#options.runners.link();
-    const secret = this.#options.masking.secretNames(env);
+    // The runner keeps the values, and outlives this daemon: it is told which are secret.
+    const secret = this.#options.masking.given.note(session.record.id, env);
     await link.request({ op: 'set', session_id: session.record.id, cwd: null, env, secret });
   }
 }

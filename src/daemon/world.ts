@@ -14,7 +14,11 @@ export function worldOf(options: CoreOptions): World {
     variables,
     turn: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
-    launch: (approved) => runners.launch(approved, masking.valuesOf(approved.plan.command_env)),
+    launch: (approved) => {
+      const { session_id: session, command_env: env } = approved.plan;
+      masking.given.note(session, env);
+      return runners.launch(approved, masking.valuesOf(session));
+    },
     exited: (id) => runners.exited(id),
   };
 }

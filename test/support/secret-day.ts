@@ -73,7 +73,8 @@ export function twenty(): Secret[] {
 export class Tap {
   readonly #socket: Socket;
   readonly #chunks: Buffer[] = [];
-  #tail = '';
+  /** What came since the last request. */
+  #answer: string[] = [];
   #wake = (): void => {};
   #n = 0;
 
@@ -81,7 +82,7 @@ export class Tap {
     this.#socket = connect(socketPath);
     this.#socket.on('data', (bytes: Buffer) => {
       this.#chunks.push(bytes);
-      this.#tail = (this.#tail + bytes.toString('latin1')).slice(-(1 << 20));
+      this.#answer.push(bytes.toString('latin1'));
       this.#wake();
     });
     this.#socket.on('close', () => this.#wake());
@@ -92,13 +93,14 @@ export class Tap {
   /** Sends a request and waits for its answer, or for the end of its stream. */
   async ask(method: string, params: object): Promise<void> {
     const id = `day-${(this.#n += 1)}`;
+    this.#answer = [];
     this.#socket.write(`${JSON.stringify({ id, method, params })}\n`);
     const answer = `"id":"${id}"`;
     const isOver = (): boolean => {
-      const at = this.#tail.indexOf(answer);
-      if (at === -1 || !this.#tail.endsWith('\n')) return false;
-      if (method !== 'exec.stream') return true;
-      return this.#tail.indexOf('"stream":"exit"', at) !== -1;
+      if (this.#answer.at(-1)?.endsWith('\n') !== true) return false;
+      const text = this.#answer.join('');
+      const at = text.indexOf(answer);
+      return at !== -1 && (method !== 'exec.stream' || text.includes('"stream":"exit"', at));
     };
     while (!isOver()) {
       if (this.#socket.destroyed) throw new Error('the daemon hung up');

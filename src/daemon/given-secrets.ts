@@ -1,0 +1,56 @@
+/**
+ * Secrets that callers gave their own sessions by `env`. A file that a command wrote may hold one
+ * long after it ended, so they are hidden until the session is destroyed. In memory only.
+ */
+import type { KnownSecret, SessionId } from '../command.ts';
+import { checkMaskable } from '../redaction/known/maskable.ts';
+import { maskedParts } from '../secrets/masked-parts.ts';
+import { isSecretVariable } from '../secrets/secret-name.ts';
+
+/** Values remembered of one session; the oldest go first. */
+const valuesMax = 64;
+
+export class GivenSecrets {
+  readonly #all = new Map<SessionId, Map<string, KnownSecret>>();
+  /** Rises whenever a value comes or goes. */
+  version = 0;
+
+  /** Notes what of `env` is secret, by name or form, and can be masked; answers its names. */
+  note(session: SessionId, env: Readonly<Record<string, string>>): readonly string[] {
+    const found = Object.entries(env).flatMap(([name, value]) =>
+      isSecretVariable(name, value)
+        ? maskedParts(value).map((part) => ({ name, value: part }))
+        : [],
+    );
+    for (const secret of found) {
+      const own = this.#all.get(session) ?? new Map<string, KnownSecret>();
+      if (own.has(secret.value) || !checkMaskable(secret.value).ok) continue;
+      own.set(secret.value, secret);
+      const [oldest] = own.keys();
+      if (own.size > valuesMax && oldest !== undefined) own.delete(oldest);
+      this.#all.set(session, own);
+      this.version += 1;
+    }
+    return [...new Set(found.map(({ name }) => name))];
+  }
+
+  of(session: SessionId): readonly KnownSecret[] {
+    return [...(this.#all.get(session)?.values() ?? [])];
+  }
+
+  all(): readonly KnownSecret[] {
+    return [...this.#all.values()].flatMap((own) => [...own.values()]);
+  }
+
+  /** A fork carries the variables, so what they hold is known there, too. */
+  copy(from: SessionId, to: SessionId): void {
+    const own = this.#all.get(from);
+    if (own === undefined) return;
+    this.#all.set(to, new Map(own));
+    this.version += 1;
+  }
+
+  forget(session: SessionId): void {
+    if (this.#all.delete(session)) this.version += 1;
+  }
+}
