@@ -299,7 +299,7 @@ function matching(bytes: Uint8Array, start: number, text: string): number {
   return same;
 }
 
-/** What gzip, zlib or zstd packed, as far as it is there and within bounds; `null`: none of them. */
+/** What gzip, zlib or zstd packed, as far as it is there and within bounds; `null`: none. */
 function unpack(packed: Buffer): Buffer | null {
   if (packed[0] === 0x1f && packed[1] === 0x8b) return inflated(packed, afterGzipHeader(packed));
   if (packed[0] === 0x28 && packed[1] === 0xb5) return unzstd(packed);

@@ -41,6 +41,7 @@ const digitsWindow = 24;
 const bitsWindow = 48;
 /** For characters with their numbers between them. */
 const countedWindow = 20;
+const digitsFactor = 1.7;
 export const windowSymbolsMax = bitsWindow;
 
 const numberBytesMax = 128;
@@ -69,7 +70,7 @@ const written = (text: string, least = symbolsMin): Form => ({
 function writtenWindow(text: string): number {
   const beyond = text.match(/[^\p{ASCII}]/gu)?.length ?? 0;
   if (beyond * 4 > text.length) return digitsWindow;
-  return /^[0-9a-f\W_]*$/i.test(text) ? windowSymbols : hashedSymbols;
+  return onlyDigits(text) ? windowSymbols : hashedSymbols;
 }
 
 /** Every form of a value of these bytes; fewer of them the longer it is. */
@@ -83,8 +84,21 @@ export function formsOf(bytes: Buffer, care: Care): Form[] {
     forms.push(...[0, 1].map((first) => form(counted(bytes, first), countedWindow)));
     forms.push(...substituted(bytes));
   }
-  return forms;
+  const digits = onlyDigits(bytes.toString('latin1'));
+  return digits ? forms.map(widened) : forms;
 }
+
+/** Whether a value is written in digits of base 16: each character holds four bits at most. */
+const onlyDigits = (text: string): boolean => /^[0-9a-f\W_]*$/i.test(text);
+
+/** With a window that holds as much of a value of digits as of any other. */
+const widened = (found: Form): Form => ({
+  ...found,
+  window:
+    found.plain === null
+      ? Math.min(windowSymbolsMax, Math.ceil(found.window * digitsFactor))
+      : found.window,
+});
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const reversed = (bytes: Buffer): Buffer => Buffer.from(bytes.toReversed());

@@ -37,7 +37,7 @@ function compiled(known: KnownValue, care: Care): CompiledValue {
   return found;
 }
 
-/** Values that have more bytes than these in all are looked for in fewer forms where they are long. */
+/** Above this many bytes of all values, long ones are looked for in fewer forms. */
 const carefulBytesMax = 64 * 1024;
 
 const careFor = (values: readonly KnownValue[]): Care =>

@@ -19,7 +19,8 @@ const commonWords = new Set(
     'feature foobar frontend function gateway general github global google guest header health ' +
     'hidden hostname hunter image index install integration internal kubernetes letmein library ' +
     'linux local localhost login manager master memory message method metrics middleware minute ' +
-    'mobile module monitor mysecret mysql network nginx normal notify nothing number object office ' +
+    'mobile module monitor mysecret mysql network nginx normal notify nothing number object ' +
+    'office ' +
     'option oracle output package parameter passphrase password passwort permission personal ' +
     'platform plugin policy postgres postgresql preview private process prod production profile ' +
     'program project provider proxy public python qwerty qwertyuiop random readonly redis region ' +

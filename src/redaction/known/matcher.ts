@@ -14,7 +14,7 @@ export interface Run {
   /** The needle at its start, and whether the run starts where that does. */
   readonly needle: KnownNeedle;
   readonly whole: boolean;
-  /** The needle at its end, the offset of its symbol after the run, and whether it still goes on. */
+  /** The needle at its end, the offset of its next symbol, and whether the run still goes on. */
   lastNeedle: KnownNeedle;
   next: number;
   alive: boolean;

@@ -86,6 +86,6 @@ export function hashesOf(symbols: Uint8Array, length: number): Int32Array {
 /** Spreads a hash over 32 bits: the low bits of the rolling hash depend on few symbols. */
 export const spread = (hash: number): number => Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
 
-/** The bits of a word of the filter that a spread hash sets, apart from those that name the word. */
+/** The bits that a spread hash sets in a word of the filter; its high bits name the word. */
 export const filterBits = (mixed: number): number =>
   (1 << (mixed & 31)) | (1 << ((mixed >>> 5) & 31)) | (1 << ((mixed >>> 10) & 31));

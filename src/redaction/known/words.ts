@@ -39,7 +39,8 @@ const stockPhrases = [
   'private_key BEGIN PRIVATE KEY',
   'client_email',
   'iam.gserviceaccount.com client_id',
-  'auth_uri https://accounts.google.com/o/oauth2/auth token_uri https://oauth2.googleapis.com/token',
+  'auth_uri https://accounts.google.com/o/oauth2/auth',
+  'token_uri https://oauth2.googleapis.com/token',
   'auth_provider_x509_cert_url https://www.googleapis.com/oauth2/v1/certs client_x509_cert_url',
   'https://www.googleapis.com/robot/v1/metadata/x509/',
   'universe_domain googleapis.com',
@@ -92,15 +93,16 @@ export function wordlike(text: Uint8Array, from: number, to: number): boolean {
   return pairs > 0 && common >= pairs * commonShare;
 }
 
-/** Whether at most two different symbols make up `text[from, to)`. */
+const fewSymbols = 4;
+
+/** Whether hardly any different symbols make up `text[from, to)`: padding and tables do, too. */
 export function monotonous(text: Uint8Array, from: number, to: number): boolean {
-  const first = text[from];
-  let second: number | undefined;
-  for (let at = from + 1; at < to; at += 1) {
-    const symbol = text[at];
-    if (symbol === first || symbol === second) continue;
-    if (second !== undefined) return false;
-    second = symbol;
+  const seen: number[] = [];
+  for (let at = from; at < to; at += 1) {
+    const symbol = text[at] ?? 0;
+    if (seen.includes(symbol)) continue;
+    if (seen.length === fewSymbols) return false;
+    seen.push(symbol);
   }
   return true;
 }
