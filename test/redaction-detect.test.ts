@@ -51,6 +51,9 @@ const shown: readonly (readonly [string, string])[] = [
   ['mysql -u root -phunter2x shop', 'mysql -u root -p[flag] shop'],
   ["ALTER USER a IDENTIFIED BY 'hunter2x'", "ALTER USER a IDENTIFIED BY '[sql-password]'"],
   ['Your password is hunter2x.', 'Your password is [sentence].'],
+  ['insightly_key = 8f14e45f-ceea-467f-9e5b-3c5d2b1a7e90', 'insightly_key = [key-value]'],
+  ['val password: String = "epuz25Teb32"', 'val password: String = "[key-value]"'],
+  ['Server=db;User ID=sa;Password=rbTusfjoyr;', 'Server=db;User ID=sa;Password=[key-value];'],
   ['?access_token=q7Wm2xLp9RtZ4vNc&page=2', '?access_token=[key-value]&page=2'],
 ];
 
@@ -84,7 +87,11 @@ const readable: readonly string[] = [
 ];
 
 test('a value goes, and the syntax around it stays', () => {
-  for (const [text, expected] of shown) assert.equal(hide([`${text}\n`]), `${expected}\n`);
+  for (const [text, expected] of shown) {
+    assert.equal(hide([`${text}\n`]), `${expected}\n`);
+    // Where the line stands in a call makes no difference.
+    assert.equal(hide([`first line\n${text}\n`]), `first line\n${expected}\n`);
+  }
 });
 
 test('references, placeholders, names of secrets and hashes stay', () => {

@@ -5,6 +5,8 @@ import { judge, judgeValue, leadsLine, quoteEnd, type Name, type Outcome } from 
 import { readValue, type Value } from './values.ts';
 
 const yamlTag = /!{1,2}(?:str|binary)[ \t]+/uy;
+/** `val password: String = "…"` */
+const typed = /[A-Za-z_&][\w.<>[\]?| ]{0,40}?[ \t]?=[ \t]*(?=["'])/uy;
 const scheme = /[A-Za-z][\w-]{1,24}[ \t]+(?=[^\s=,;]{8})/uy;
 
 /** @param sign Where `=` or `:` stands. */
@@ -21,6 +23,10 @@ export function assigned(segment: Segment, name: Name, sign: number, report: Rep
   }
   yamlTag.lastIndex = skip(text, p, end, BLANK);
   const at = yamlTag.test(text) ? yamlTag.lastIndex : skip(text, p, end, BLANK);
+  typed.lastIndex = at;
+  if (text.charAt(sign) === ':' && typed.test(text) && typed.lastIndex < end) {
+    return assignedValue(segment, name, { sign, at: typed.lastIndex }, report);
+  }
   // `KEY=` is empty; `key:` goes on below.
   if (at >= end) return text.charAt(sign) === ':' ? 'open' : 'none';
   if (isCoordinate(segment, name, { sign, at })) return 'none';
@@ -55,12 +61,13 @@ function isCoordinate(
 ): boolean {
   if (text.charAt(sign) !== ':' || at !== sign + 1 || sign !== name.end) return false;
   // `key=auth:17:5f3a`, `/auth:…`: the name is itself part of a value.
-  if (name.text.includes('.') || '=/'.includes(text.charAt(name.start - 1) || ' ')) return true;
+  const before = text.charAt(name.start - 1);
+  const inside = before === '=' || before === '/';
+  if (name.text.includes('.') || (inside && name.class !== 'password')) return true;
   // A list of ciphers: `HIGH:!PSK:!SRP`.
-  if (text.charAt(name.start - 1) === '!') return true;
-  if (text.charAt(name.start - 1) !== ':') return false;
-  const before = text.slice(Math.max(start, name.start - 120), name.start);
-  return /(?:^|[\s"'=(,])arn:\S*$/u.test(before);
+  if (before === '!') return true;
+  if (before !== ':') return false;
+  return /(?:^|[\s"'=(,])arn:\S*$/u.test(text.slice(Math.max(start, name.start - 120), name.start));
 }
 
 function assignedValue(
@@ -76,9 +83,10 @@ function assignedValue(
   const opener = text.charAt(name.start - 1);
   // `"KEY=value"`: the quote around both ends the value.
   const around = is(text, name.start - 1, QUOTE) && sign === name.end;
-  const line = (leads || name.flag || (tight && shouts)) && !around && !'?&'.includes(opener);
+  const parameter = opener === '?' || opener === '&';
+  const line = (leads || name.flag || (tight && shouts)) && !around && !parameter;
   if (/[|>][-+]?$/u.test(text.slice(at, Math.min(end, at + 4))) && at + 3 > end) return 'open';
-  const style = '?&'.includes(opener) && opener !== '' ? 'parameter' : 'field';
+  const style = parameter ? 'parameter' : 'field';
   const value =
     line && (tight || name.flag)
       ? readValue(text, at, end, 'assignment')
@@ -95,9 +103,11 @@ function assignedValue(
     }
   }
   const last = endsLine(text, value.end, end);
-  const config = line && last && (tight || !isProgram(text, value, end));
+  const linked = tight && inConnection(segment, name);
+  const config = linked || (line && last && (tight || !isProgram(text, value, end)));
   const place = config || (around && tight) || name.flag ? 'shell' : 'code';
-  const strict = place === 'shell' && !shouts && !name.flag && isProgram(text, value, end);
+  const strict =
+    place === 'shell' && !linked && !shouts && !name.flag && isProgram(text, value, end);
   const told =
     !line && last && text.charAt(sign) === ':' && at > sign + 1 && followsWords(segment, name);
   return judgeValue(
@@ -107,6 +117,14 @@ function assignedValue(
     report,
   );
 }
+
+/** `Server=db;User ID=app;Password=…` */
+function inConnection({ text, start }: Segment, name: Name): boolean {
+  const before = text.slice(Math.max(start, name.start - 200), name.start);
+  return /;[ \t]*$/u.test(before) && connection.test(before);
+}
+const connection =
+  /(?:server|data source|database|initial catalog|host|user id|uid|dsn|driver|user)[ \t]*=/iu;
 
 /** Nothing but a comment follows. */
 function endsLine(text: string, at: number, end: number): boolean {

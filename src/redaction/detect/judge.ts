@@ -1,6 +1,6 @@
 /** Whether the value that belongs to a name is a secret, and what is told of it. */
 import { wordiness } from './bigram.ts';
-import { ALNUM, BLANK, NAME, QUOTE, is } from './characters.ts';
+import { ALNUM, BLANK, DIGIT, NAME, QUOTE, is } from './characters.ts';
 import { found, looksMax, type Report, type Segment } from './finder.ts';
 import type { NameClass } from './names.ts';
 import { mixes, plausible, type Place } from './plausible.ts';
@@ -60,7 +60,11 @@ export function quoteEnd({ text, end }: Segment, at: number, quote: string): Val
 
 /** Letters and digits or signs, and not the look of words. */
 export function isMixed(text: string, { start, end }: Value): boolean {
-  if (mixes(text, start, end)) return end - start > 5 && wordiness(text, start, end) < 1;
+  if (mixes(text, start, end)) {
+    let digits = 0;
+    for (let at = start; at < end; at++) if (is(text, at, DIGIT)) digits++;
+    return end - start > 5 && (digits * 3 > end - start || wordiness(text, start, end) < 1);
+  }
   for (let at = start + 1; at < end - 1; at++) {
     if (text.charCodeAt(at) < 128 && !is(text, at, NAME)) return true;
   }

@@ -73,11 +73,14 @@ export function findNamed(segment: Segment, name: Name, report: Report): Outcome
   if (after >= end) return 'label';
   const sign = text.charAt(after);
   if (sign === '=' || sign === ':') return assigned(segment, name, after, report);
+  if (sign === '!' && text.charAt(after + 1) === '=')
+    return assigned(segment, name, after + 1, report);
   if (sign === '|' || text.startsWith('\u00e2\u0094\u0082', after)) {
     return cell(segment, name, after, report);
   }
   if (sign === '>' || sign === '<') return element(segment, name, after, report);
-  if (closed) {
+  const constant = sign === ',' && !/[a-z]/u.test(name.text);
+  if (closed || constant) {
     valueLabel.lastIndex = p;
     const label = valueLabel.exec(text);
     if (label !== null && valueLabel.lastIndex < end) {

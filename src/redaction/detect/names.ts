@@ -118,6 +118,7 @@ function classify(words: readonly string[]): NameClass {
   }
   if (word === 'tokens' && benignOwners.has(before)) return 'none';
   if (word === 'tokens' && keyOwners.has(before)) return 'likely';
+  if (word === 'pat' && words.length > 1) return 'likely';
   if (benignEndings.has(word)) return 'none';
   if (word === 'auth' || word === 'sig' || word === 'seed' || word === 'signature') return 'likely';
   return mild.has(word) ? 'mild' : 'none';

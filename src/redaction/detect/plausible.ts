@@ -61,7 +61,7 @@ const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
 const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
 /** Of a regular expression. */
 const expression = /\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
-const version = /^[\^~<>=v]*\d+(?:\.\d+){1,3}(?:[-+~][\w.+~-]*)?$/u;
+const version = /^[\^~<>=v]*\d+(?:\.\d+){1,3}(?:[-+~][\w.+~-]{0,24})?$/u;
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 const fileName = new RegExp(
   [
