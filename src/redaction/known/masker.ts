@@ -7,14 +7,14 @@ import { TextMasker } from './text-masker.ts';
 /**
  * However the stream is cut into chunks, the pieces are the same once those of text that follow
  * each other are put together, unless a flush was forced. No byte is lost or moved: texts and the
- * counts of hidden pieces add up to the input. Each occurrence is one hidden piece, which comes when
- * its end is known; only its count is kept until then, however long it goes on.
+ * counts of hidden pieces add up to the input. Each occurrence is one hidden piece, which comes
+ * when its end is known; only its count is kept until then, however long it goes on.
  *
- * Any ten to twelve letters or digits in a row of any form are hidden (see `forms.ts`; more where a
- * form's digits hold little, and up to 43 for values above 4 KiB), with what stands between them. In
+ * Any ten to twelve letters or digits in a row of any form are hidden (see `forms.ts`; more where
+ * a form's digits hold little, and up to 43 for values above 4 KiB), with what stands between. In
  * a dump, each line that shows any of it is hidden but for its offset. Held back are at most 48
- * symbols, each with up to 1 KiB of other bytes before it, one line of a dump, and 64 KiB of digits
- * that may be compressed.
+ * symbols, each with up to 1 KiB of other bytes before it, one line of a dump, and 64 KiB of
+ * digits that may be compressed.
  */
 export class KnownMasker {
   readonly #text: TextMasker;
