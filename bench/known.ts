@@ -185,8 +185,8 @@ function speed(name: string, bytes: Buffer): void {
     new KnownMasker(index).push(Buffer.from(line));
     const lineMs = performance.now() - before;
     console.log(
-      `${name}: ${count} secrets${passwords ? ' with passwords' : ''}: ${best.toFixed(0)} MB/s of ` +
-        `cpu, worst 64 kB chunk ${worstMs.toFixed(1)} ms, 1 MB line ${lineMs.toFixed(0)} ms, ` +
+      `${name}: ${count} secrets${passwords ? ' with passwords' : ''}: ${best.toFixed(0)} MB/s ` +
+        `of cpu, worst 64 kB chunk ${worstMs.toFixed(1)} ms, 1 MB line ${lineMs.toFixed(0)} ms, ` +
         `${built.toFixed(0)} ms to build`,
     );
   }

@@ -120,7 +120,7 @@ test('no byte of what is not secret is lost, moved or changed', () => {
   );
 });
 
-test('a prompt is given out at a flush, and a secret that goes on behind one is still hidden', () => {
+test('a prompt is given out at a flush, and a secret behind one is still hidden', () => {
   const masker = new KnownMasker(new KnownIndex([known(token), known(password, 'PW')]));
   const before = masker.push(Buffer.from('Continue? [y/N] '));
   assert.ok(masker.held < 6);
