@@ -158,6 +158,17 @@ test('a value may stand on the line under its name', () => {
   assert.equal(hide([created]), 'Token created. Copy it now:\n\n    [announced]\n');
 });
 
+test('a table whose head names a secret has it hidden in its rows, to its end', () => {
+  const head = 'NAME    API TOKEN             CREATED\n';
+  const rows = ['ci-bot  q7Wm2xLp9RtZ4vNc5KdY  2026-11-22\n', 'other   none  2026-11-22\n'];
+  const text = [head, ...rows, '\n', ...rows];
+  const out = [head, 'ci-bot  [column]  2026-11-22\n', rows[1], '\n', ...rows].join('');
+  assert.equal(hide(text), out);
+  assert.equal(hide([text.join('')]), out);
+  const bars = '| id | api_key | owner |\n|----|----|----|\n| 7 | q7Wm2xLp9RtZ4vNc5KdY | ann |\n';
+  assert.equal(hide([bars]), bars.replace('q7Wm2xLp9RtZ4vNc5KdY', '[column]'));
+});
+
 test('what the command prints moves the threshold, and so does a prompt in the first line', () => {
   const key = '3f2a9c07d1e84b6f95a0c3d2e1f4b7a8\n';
   const by = (prior: Prior): boolean => hide([key], { prior }) !== key;

@@ -54,7 +54,7 @@ interface Block {
 export class Detector {
   readonly #shipped: Rules = RuleSet.shipped();
   readonly #rules: Rules | null;
-  readonly #carried: Carried = { armoured: false, published: 0, expected: null };
+  readonly #carried: Carried = { armoured: false, published: 0, expected: null, column: null };
   readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
   #judge: Judge;
   #first = true;
@@ -126,7 +126,7 @@ export class Detector {
     const block: Block = { text, plain, hits: this.#hits, runs, covered, hit: 0, run: 0, cover: 0 };
     let line = 0;
     while (line < text.length) {
-      if (!this.#carried.armoured && this.#carried.expected === null) {
+      if (!this.#waits) {
         const next = Math.min(hitEnd(block) - 2, runStart(block));
         if (next === Infinity) break;
         line = Math.max(line, text.lastIndexOf('\n', next) + 1);
@@ -136,6 +136,12 @@ export class Detector {
       this.#line(block, line, end, report);
       line = end + 1;
     }
+  }
+
+  /** Whether the next line is looked at whatever stands in it. */
+  get #waits(): boolean {
+    const { armoured, expected, column } = this.#carried;
+    return armoured || expected !== null || column !== null;
   }
 
   /** A line, in the parts that carriage returns and NULs make of it. */

@@ -2,6 +2,7 @@
 import type { Finding } from '../finding.ts';
 import { compile, type Automaton, type Hits } from '../rules/automaton.ts';
 import { findBody, findHeader } from './armour.ts';
+import { columnOf, findInRow, type Column } from './columns.ts';
 import { expectAfter, meet, type Expectation } from './expect.ts';
 import { looksMax, type Report, type Segment } from './finder.ts';
 import { findCookies } from './headers.ts';
@@ -45,6 +46,8 @@ export interface Carried {
   /** Lines that may still come of a certificate or a public key; its base64 is not weighed. */
   published: number;
   expected: Expectation | null;
+  /** Of the table whose head came before. */
+  column: Column | null;
 }
 
 /** A segment with the words that stand in it. */
@@ -71,6 +74,7 @@ export function searchSegment(searched: Searched, carried: Carried, report: Repo
       report(finding);
     });
   }
+  if (carried.column !== null) carried.column = findInRow(carried.column, segment, report);
   return met ? -1 : searchWords(searched, carried, report);
 }
 
@@ -111,6 +115,7 @@ function searchName(segment: Segment, name: Name, carried: Carried, report: Repo
   if (outcome === 'open' || outcome === 'label') {
     const next = expectAfter(segment, name, outcome === 'open');
     if (next !== null) carried.expected = next;
+    else if (outcome === 'label') carried.column ??= columnOf(segment);
   } else if (reached >= 0 && carried.expected?.kind === 'announced') {
     carried.expected = null;
   }

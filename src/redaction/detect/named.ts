@@ -73,8 +73,8 @@ export function findNamed(segment: Segment, name: Name, report: Report): Outcome
   if (after >= end) return 'label';
   const sign = text.charAt(after);
   if (sign === '=' || sign === ':') return assigned(segment, name, after, report);
-  if (sign === '!' && text.charAt(after + 1) === '=')
-    return assigned(segment, name, after + 1, report);
+  const differs = sign === '!' && text.charAt(after + 1) === '=';
+  if (differs) return assigned(segment, name, after + 1, report);
   if (sign === '|' || text.startsWith('\u00e2\u0094\u0082', after)) {
     return cell(segment, name, after, report);
   }
@@ -127,14 +127,14 @@ function cell(segment: Segment, name: Name, bar: number, report: Report): Outcom
   const { text, end } = segment;
   const behind = bar + (text.charAt(bar) === '|' ? 1 : 3);
   const at = skip(text, behind, end, BLANK);
-  if (at === behind) return 'none';
+  if (at === behind) return 'label';
   const value = readValue(text, at, end, 'assignment');
-  if (value === null || value.quoted) return 'none';
+  if (value === null || value.quoted) return 'label';
   const after = skip(text, value.end, end, BLANK);
   const last = after >= end || text.charAt(after) === '|' || text.startsWith('\u00e2', after);
-  return last
-    ? judgeValue(segment, name, { value, place: 'shell', rule: 'table' }, report)
-    : 'none';
+  if (!last) return 'label';
+  const outcome = judgeValue(segment, name, { value, place: 'shell', rule: 'table' }, report);
+  return outcome === 'found' ? 'found' : 'label';
 }
 
 /** `("key", "v")`, `['--key', 'v1']`: only a text in quotes. */

@@ -107,7 +107,7 @@ export function isPlaceholder(value: string): boolean {
 }
 
 function isCode(value: string): boolean {
-  if (/^[([{<]/u.test(value)) return true;
+  if (/^[([{<]/u.test(value) || /\w(?:===?|!==?|&&|\|\|)[\w(]/u.test(value)) return true;
   return (
     (pathOfNames.test(value) && wordiness(value, 0, value.length) > 0.2) ||
     call.test(value) ||

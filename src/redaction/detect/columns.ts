@@ -1,0 +1,68 @@
+/**
+ * Tables whose head names a secret:
+ *
+ *     NAME      TOKEN                     CREATED         | id | api_key | owner |
+ *     ci-bot    q7Wm2xLp9RtZ4vNc5KdY      2026-11-22      |----|---------|-------|
+ */
+import { found, type Report, type Segment } from './finder.ts';
+import { classifyName, type NameClass } from './names.ts';
+import { plausible } from './plausible.ts';
+
+export interface Column {
+  /** Which cell, from 0, of how many. */
+  readonly cell: number;
+  readonly cells: number;
+  readonly name: string;
+  readonly class: NameClass;
+  /** Rows that may still come. */
+  readonly rows: number;
+}
+
+const rowsMax = 200;
+const lineMax = 1024;
+const headCell = /^[A-Za-z][\w .()/-]{0,40}$/u;
+const gap = /\t|[ \t]{2,}|[ \t]*\|[ \t]*/gu;
+
+/** The column of a head, or null: the line is no head or names no secret. */
+export function columnOf({ text, start, end }: Segment): Column | null {
+  if (end - start > lineMax) return null;
+  const cells = cellsOf(text, start, end);
+  if (cells.length < 2) return null;
+  let column: Column | null = null;
+  for (const [cell, [from, to]] of cells.entries()) {
+    const name = text.slice(from, to);
+    if (!headCell.test(name)) return null;
+    const found = classifyName(name.replaceAll(/[ .]+/gu, '_'));
+    if (found !== 'secret' && found !== 'password') continue;
+    column = { cell, cells: cells.length, name, class: found, rows: rowsMax };
+  }
+  return column;
+}
+
+/** @returns The column for the rows after this one; null: the table is at its end. */
+export function findInRow(column: Column, segment: Segment, report: Report): Column | null {
+  const { text, start, end } = segment;
+  const rest = column.rows > 1 ? { ...column, rows: column.rows - 1 } : null;
+  if (end - start > lineMax || /^\s*$/u.test(text.slice(start, end))) return null;
+  if (/^[\s|+=-]*$/u.test(text.slice(start, end))) return rest;
+  const cells = cellsOf(text, start, end);
+  const [from, to] = cells[column.cell] ?? [0, 0];
+  if (cells.length !== column.cells) return null;
+  const value = { start: from, end: to, quoted: false, closed: true };
+  const score = plausible(text, value, column.class, 'code');
+  if (score > 0) report(found([from, to], 'column', score, column.name));
+  return rest;
+}
+
+/** Where the cells are; those outside of the outer bars are none. */
+function cellsOf(text: string, start: number, end: number): [number, number][] {
+  const cells: [number, number][] = [];
+  const line = text.slice(start, end);
+  let from = 0;
+  for (const match of [...line.matchAll(gap), null]) {
+    const to = match?.index ?? line.length;
+    if (to > from) cells.push([start + from, start + to]);
+    from = to + (match?.[0].length ?? 0);
+  }
+  return cells;
+}
