@@ -6,6 +6,7 @@
 import { Socket } from 'node:net';
 import type { KnownSecret, KnownValue } from '../command.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
+import { RuleSet } from '../redaction/rules/ruleset.ts';
 import { KnownIndex } from '../redaction/known/known-index.ts';
 import { Tags } from '../redaction/tag.ts';
 import { Channel, type StreamName } from './channel.ts';
@@ -161,6 +162,8 @@ class Redactions {
 }
 
 function main(): void {
+  // Made once for all streams, while nobody waits yet.
+  RuleSet.shipped();
   const link = new Socket({ fd: linkFd, readable: true, writable: true });
   const reader = new FrameReader(redactorControlBytesMax);
   const redactions = new Redactions(link);

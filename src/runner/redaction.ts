@@ -135,7 +135,7 @@ class RedactorLink {
   #retired = false;
   dead = false;
 
-  constructor(program: string, start: RedactorStart) {
+  constructor(program: string) {
     this.#child = spawn(process.execPath, [...lean, program], {
       // Nothing of ours is in its environment; what it may say goes through its link only.
       env: {},
@@ -159,7 +159,12 @@ class RedactorLink {
     stream.on('close', () => this.#lose());
     this.#child.once('error', () => this.#lose());
     this.#child.once('exit', () => this.#lose());
+  }
+
+  /** What it waits for; `ready` settles afterwards. Called once. */
+  start(start: RedactorStart): this {
     this.request({ start });
+    return this;
   }
 
   open(open: Omit<ChannelOpen, 'channel'>, sink: RedactionSink): RedactionChannel {
@@ -264,22 +269,28 @@ class RedactorLink {
 export class Redaction {
   readonly #program: string;
   #start: RedactorStart | null = null;
-  #link: RedactorLink | null = null;
+  #link: RedactorLink;
   readonly #watcher: NodeJS.Timeout;
 
   /** @param program the redactor's bundle */
   constructor(program: string) {
     this.#program = program;
-    this.#watcher = setInterval(() => this.#link?.watch(), watchMs);
+    // Begun before it is asked for: it loads its tables while a session's sandbox is made.
+    this.#link = new RedactorLink(program);
+    this.#watcher = setInterval(() => this.#link.watch(), watchMs);
     this.#watcher.unref();
   }
 
   /** How output is redacted from now on; what runs keeps what it began with. */
   configure(start: RedactorStart): void {
     if (JSON.stringify(start) === JSON.stringify(this.#start)) return;
+    const isFirst = this.#start === null && !this.#link.dead;
     this.#start = start;
-    this.#link?.retire();
-    this.#link = new RedactorLink(this.#program, start);
+    if (isFirst) this.#link.start(start);
+    else {
+      this.#link.retire();
+      this.#link = new RedactorLink(this.#program).start(start);
+    }
   }
 
   /** @throws TrlError `BACKEND_UNAVAILABLE` when there is no redactor: then nothing may run */
@@ -288,9 +299,7 @@ export class Redaction {
       const message = 'Cannot run a command: no daemon said how output is redacted';
       throw new TrlError('BACKEND_UNAVAILABLE', message);
     }
-    if (this.#link === null || this.#link.dead) {
-      this.#link = new RedactorLink(this.#program, this.#start);
-    }
+    if (this.#link.dead) this.#link = new RedactorLink(this.#program).start(this.#start);
     const link = this.#link;
     await link.ready;
     return link.open(open, sink);
@@ -298,6 +307,6 @@ export class Redaction {
 
   close(): void {
     clearInterval(this.#watcher);
-    this.#link?.kill();
+    this.#link.kill();
   }
 }
