@@ -101,7 +101,7 @@ export class Masking {
     // More than can be masked are refused at a launch; texts of ours hide the first of them.
     const values = secrets.slice(0, limits.secretsActive.max).map((one) => this.#valueOf(one));
     this.#values = new Map(values.map((one) => [one.value, one]));
-    this.#index = values.length === 0 ? null : new KnownIndex(values);
+    this.#index = values.length === 0 ? null : new KnownIndex(values, this.#index);
     this.#version = version;
     return this.#index;
   }

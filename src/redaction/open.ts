@@ -62,13 +62,17 @@ function detection(options: RedactionOptions): Detection {
 function detectionOf({ profile, thresholds, patterns }: RedactionOptions): Detection {
   const usual = thresholdsOf(profile);
   const { score, shannon, bigram } = thresholds;
-  const at = (all: Thresholds['bare']): Thresholds['bare'] =>
+  const at = (all: Thresholds['alone']): Thresholds['alone'] =>
     score === undefined
       ? all
       : { secrets: Math.min(all.secrets, score), none: score, hashes: Math.max(all.hashes, score) };
   return {
     profile,
-    thresholds: { bare: at(usual.bare), labelled: at(usual.labelled) },
+    thresholds: {
+      alone: at(usual.alone),
+      labelled: at(usual.labelled),
+      inline: at(usual.inline),
+    },
     vetoes: {
       ...(shannon === undefined ? {} : { shannonBitsMin: shannon }),
       ...(bigram === undefined ? {} : { bigramBitsMax: bigram }),

@@ -36,6 +36,8 @@ class Indexes {
   /** One object for one value: what was computed for it belongs to the object. */
   readonly #values = new Map<string, Used<KnownValue>>();
   readonly #tags: Tags;
+  /** What a set that grew by one is made from. */
+  #last: KnownIndex | null = null;
 
   constructor(tags: Tags) {
     this.#tags = tags;
@@ -45,13 +47,17 @@ class Indexes {
     const secrets = [...new Map(known.map((one) => [one.value, one])).values()];
     if (secrets.length === 0) return null;
     const values = secrets.map((secret) => this.#valueOf(secret));
-    const index = taken(this.#indexes, JSON.stringify(secrets), () => new KnownIndex(values));
+    const index = taken(this.#indexes, JSON.stringify(secrets), () => {
+      this.#last = new KnownIndex(values, this.#last);
+      return this.#last;
+    });
     const [oldest] = this.#indexes.keys();
     if (this.#indexes.size > indexesMax && oldest !== undefined) this.#indexes.delete(oldest);
     return index;
   }
 
   forget(): void {
+    if (this.#indexes.size === 0) this.#last = null;
     for (const all of [this.#indexes, this.#values]) {
       for (const [id, { usedAt }] of all) if (Date.now() - usedAt > idleMs) all.delete(id);
     }
