@@ -136,7 +136,8 @@ function endsLine(text: string, at: number, end: number): boolean {
 
 /** Nothing but words of a sentence before the name: `Generated admin password: …`. */
 function followsWords({ text, start }: Segment, name: Name): boolean {
-  return /^[\w .'-]*[a-z] $/iu.test(text.slice(start, name.start)) && name.class === 'password';
+  if (name.class !== 'password' || name.start - start > 120) return false;
+  return /^[\w .'-]*[a-z] $/iu.test(text.slice(start, name.start));
 }
 
 /** Whether a value without quotes reads like an expression of a program. */
