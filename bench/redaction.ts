@@ -3,7 +3,8 @@
  *
  * What redaction costs: speed over logs of this machine, the longest wait for a chunk and for a
  * line without an end, and what others feel while one command prints a lot. secretlint runs beside
- * it over the same texts. `--engine`: without a daemon. Speeds are per second of CPU time, so that a busy machine changes little.
+ * it over the same texts. `--engine`: without a daemon. Speeds are per second of CPU time, so that
+ * a busy machine changes little.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -85,6 +85,12 @@ export const limits = {
   },
   redactionMs: { unit: 'ms', default: 30_000, max: 30_000, about: 'redacting one chunk' },
   secretsActive: { unit: 'count', default: 256, max: 256, about: 'known values of a command' },
+  secretsBytes: {
+    unit: 'bytes',
+    default: 1 * MiB,
+    max: 1 * MiB,
+    about: 'all known values of a command: longer ones take seconds to prepare for',
+  },
   secretBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'one secret' },
 } as const satisfies Record<string, Limit>;
 

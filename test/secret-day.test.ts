@@ -1,4 +1,5 @@
-// A day of use with twenty secrets leaves nothing of them. The long form is test/prove/secret-day.ts.
+// A day of use with twenty secrets leaves nothing of them. The long form:
+// test/prove/secret-day.ts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
@@ -8,7 +9,7 @@ test('the search finds a secret in any usual form', () => {
   const secrets = twenty();
   for (const { name, value } of secrets) {
     const bytes = Buffer.from(value);
-    const forms = [value, bytes.toString('hex'), [...value].join(' '), value.toUpperCase()];
+    const forms = [value, bytes.toString('hex'), Array.from(value).join(' '), value.toUpperCase()];
     for (const before of ['', 'x', 'xy']) {
       forms.push(Buffer.concat([Buffer.from(before), bytes]).toString('base64'));
     }

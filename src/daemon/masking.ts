@@ -34,6 +34,15 @@ const distinct = (secrets: readonly KnownSecret[]): KnownSecret[] => [
   ).values(),
 ];
 
+/** The first of them, as many as can be masked at once. */
+function within(secrets: readonly KnownSecret[]): KnownSecret[] {
+  let bytes = 0;
+  return secrets.slice(0, limits.secretsActive.max).filter(({ value }) => {
+    bytes += Buffer.byteLength(value);
+    return bytes <= limits.secretsBytes.max;
+  });
+}
+
 export class Masking {
   readonly #tags: Tags;
   readonly #source: Known;
@@ -85,12 +94,14 @@ export class Masking {
    */
   valuesOf(session: SessionId): KnownSecret[] {
     const known = distinct(this.#source.known());
-    const { max } = limits.secretsActive;
-    if (known.length <= max) return distinct([...known, ...this.given.of(session)]).slice(0, max);
+    if (within(known).length === known.length) {
+      return within(distinct([...known, ...this.given.of(session)]));
+    }
+    const { secretsActive, secretsBytes } = limits;
     throw new TrlError(
       'QUOTA_EXCEEDED',
-      `Cannot run the command: ${known.length} secrets are known, and at most ` +
-        `${max} can be kept out of its output`,
+      `Cannot run the command: ${known.length} secrets are known; at most ${secretsActive.max}, ` +
+        `and ${secretsBytes.max} bytes in all, can be kept out of its output`,
     );
   }
 
@@ -99,7 +110,7 @@ export class Masking {
     if (version === this.#version) return this.#index;
     const secrets = distinct([...this.#source.known(), ...this.given.all()]);
     // More than can be masked are refused at a launch; texts of ours hide the first of them.
-    const values = secrets.slice(0, limits.secretsActive.max).map((one) => this.#valueOf(one));
+    const values = within(secrets).map((one) => this.#valueOf(one));
     this.#values = new Map(values.map((one) => [one.value, one]));
     this.#index = values.length === 0 ? null : new KnownIndex(values, this.#index);
     this.#version = version;

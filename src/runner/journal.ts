@@ -1,6 +1,7 @@
 /**
  * The redacted output of one command by byte offset, both streams in the order they came. It stays
- * in memory: an unlinked file on tmpfs, or plain memory where there is none. The newest `bytesMax` bytes are kept; what was dropped is counted, never hidden.
+ * in memory: an unlinked file on tmpfs, or plain memory where there is none. The newest `bytesMax`
+ * bytes are kept; what was dropped is counted, never hidden.
  */
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';

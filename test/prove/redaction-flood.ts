@@ -14,8 +14,8 @@ await using daemon = await startRuntime({ env: { FLOOD_TOKEN: secret } });
 const client = await connect({ socketPath: daemon.socketPath });
 const session = await client.createSession({ shell: '/bin/bash', working_dir: daemon.root });
 const redactor = (): number =>
-  descendantsOf(runnerPid(daemon) ?? 0).find(({ command }) => /redactor\.js$/.test(command))?.pid ??
-  0;
+  descendantsOf(runnerPid(daemon) ?? 0).find(({ command }) => command.endsWith('redactor.js'))
+    ?.pid ?? 0;
 const residentMB = (): number => {
   const [, kB = '0'] =
     /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${redactor()}/status`, 'utf8')) ?? [];
@@ -47,10 +47,10 @@ const [early, late] = [
   Math.max(...memory.slice(0, Math.ceil(memory.length / 2))),
   Math.max(...half),
 ];
+const rate = (bytes / MB / seconds).toFixed(0);
 process.stdout.write(
-  `${(bytes / MB).toFixed(0)} MB of a secret: ${lines} tags, ${leaks} leaks, ` +
-    `${(bytes / MB / seconds).toFixed(0)} MB/s by the clock; redactor ${early.toFixed(0)} MB in the ` +
-    `first half, ${late.toFixed(0)} MB in the second\n`,
+  `${(bytes / MB).toFixed(0)} MB of a secret: ${lines} tags, ${leaks} leaks, ${rate} MB/s by the ` +
+    `clock; redactor ${early.toFixed(0)} MB in the first half, ${late.toFixed(0)} MB in the second\n`,
 );
 assert.equal(leaks, 0);
 assert.ok(Math.abs(lines - bytes / (secret.length + 1)) <= 1, `${lines} lines`);

@@ -126,7 +126,7 @@ function windows(secrets: readonly Secret[]): Map<string, string> {
       const padded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
       return padded.slice(shift === 0 ? 0 : shift + 1, -4);
     });
-    const backwards = [...value].toReversed().join('');
+    const backwards = Array.from(value).toReversed().join('');
     const forms = [value, bytes.toString('hex'), backwards, encodeURIComponent(value), ...shifted];
     const rot13 = value.replaceAll(/[a-z]/gi, (letter) => {
       const base = letter <= 'Z' ? 65 : 97;
