@@ -49,8 +49,9 @@ const [early, late] = [
 ];
 const rate = (bytes / MB / seconds).toFixed(0);
 process.stdout.write(
-  `${(bytes / MB).toFixed(0)} MB of a secret: ${lines} tags, ${leaks} leaks, ${rate} MB/s by the ` +
-    `clock; redactor ${early.toFixed(0)} MB in the first half, ${late.toFixed(0)} MB in the second\n`,
+  `${(bytes / MB).toFixed(0)} MB of a secret: ${lines} tags, ${leaks} leaks, ` +
+    `${rate} MB/s by the clock; ` +
+    `redactor ${early.toFixed(0)} MB in the first half, ${late.toFixed(0)} MB in the second\n`,
 );
 assert.equal(leaks, 0);
 assert.ok(Math.abs(lines - bytes / (secret.length + 1)) <= 1, `${lines} lines`);
