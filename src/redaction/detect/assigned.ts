@@ -1,5 +1,5 @@
 /** Values behind `=`, `:` and `=>`. */
-import { BLANK, QUOTE, is, skip } from './characters.ts';
+import { ALNUM, BLANK, LETTER, LOWER, QUOTE, is, skip } from './characters.ts';
 import { found, type Report, type Segment } from './finder.ts';
 import { judge, judgeValue, leadsLine, quoteEnd, type Name, type Outcome } from './judge.ts';
 import { readValue, type Value } from './values.ts';
@@ -21,16 +21,17 @@ export function assigned(segment: Segment, name: Name, sign: number, report: Rep
     p = skip(text, p, end, BLANK) + 1;
     if (text.charAt(p) === '=') p++;
   }
-  yamlTag.lastIndex = skip(text, p, end, BLANK);
-  const at = yamlTag.test(text) ? yamlTag.lastIndex : skip(text, p, end, BLANK);
-  typed.lastIndex = at;
-  if (text.charAt(sign) === ':' && typed.test(text) && typed.lastIndex < end) {
-    return assignedValue(segment, name, { sign, at: typed.lastIndex }, report);
+  const at = behindTag(text, skip(text, p, end, BLANK));
+  if (text.charAt(sign) === ':') {
+    typed.lastIndex = at;
+    if (typed.test(text) && typed.lastIndex < end) {
+      return assignedValue(segment, name, { sign, at: typed.lastIndex }, report);
+    }
   }
   // `KEY=` is empty; `key:` goes on below.
   if (at >= end) return text.charAt(sign) === ':' ? 'open' : 'none';
   if (isCoordinate(segment, name, { sign, at })) return 'none';
-  if (/^authori[sz]ation$|-authorization$|^auth$/iu.test(name.text) || name.text.endsWith('uth')) {
+  if (isAuthorization(name.text)) {
     scheme.lastIndex = is(text, at, QUOTE) ? at + 1 : at;
     if (scheme.test(text) && scheme.lastIndex < end) {
       const quote = is(text, at, QUOTE) ? text.charAt(at) : text.charAt(name.start - 1);
@@ -44,6 +45,19 @@ export function assigned(segment: Segment, name: Name, sign: number, report: Rep
     }
   }
   return assignedValue(segment, name, { sign, at }, report);
+}
+
+function behindTag(text: string, at: number): number {
+  if (text.charAt(at) !== '!') return at;
+  yamlTag.lastIndex = at;
+  return yamlTag.test(text) ? yamlTag.lastIndex : at;
+}
+
+function isAuthorization(name: string): boolean {
+  const last = name.charCodeAt(name.length - 1) | 32;
+  // Most names end neither in `h` nor in `n`.
+  if (last !== 104 && last !== 110) return false;
+  return /^authori[sz]ation$|-authorization$|^auth$/iu.test(name) || name.endsWith('uth');
 }
 
 /** Base64 of `user:password`. */
@@ -79,28 +93,22 @@ function assignedValue(
   const { text, end } = segment;
   const leads = leadsLine(segment, name);
   const tight = text.charAt(sign) === '=' && at === sign + 1 && sign === name.end;
-  const shouts = !/[a-z]/u.test(name.text);
+  const shouts = holdsNone(name.text, LOWER);
   const opener = text.charAt(name.start - 1);
   // `"KEY=value"`: the quote around both ends the value.
   const around = is(text, name.start - 1, QUOTE) && sign === name.end;
   const parameter = opener === '?' || opener === '&';
   const line = (leads || name.flag || (tight && shouts)) && !around && !parameter;
-  if (/[|>][-+]?$/u.test(text.slice(at, Math.min(end, at + 4))) && at + 3 > end) return 'open';
+  if (at + 3 > end && /[|>][-+]?$/u.test(text.slice(at, Math.min(end, at + 4)))) return 'open';
   const style = parameter ? 'parameter' : 'field';
   const value =
     line && (tight || name.flag)
       ? readValue(text, at, end, 'assignment')
       : ((around ? quoteEnd(segment, at, opener) : null) ?? readValue(text, at, end, style));
   if (value === null) return 'none';
-  if (
-    !shouts &&
-    value.end < end + 1 &&
-    /[^([{][)\]}]$/u.test(text.slice(value.end - 2, value.end))
-  ) {
-    // `f(token=token)`: a bracket that was opened before the name.
-    if (!/[([{]/u.test(text.slice(value.start, value.end))) {
-      return judge(segment, name, { at, place: 'code', rule: 'key-value' }, report);
-    }
+  // `f(token=token)`: a bracket that was opened before the name.
+  if (!shouts && value.end < end + 1 && closesMore(text, value)) {
+    return judge(segment, name, { at, place: 'code', rule: 'key-value' }, report);
   }
   const last = endsLine(text, value.end, end);
   const linked = tight && inConnection(segment, name);
@@ -118,10 +126,24 @@ function assignedValue(
   );
 }
 
+function holdsNone(text: string, bits: number): boolean {
+  for (let at = 0; at < text.length; at++) if (is(text, at, bits)) return false;
+  return true;
+}
+
+/** Whether it ends in a bracket and opens none. */
+function closesMore(text: string, { start, end }: Value): boolean {
+  if (!')]}'.includes(text.charAt(end - 1)) || '([{'.includes(text.charAt(end - 2))) return false;
+  for (let at = start; at < end; at++) if ('([{'.includes(text.charAt(at))) return false;
+  return true;
+}
+
 /** `Server=db;User ID=app;Password=…` */
 function inConnection({ text, start }: Segment, name: Name): boolean {
-  const before = text.slice(Math.max(start, name.start - 200), name.start);
-  return /;[ \t]*$/u.test(before) && connection.test(before);
+  const low = Math.max(start, name.start - 200);
+  let p = name.start;
+  while (p > low && is(text, p - 1, BLANK)) p--;
+  return p > low && text.charAt(p - 1) === ';' && connection.test(text.slice(low, name.start));
 }
 const connection =
   /(?:server|data source|database|initial catalog|host|user id|uid|dsn|driver|user)[ \t]*=/iu;
@@ -145,5 +167,10 @@ function isProgram(text: string, { start, end, quoted }: Value, lineEnd: number)
   if (quoted) return false;
   const next = text.charAt(end);
   if (next !== '' && end < lineEnd && '(;,{'.includes(next)) return true;
-  return /^[A-Za-z_$][\w$]*(?:[.?!:]|->|\[|\()/u.test(text.slice(start, Math.min(end, start + 64)));
+  if (!is(text, start, LETTER) && !'_$'.includes(text.charAt(start))) return false;
+  const stop = Math.min(end, start + 64);
+  let p = start + 1;
+  while (p < stop && (is(text, p, ALNUM) || '_$'.includes(text.charAt(p)))) p++;
+  if (p >= stop) return false;
+  return '.?!:[('.includes(text.charAt(p)) || (p + 1 < stop && text.startsWith('->', p));
 }

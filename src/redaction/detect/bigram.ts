@@ -8,11 +8,15 @@ import { bigramWeights } from './bigram-weights.ts';
 const cells = new Int8Array(Buffer.from(bigramWeights, 'base64'));
 const size = 96;
 
-/** Bits for the pair of two bytes; printable ASCII has a cell each, the rest shares the last. */
+/** By byte, its row and column: printable ASCII has one each, the rest shares the last. */
+const columns = Uint8Array.from({ length: 256 }, (_, code) =>
+  code >= 32 && code < 127 ? code - 32 : size - 1,
+);
+
+/** Bits for the pair of two bytes. */
 export function pairBits(first: number, second: number): number {
-  const row = first >= 32 && first < 127 ? first - 32 : 95;
-  const column = second >= 32 && second < 127 ? second - 32 : 95;
-  return (cells[row * size + column] ?? 0) / 16;
+  const row = columns[first] ?? size - 1;
+  return (cells[row * size + (columns[second] ?? size - 1)] ?? 0) / 16;
 }
 
 /**
@@ -20,9 +24,14 @@ export function pairBits(first: number, second: number): number {
  * Texts of fewer than two characters have 0.
  */
 export function wordiness(text: string, start: number, end: number): number {
+  if (end - start < 2) return 0;
   let sum = 0;
+  let row = columns[text.charCodeAt(start)] ?? size - 1;
   for (let at = start + 1; at < end; at++) {
-    sum += pairBits(text.charCodeAt(at - 1), text.charCodeAt(at));
+    const column = columns[text.charCodeAt(at)] ?? size - 1;
+    sum += cells[row * size + column] ?? 0;
+    row = column;
   }
-  return end - start < 2 ? 0 : sum / (end - start - 1);
+  // Sixteenths add up exactly.
+  return sum / 16 / (end - start - 1);
 }

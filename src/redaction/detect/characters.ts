@@ -34,6 +34,8 @@ for (const [signs, bit] of [
 
 /** Whether the character at an offset is of one of the classes; false outside of the text. */
 export function is(text: string, at: number, bits: number): boolean {
+  // Reading outside of a text is slow, and makes every later reading slow.
+  if (at < 0 || at >= text.length) return false;
   return ((classes[text.charCodeAt(at)] ?? 0) & bits) !== 0;
 }
 

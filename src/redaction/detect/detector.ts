@@ -15,6 +15,7 @@ import { priorOf, promptOf } from './prior.ts';
 import { isBody } from './screen.ts';
 import { defaultVetoes, thresholdsOf, type Thresholds, type Vetoes } from './thresholds.ts';
 import { findRuns, type Runs } from './tokens.ts';
+import { forgetValues } from './values.ts';
 import { isWide, narrow, widen } from './wide.ts';
 
 /** Rules by the form of a key: those shipped, and those that people write. */
@@ -83,6 +84,7 @@ export class Detector {
     // One look for a NUL tells binary and UTF-16 output apart.
     if (bytes.includes(0)) this.#wideLines(text, bytes, report);
     else this.#block(text, bytes, report);
+    forgetValues();
     return merge(findings);
   }
 

@@ -51,8 +51,8 @@ export function nameAround({ text, start, end }: Segment, at: number): Name {
 
 /** `API key`, `Authentication key`: the word before belongs to it. */
 function spaced(text: string, low: number, at: number, name: string): string | null {
+  if (name.length > 4 || text.charAt(at - 1) !== ' ' || !is(text, at - 2, LETTER)) return null;
   if (!/^keys?$/iu.test(name)) return null;
-  if (text.charAt(at - 1) !== ' ' || !is(text, at - 2, LETTER)) return null;
   let from = at - 1;
   while (from > low && from > at - 24 && is(text, from - 1, LETTER)) from--;
   const words = `${text.slice(from, at - 1)}_${name}`;

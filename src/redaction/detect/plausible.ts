@@ -2,7 +2,7 @@
  * Whether what stands beside a telling name is a value at all, and not a reference, a placeholder,
  * a type, a path, a number or a piece of a program.
  */
-import { ALNUM, DIGIT, JOINER, LETTER, LOWER, QUOTE, UPPER, is } from './characters.ts';
+import { ALNUM, DIGIT, JOINER, LETTER, LOWER, QUOTE, UPPER, classes, is } from './characters.ts';
 import type { NameClass } from './names.ts';
 import type { Value } from './values.ts';
 import { wordiness } from './bigram.ts';
@@ -72,16 +72,43 @@ const fileName = new RegExp(
 );
 const call = /^[A-Za-z_$][\w$.:]*[([]/u;
 
+/** By character, a bit: most values hold few of the signs that patterns look for. */
+const signBits = new Int32Array(256);
+for (const [bit, group] of ['([{<', '\\', '*xX', '.', '/', ':>', '=&|', '?', '^'].entries()) {
+  for (const sign of group) signBits[sign.charCodeAt(0)] = 1 << bit;
+}
+const OPENER = 1;
+const SLASH_BACK = 2;
+const FILLER = 4;
+const DOT = 8;
+const SLASH = 16;
+const COLON = 32;
+const OPERATOR = 64;
+const QUESTION = 128;
+const CARET = 256;
+
+/** Which of the signs a value holds, as bits. */
+function signsOf(value: string): number {
+  let bits = 0;
+  for (let at = 0; at < value.length; at++) bits |= signBits[value.charCodeAt(at)] ?? 0;
+  return bits;
+}
+
+/** The longest of the words. */
+const wordMax = Math.max(...[...words].map((word) => word.length));
+
 /** How sure: 0 for what is no value. */
 export function plausible(text: string, value: Value, name: NameClass, place: Place): number {
   const length = value.end - value.start;
   if (length < 4 || (name !== 'password' && length < 8)) return 0;
   const shown = text.slice(value.start, Math.min(value.end, value.start + 200));
-  if (isReference(shown) || isPlaceholder(shown)) return 0;
-  if (words.has(shown.toLowerCase()) || digest.test(shown) || date.test(shown)) return 0;
-  if (!value.quoted && place !== 'shell' && isCode(shown)) return 0;
+  const signs = signsOf(shown);
+  if (refers(shown, signs) || holdsPlace(shown, signs)) return 0;
+  if (shown.length <= wordMax && words.has(shown.toLowerCase())) return 0;
+  if (digest.test(shown) || date.test(shown)) return 0;
+  if (!value.quoted && place !== 'shell' && isCode(shown, signs)) return 0;
   const shellWord = place === 'shell' && name === 'password' && !shown.startsWith('/');
-  if (!shellWord && isPath(shown)) return 0;
+  if (!shellWord && isPath(shown, signs)) return 0;
   if (version.test(shown)) return 0;
   return name === 'password'
     ? passwordLike(shown, value, place)
@@ -89,7 +116,11 @@ export function plausible(text: string, value: Value, name: NameClass, place: Pl
 }
 
 export function isReference(value: string): boolean {
-  if (expression.test(value)) return true;
+  return refers(value, signsOf(value));
+}
+
+function refers(value: string, signs: number): boolean {
+  if ((signs & (SLASH_BACK | QUESTION | CARET)) !== 0 && expression.test(value)) return true;
   if (!reference.test(value)) return false;
   // `$aact_prod_sJXQMwvM…` is a key that begins with a dollar sign.
   return !/^\$[\w-]{24,}$/u.test(value) || wordiness(value, 0, value.length) > 0;
@@ -97,7 +128,12 @@ export function isReference(value: string): boolean {
 
 /** `****`, `xxxxxxxx`, `<your-token>`, `changeme`, `[HIDDEN:8f2a1b]`. */
 export function isPlaceholder(value: string): boolean {
-  if (placeholder.test(value) || elided.test(value)) return true;
+  return holdsPlace(value, signsOf(value));
+}
+
+function holdsPlace(value: string, signs: number): boolean {
+  if (placeholder.test(value)) return true;
+  if ((signs & (FILLER | DOT)) !== 0 && elided.test(value)) return true;
   if (bracketed.test(value) && belonging.test(value)) return true;
   const first = value.charCodeAt(0);
   for (let at = 1; at < value.length; at++) {
@@ -106,23 +142,25 @@ export function isPlaceholder(value: string): boolean {
   return true;
 }
 
-function isCode(value: string): boolean {
-  if (/^[([{<]/u.test(value) || /\w(?:===?|!==?|&&|\|\|)[\w(]/u.test(value)) return true;
-  return (
-    (pathOfNames.test(value) && wordiness(value, 0, value.length) > 0.2) ||
-    call.test(value) ||
-    value.endsWith('(') ||
-    value.includes('()')
-  );
+function isCode(value: string, signs: number): boolean {
+  if ((signs & (OPENER | OPERATOR | DOT | COLON)) === 0) return false;
+  if (/^[([{<]/u.test(value)) return true;
+  if ((signs & OPERATOR) !== 0 && /\w(?:===?|!==?|&&|\|\|)[\w(]/u.test(value)) return true;
+  if ((signs & (DOT | COLON)) !== 0 && pathOfNames.test(value)) {
+    if (wordiness(value, 0, value.length) > 0.2) return true;
+  }
+  return (signs & OPENER) !== 0 && (call.test(value) || /\($|\(\)/u.test(value));
 }
 
-function isPath(value: string): boolean {
+function isPath(value: string, signs: number): boolean {
+  if ((signs & (SLASH | SLASH_BACK | DOT)) === 0) return false;
   if (/^(?:~?\/|\.{1,2}\/|[A-Za-z]:\\)/u.test(value)) {
     return wordiness(value, 0, value.length) > 0 || value.split('/').length > 4;
   }
+  if ((signs & DOT) !== 0 && fileName.test(value)) return true;
+  if ((signs & SLASH) === 0) return false;
   if (/^[a-z][a-z0-9+.-]*:\/\//iu.test(value)) return true;
-  if (fileName.test(value)) return true;
-  return value.includes('/') && !/[+=]/u.test(value) && wordiness(value, 0, value.length) > wordy;
+  return !/[+=]/u.test(value) && wordiness(value, 0, value.length) > wordy;
 }
 
 function passwordLike(value: string, { quoted }: Value, place: Place): number {
@@ -170,30 +208,34 @@ function chosenWord(value: string, name: NameClass, place: Place): number {
 }
 
 interface Traits {
-  letters: number;
-  digits: number;
-  signs: number;
+  readonly letters: number;
+  readonly digits: number;
+  readonly signs: number;
   /** Of the signs, those that names do not hold. */
-  odd: number;
-  blanks: number;
+  readonly odd: number;
+  readonly blanks: number;
   /** Upper case after lower case. */
-  turns: number;
+  readonly turns: number;
 }
 
 function traitsOf(value: string): Traits {
-  const traits: Traits = { letters: 0, digits: 0, signs: 0, odd: 0, blanks: 0, turns: 0 };
+  let [letters, digits, signs, odd, blanks, turns] = [0, 0, 0, 0, 0, 0];
+  let before = LOWER;
   for (let at = 0; at < value.length; at++) {
-    if (is(value, at, LETTER)) {
-      traits.letters++;
-      if (is(value, at, UPPER) && (at === 0 || is(value, at - 1, LOWER))) traits.turns++;
-    } else if (is(value, at, DIGIT)) traits.digits++;
-    else if (value.charCodeAt(at) <= 32) traits.blanks++;
-    else if (!is(value, at, QUOTE)) {
-      traits.signs++;
-      if (!is(value, at, JOINER)) traits.odd++;
+    const code = value.charCodeAt(at);
+    const bits = classes[code] ?? 0;
+    if ((bits & LETTER) !== 0) {
+      letters++;
+      if ((bits & UPPER) !== 0 && (before & LOWER) !== 0) turns++;
+    } else if ((bits & DIGIT) !== 0) digits++;
+    else if (code <= 32) blanks++;
+    else if ((bits & QUOTE) === 0) {
+      signs++;
+      if ((bits & JOINER) === 0) odd++;
     }
+    before = bits;
   }
-  return traits;
+  return { letters, digits, signs, odd, blanks, turns };
 }
 
 function longestWord(value: string): number {

@@ -69,44 +69,101 @@ function readQuoted(text: string, open: number, end: number, escaped: boolean): 
   return stop <= start ? null : { start, end: stop, quoted: false, closed: false };
 }
 
+/** 1: the byte may end a value without quotes, or decides whether a later one does. */
+const telling = new Uint8Array(256);
+for (let code = 0; code <= 32; code++) telling[code] = 1;
+for (const sign of '\x7f([{"\'`&;,)]}<\\') telling[sign.charCodeAt(0)] = 1;
+
+/** The last long value without quotes: one that begins inside of it ends where it does. */
+interface LongValue {
+  text: string;
+  end: number;
+  style: ValueStyle;
+  stop: number;
+  /** Up to where brackets were counted, and how many are open there. */
+  counted: number;
+  opened: number;
+}
+
+const long: LongValue = { text: '', end: 0, style: 'field', stop: 0, counted: 0, opened: 0 };
+const longMin = 64;
+
+/** To be called when a text is done with: nothing keeps it. */
+export function forgetValues(): void {
+  long.text = '';
+}
+
 /** A value without quotes ends at a blank, or at a separator after which something else goes on. */
 function bareEnd(text: string, at: number, end: number, style: ValueStyle): number {
-  let p = at;
-  let opened = 0;
-  for (; p < end; p++) {
-    const code = text.charCodeAt(p);
-    if (code <= 32 || code === 127) break;
+  const same = at >= long.counted && at < long.stop && end === long.end;
+  if (same && style === long.style && text === long.text && isLevel(at)) {
+    return trimEnd(text, at, long.stop);
+  }
+  const stop = bareStop(text, at, end, style);
+  if (stop - at >= longMin) {
+    long.text = text;
+    long.end = end;
+    long.style = style;
+    long.stop = stop;
+    long.counted = at;
+    long.opened = 0;
+  }
+  return trimEnd(text, at, stop);
+}
+
+/** Whether as many brackets are closed as were opened since the long value began. */
+function isLevel(at: number): boolean {
+  // In an assignment no bracket counts.
+  if (long.style === 'assignment') return true;
+  let { opened } = long;
+  for (let p = long.counted; p < at; p++) {
+    const code = long.text.charCodeAt(p);
+    if (telling[code] !== 1) continue;
     if (code === 40 || code === 91 || code === 123) opened++;
-    // `"`, `'`, `` ` `` end what began before the name.
-    if (style !== 'assignment' && is(text, p, QUOTE)) {
-      if (code !== 96 || !is(text, p + 1, ALNUM)) break;
-    }
-    if (code === 38) {
-      if (entity(text, p) || (style === 'parameter' && separates(text, p, end))) break;
+    else if (code === 41 || code === 93 || code === 125) opened--;
+  }
+  long.counted = at;
+  long.opened = opened;
+  return opened === 0;
+}
+
+function bareStop(text: string, at: number, end: number, style: ValueStyle): number {
+  let opened = 0;
+  for (let p = at; p < end; p++) {
+    const code = text.charCodeAt(p);
+    if (telling[code] !== 1) continue;
+    if (code <= 32 || code === 127) return p;
+    if (code === 40 || code === 91 || code === 123) {
+      opened++;
+    } else if (code === 38) {
+      if (entity(text, p) || (style === 'parameter' && separates(text, p, end))) return p;
     } else if (code === 59 || code === 44) {
-      if (separates(text, p, end)) break;
+      if (separates(text, p, end)) return p;
     } else if (code === 41 || code === 93 || code === 125) {
-      if (style !== 'assignment' && opened === 0 && closes(text, p, end)) break;
+      if (style !== 'assignment' && opened === 0 && closes(text, p, end)) return p;
       opened--;
-    } else if (code === 60 && (text.charCodeAt(p + 1) === 47 || text.startsWith('<br', p))) {
-      break;
-    } else if (code === BACKSLASH && style !== 'assignment' && escapes(text, p)) {
-      break;
+    } else if (code === 60) {
+      if (text.startsWith('</', p) || text.startsWith('<br', p)) return p;
+    } else if (style !== 'assignment') {
+      // `"`, `'`, `` ` `` end what began before the name.
+      if (code === BACKSLASH ? escapes(text, p) : code !== 96 || !is(text, p + 1, ALNUM)) return p;
     }
   }
-  return trimEnd(text, at, p);
+  return end;
 }
 
 /** `\n`, `\"`, `\t`, `\u0026` in a text that is itself inside a string. */
 function escapes(text: string, at: number): boolean {
-  return /["'ntr]/u.test(text.charAt(at + 1)) || text.startsWith('u0026', at + 1);
+  return `"'ntr`.includes(text.charAt(at + 1) || ' ') || text.startsWith('u0026', at + 1);
 }
 
 /** `&lt;`, `&amp;`, `&#39;`: the text is inside of HTML. */
 function entity(text: string, at: number): boolean {
-  const next = text.slice(at + 1, at + 6);
-  return /^(?:lt;|gt;|quot;|amp;|#\d)/u.test(next);
+  if (!'lgqa#'.includes(text.charAt(at + 1))) return false;
+  entityName.lastIndex = at + 1;
+  return entityName.test(text);
 }
+const entityName = /lt;|gt;|quot;|amp;|#\d/uy;
 
 /** Whether `,`, `;` or `&` ends a value: nothing, a blank, a quote or another name comes next. */
 function separates(text: string, at: number, end: number): boolean {
