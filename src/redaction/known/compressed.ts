@@ -244,24 +244,9 @@ const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
 }));
 const magics: readonly Magic[] = [...hexMagics, ...base64Magics];
 
-/** The second letter where the first one is too common to look for. */
-const lookedFor = ({ text }: Magic): number => text.charCodeAt(text[0] === 'e' ? 1 : 0);
-const magicsOf: readonly (readonly Magic[] | undefined)[] = Array.from(
-  { length: 256 },
-  (_, byte) => {
-    const found = magics.filter((magic) => lookedFor(magic) === byte);
-    return found.length === 0 ? undefined : found;
-  },
-);
-const afterwards = 1;
-const beforehand = 2;
-/** Where to look for the other letter first: behind or before this one. 0: no magic number. */
-const magicBytes = Uint8Array.from(magicsOf, (found) =>
-  found === undefined ? 0 : found[0]?.text[0] === 'e' ? beforehand : afterwards,
-);
-const seconds = Uint8Array.from({ length: 256 }, (_, byte) =>
-  magics.some(({ text }) => text.charCodeAt(1) === byte) ? 1 : 0,
-);
+/** By the first two letters, `(first << 8) | second`: 1 where a magic number starts with them. */
+const pairs = new Uint8Array(1 << 16);
+for (const { text } of magics) pairs[(text.charCodeAt(0) << 8) | text.charCodeAt(1)] = 1;
 
 interface MagicFound {
   readonly at: number;
@@ -272,25 +257,28 @@ interface MagicFound {
 /** The first magic number that no digit stands before; `byteBefore` is the byte before all. */
 function findMagic(bytes: Uint8Array, byteBefore: number): MagicFound {
   const { length } = bytes;
-  for (let at = 0; at < length; at += 1) {
-    const kind = magicBytes[bytes[at] ?? 0];
-    if (kind === 0) continue;
-    // Most are told by the byte beside them.
-    if (kind === afterwards ? seconds[bytes[at + 1] ?? 0x38] === 0 : bytes[at - 1] !== 0x65) {
-      continue;
-    }
-    for (const magic of magicsOf[bytes[at] ?? 0] ?? []) {
-      const start = at - (magic.text[0] === 'e' ? 1 : 0);
-      if (start < 0 || isDigit(start > 0 ? bytes[start - 1] : byteBefore, 'base64')) continue;
-      const same = matching(bytes, start, magic.text);
-      if (same === magic.text.length) return { at: start, digits: magic.digits };
-      if (start + same === length) return { at: start, digits: null };
-    }
+  let first = bytes[0] ?? 0;
+  for (let at = 1; at < length; at += 1) {
+    const second = bytes[at] ?? 0;
+    const known = pairs[(first << 8) | second];
+    first = second;
+    if (known === 0) continue;
+    const found = magicAt(bytes, at - 1, byteBefore);
+    if (found !== null) return found;
   }
-  const last = length - 1;
-  const partial =
-    bytes[last] === 0x65 && !isDigit(last > 0 ? bytes[last - 1] : byteBefore, 'base64');
-  return { at: partial ? last : length, digits: null };
+  const found = length === 0 ? null : magicAt(bytes, length - 1, byteBefore);
+  return found ?? { at: length, digits: null };
+}
+
+/** The magic number that starts here, or the start of one at the end of the bytes. */
+function magicAt(bytes: Uint8Array, start: number, byteBefore: number): MagicFound | null {
+  if (isDigit(start > 0 ? bytes[start - 1] : byteBefore, 'base64')) return null;
+  for (const { text, digits } of magics) {
+    const same = matching(bytes, start, text);
+    if (same === text.length) return { at: start, digits };
+    if (same > 0 && start + same === bytes.length) return { at: start, digits: null };
+  }
+  return null;
 }
 
 function matching(bytes: Uint8Array, start: number, text: string): number {

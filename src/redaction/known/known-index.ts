@@ -60,10 +60,11 @@ export class KnownIndex {
   readonly leads: ReadonlySet<number>;
   readonly #needles: KnownNeedle[] = [];
   readonly #starts: Int32Array;
-  /** Which runs of three symbols any needle has, and, roughly, which of six. */
+  /** One bit for the hash of each run of six symbols that any needle has. */
+  readonly sixes: Int32Array;
+  readonly sixesShift: number;
+  /** Which runs of three symbols any needle has. */
   readonly #threes: Uint8Array;
-  readonly #sixes: Int32Array;
-  readonly #sixesShift: number;
   readonly #longTable: Table;
   readonly #shortTable: Table;
   readonly #care: Care;
@@ -96,8 +97,8 @@ export class KnownIndex {
     this.#shortTable = old === null ? new Table(sizes.short) : old.#shortTable.copy();
     const bits = Math.min(27, Math.max(16, Math.ceil(Math.log2(sizes.text)) + 4));
     this.#threes = old === null ? new Uint8Array(1 << 18) : old.#threes.slice();
-    this.#sixes = old === null ? new Int32Array(1 << (bits - 5)) : old.#sixes.slice();
-    this.#sixesShift = 32 - Math.log2(this.#sixes.length * 32);
+    this.sixes = old === null ? new Int32Array(1 << (bits - 5)) : old.sixes.slice();
+    this.sixesShift = 32 - Math.log2(this.sixes.length * 32);
     const known = old === null ? 0 : old.values.length;
     let offset = 0;
     for (const [at, one] of all.entries()) {
@@ -174,6 +175,11 @@ export class KnownIndex {
     return count - from;
   }
 
+  /** Whether six symbols may stand in a needle; to be asked where {@link sixes} holds them. */
+  mayHold(symbols: Uint8Array, at: number): boolean {
+    return this.#hasThree(symbols, at) && this.#hasThree(symbols, at + 3);
+  }
+
   #hasThree(symbols: Uint8Array, at: number): boolean {
     return this.#threes[three(symbols, at)] === 1;
   }
@@ -183,8 +189,8 @@ export class KnownIndex {
     for (let place = at; place < at + symbolsMin; place += 1) {
       hash = (Math.imul(hash, hashMultiplier) + (symbols[place] ?? 0)) | 0;
     }
-    const bit = spread(hash) >>> this.#sixesShift;
-    return ((this.#sixes[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
+    const bit = spread(hash) >>> this.sixesShift;
+    return ((this.sixes[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
   }
 
   #addGrams(text: Uint8Array): void {
@@ -193,8 +199,8 @@ export class KnownIndex {
       if (at + 2 < text.length) this.#threes[three(text, at)] = 1;
       const leaving = at < symbolsMin ? 0 : (shortOut[text[at - symbolsMin] ?? 0] ?? 0);
       hash = (Math.imul(hash, hashMultiplier) + (text[at] ?? 0) - leaving) | 0;
-      const bit = spread(hash) >>> this.#sixesShift;
-      this.#sixes[bit >>> 5] = (this.#sixes[bit >>> 5] ?? 0) | (1 << (bit & 31));
+      const bit = spread(hash) >>> this.sixesShift;
+      this.sixes[bit >>> 5] = (this.sixes[bit >>> 5] ?? 0) | (1 << (bit & 31));
     }
   }
 }

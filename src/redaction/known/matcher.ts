@@ -25,6 +25,15 @@ export interface Run {
 
 const longOut = leavingWeights(hashedSymbols);
 const shortOut = leavingWeights(symbolsMin);
+const squared = Math.imul(hashMultiplier, hashMultiplier);
+const cubed = Math.imul(squared, hashMultiplier);
+
+/** The rolling hash of three symbols. */
+const hashOfThree = (symbol: Uint8Array, at: number): number =>
+  (Math.imul(symbol[at] ?? 0, squared) +
+    Math.imul(symbol[at + 1] ?? 0, hashMultiplier) +
+    (symbol[at + 2] ?? 0)) |
+  0;
 
 export class Matcher {
   readonly #index: KnownIndex;
@@ -58,20 +67,41 @@ export class Matcher {
     }
   }
 
+  /**
+   * Three windows that end one after the other have six symbols in common: unless a needle has
+   * those, none of the three needs a look.
+   */
   #scanLong(count: number): void {
     const { symbol } = this.#symbols;
+    const { sixes, sixesShift } = this.#index;
+    let end = Math.max(this.#scanned, hashedSymbols - 1);
+    if (end >= count) return;
+    let before = hashOfThree(symbol, end - 7);
+    for (; end < count; end += 3) {
+      const after = hashOfThree(symbol, end - 4);
+      const bit = spread((Math.imul(before, cubed) + after) | 0) >>> sixesShift;
+      before = after;
+      if (((sixes[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) continue;
+      if (this.#index.mayHold(symbol, end - 7)) this.#testLong(end, Math.min(end + 3, count));
+    }
+  }
+
+  /** Looks at the windows whose last symbols are `[from, to)`. */
+  #testLong(from: number, to: number): void {
+    const { symbol } = this.#symbols;
     const { filter, filterShift } = this.#index.long;
-    let hash = this.#hash;
-    for (let at = this.#scanned; at < count; at += 1) {
-      const leaving = at < hashedSymbols ? 0 : (symbol[at - hashedSymbols] ?? 0);
-      hash = (Math.imul(hash, hashMultiplier) + (symbol[at] ?? 0) - (longOut[leaving] ?? 0)) | 0;
+    let hash = 0;
+    for (let at = from - hashedSymbols + 1; at < from; at += 1) {
+      hash = (Math.imul(hash, hashMultiplier) + (symbol[at] ?? 0)) | 0;
+    }
+    for (let at = from; at < to; at += 1) {
+      hash = (Math.imul(hash, hashMultiplier) + (symbol[at] ?? 0)) | 0;
+      if (at > from) hash = (hash - (longOut[symbol[at - hashedSymbols] ?? 0] ?? 0)) | 0;
       const mixed = spread(hash);
-      const missing = ~(filter[mixed >>> filterShift] ?? 0);
-      if ((missing & (1 << (mixed & 31))) === 0 && (missing & filterBits(mixed)) === 0) {
+      if ((~(filter[mixed >>> filterShift] ?? 0) & filterBits(mixed)) === 0) {
         this.#longHit(at, hash);
       }
     }
-    this.#hash = hash;
   }
 
   #scanBoth(count: number, short: WindowTable, bytes: Uint8Array): void {
