@@ -3,7 +3,7 @@
  * tokens that look drawn at random.
  */
 import type { Finding, Prior, RedactionProfile } from '../finding.ts';
-import { scan, type Hits } from '../rules/automaton.ts';
+import type { Hits } from '../rules/automaton.ts';
 import { RuleSet } from '../rules/ruleset.ts';
 import { findBare, labelMax, type Judge } from './bare.ts';
 import { wordiness } from './bigram.ts';
@@ -53,7 +53,7 @@ interface Block {
  * calls.
  */
 export class Detector {
-  readonly #shipped: Rules = RuleSet.shipped();
+  readonly #shipped = RuleSet.shipped();
   readonly #rules: Rules | null;
   readonly #carried: Carried = { armoured: false, published: 0, expected: null, column: null };
   readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
@@ -115,14 +115,17 @@ export class Detector {
   #block(text: string, bytes: Uint8Array, report: Report): void {
     const { format } = this.#judge.thresholds;
     const covered: Finding[] = [];
-    for (const rules of [this.#shipped, this.#rules]) {
-      for (const finding of rules?.find(text, bytes, 0, text.length) ?? []) {
+    const other = { automaton: words, hits: this.#hits };
+    for (const findings of [
+      this.#shipped.findBeside(text, bytes, other),
+      this.#rules?.find(text, bytes, 0, text.length) ?? [],
+    ]) {
+      for (const finding of findings) {
         if (finding.score >= format && !isChance(text, finding)) covered.push(finding);
       }
     }
     covered.sort((a, b) => a.start - b.start);
     covered.forEach(report);
-    scan(words, bytes, [0, bytes.length], this.#hits);
     const runs = findRuns(bytes);
     const plain = !bytes.includes(13) && !bytes.includes(0);
     const block: Block = { text, plain, hits: this.#hits, runs, covered, hit: 0, run: 0, cover: 0 };

@@ -1,6 +1,6 @@
 /** Keys that have a form of their own, found by their literals and told by their form. */
 import type { Finding } from '../finding.ts';
-import { compile, scan, type Automaton, type Hits } from './automaton.ts';
+import { compile, scan, scanTwo, type Automaton, type Hits, type Search } from './automaton.ts';
 import { afterEscape, beginsAt, isWordy, standsIn } from './bounds.ts';
 import { matchNear, type NearForm } from './near.ts';
 import type { Rule } from './rule.ts';
@@ -68,8 +68,18 @@ export class RuleSet {
    * Where `from` and `to` are at line ends, the findings do not depend on which ones.
    */
   find(text: string, bytes: Uint8Array, from: number, to: number): Finding[] {
+    scan(this.#automaton, bytes, [from, to], this.#hits);
+    return this.#match(text);
+  }
+
+  /** As `find` in all of the text, with another search in the same pass. */
+  findBeside(text: string, bytes: Uint8Array, other: Search): Finding[] {
+    scanTwo({ automaton: this.#automaton, hits: this.#hits }, other, bytes);
+    return this.#match(text);
+  }
+
+  #match(text: string): Finding[] {
     const hits = this.#hits;
-    scan(this.#automaton, bytes, [from, to], hits);
     if (hits.count === 0) return [];
     for (const form of this.#forms) form.refusedTo = 0;
     for (const form of this.#nearForms) form.judgedTo = 0;
