@@ -2,6 +2,7 @@
 import { ALNUM, BLANK, LETTER, LOWER, QUOTE, is, skip } from './characters.ts';
 import { found, type Report, type Segment } from './finder.ts';
 import { judge, judgeValue, leadsLine, quoteEnd, type Name, type Outcome } from './judge.ts';
+import { lengthMin } from './plausible.ts';
 import { readValue, type Value } from './values.ts';
 
 const yamlTag = /!{1,2}(?:str|binary)[ \t]+/uy;
@@ -110,6 +111,8 @@ function assignedValue(
   if (!shouts && value.end < end + 1 && closesMore(text, value)) {
     return judge(segment, name, { at, place: 'code', rule: 'key-value' }, report);
   }
+  // What follows looks at more than the value, and most values are short.
+  if (value.end - value.start < lengthMin(name.class)) return 'none';
   const last = endsLine(text, value.end, end);
   const linked = tight && inConnection(segment, name);
   const config = linked || (line && last && (tight || !isProgram(text, value, end)));

@@ -97,10 +97,15 @@ function signsOf(value: string): number {
 /** The longest of the words. */
 const wordMax = Math.max(...[...words].map((word) => word.length));
 
+/** Fewer characters are no value, whatever they are. */
+export function lengthMin(name: NameClass): number {
+  return name === 'password' ? 4 : 8;
+}
+
 /** How sure: 0 for what is no value. */
 export function plausible(text: string, value: Value, name: NameClass, place: Place): number {
   const length = value.end - value.start;
-  if (length < 4 || (name !== 'password' && length < 8)) return 0;
+  if (length < lengthMin(name)) return 0;
   const shown = text.slice(value.start, Math.min(value.end, value.start + 200));
   const signs = signsOf(shown);
   if (refers(shown, signs) || holdsPlace(shown, signs)) return 0;
