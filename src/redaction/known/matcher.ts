@@ -35,6 +35,15 @@ const hashOfThree = (symbol: Uint8Array, at: number): number =>
     (symbol[at + 2] ?? 0)) |
   0;
 
+/** The rolling hash of the `length` symbols before `end`. */
+function hashBefore(symbol: Uint8Array, end: number, length: number): number {
+  let hash = 0;
+  for (let at = Math.max(0, end - length); at < end; at += 1) {
+    hash = (Math.imul(hash, hashMultiplier) + (symbol[at] ?? 0)) | 0;
+  }
+  return hash;
+}
+
 export class Matcher {
   readonly #index: KnownIndex;
   readonly #symbols: Symbols;
@@ -49,13 +58,30 @@ export class Matcher {
     this.#symbols = symbols;
   }
 
-  /** Looks at the symbols that were added, of which the bytes are given, up to `count`. */
+  /**
+   * Looks at the symbols that were added, of which the bytes are given, up to `count`. Those that
+   * a flush had looked at before are not looked at again.
+   */
   scan(bytes: Uint8Array, count: number): void {
     const { short } = this.#index;
+    if (count <= this.#scanned) return;
     if (short === null) this.#scanLong(count);
     else this.#scanBoth(count, short, bytes);
     this.#scanned = count;
     this.#advance(count - 1);
+  }
+
+  /** Tells that of the symbols only the first `count` stayed what they were. */
+  rewind(count: number): void {
+    if (count >= this.#scanned) return;
+    this.#scanned = count;
+    const { symbol } = this.#symbols;
+    this.#hash = hashBefore(symbol, count, hashedSymbols);
+    this.#shortHash = hashBefore(symbol, count, symbolsMin);
+    const run = this.runs.at(-1);
+    if (run === undefined || run.last < count) return;
+    run.last = Math.max(run.first, count - 1);
+    run.alive = false;
   }
 
   /** Tells that the first `count` symbols were dropped. */

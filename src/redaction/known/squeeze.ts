@@ -45,6 +45,8 @@ export class Squeezer {
   #lineStart = true;
   /** Whether the last symbol is one of a dump's line. */
   inDump = false;
+  /** How many symbols stayed what they were since this was last set. */
+  kept = 0;
 
   constructor(wide: boolean, symbols: Symbols) {
     this.#wide = wide;
@@ -203,11 +205,11 @@ export class Squeezer {
     const zero = before >= 0 && symbols.symbol[before] === 1 && symbols.to[before] === at;
     if (at + 1 >= end && !last) {
       if (!zero) return -1;
-      symbols.count = before;
+      this.#takeBack(before);
       return -2;
     }
     if (zero && hexDigit(bytes[at + 1]) >= 0 && !this.#joined(before)) {
-      symbols.count = before;
+      this.#takeBack(before);
       return at + 1;
     }
     this.#add(narrowSymbols[0x78] ?? 0, at, at + 1);
@@ -225,8 +227,13 @@ export class Squeezer {
     const symbols = this.#symbols;
     const before = symbols.count - 1;
     if (before >= 0 && symbols.to[before] === at && symbols.symbol[before] !== breakSymbol) {
-      symbols.count = before;
+      this.#takeBack(before);
     }
+  }
+
+  #takeBack(count: number): void {
+    this.#symbols.count = count;
+    this.kept = Math.min(this.kept, count);
   }
 
   #beyond(bytes: Uint8Array, at: number, end: number, last: boolean): number {

@@ -123,7 +123,9 @@ export class TextMasker {
   #step(until: Until, out: Piece[]): void {
     const last = until !== 'push';
     const end = this.#length;
+    this.#squeezer.kept = this.#symbols.count;
     this.#squeezed = this.#squeezer.squeeze(this.#bytes, this.#squeezed, end, last);
+    this.#matcher.rewind(this.#squeezer.kept);
     const { count, to } = this.#symbols;
     // What touches the last symbol is not known yet, and may matter.
     const open = !last && count > 0 && to[count - 1] === this.#squeezed;
