@@ -2,14 +2,31 @@
  * What of a secret's value must be hidden. Of a URL, a connection string or a JSON key file only a
  * part is secret; to hide the rest (a host, `service_account`) would hide ordinary output. Pure.
  */
-import { isSecretName } from './secret-name.ts';
+import { isSecretName } from './name-words.ts';
+import { secretLines } from './secret-lines.ts';
 
-/** At least one part; the whole value where nothing in it is known to be public. */
+/**
+ * At least one part; the whole value where nothing in it is known to be public. Of a part of
+ * several lines, each line besides that may be printed alone.
+ */
 export function maskedParts(value: string): readonly string[] {
-  const found = ofUrl(value) ?? ofJson(value) ?? ofFields(value);
-  const parts = new Set((found ?? []).filter((part) => part !== ''));
-  return parts.size === 0 ? [value] : [...parts];
+  const found = (ofUrl(value) ?? ofJson(value) ?? ofFields(value) ?? []).filter(Boolean);
+  const parts = found.length === 0 ? [value] : found;
+  return [...new Set(parts.flatMap((part) => [part, ...secretLines(part)]))];
 }
+
+/** Whether a name in the value itself says that it holds a secret: `AccountKey=…`, `?sig=…`. */
+export function hasNamedSecret(value: string): boolean {
+  const named = [
+    ...(ofJson(value) ?? []),
+    ...(ofFields(value) ?? []),
+    ...(/^[a-z][a-z0-9+.-]{0,30}:\/\/\S+$/i.test(value) ? parametersOf(value) : []),
+  ];
+  return named.some((part) => /(?:\w\W*){6}/.test(part.slice(0, shownMax)));
+}
+
+/** Characters in which a secret shows that it is long enough to be masked. */
+const shownMax = 256;
 
 /** What stands in the place of a password where the user's name is the secret. */
 const noPasswords: ReadonlySet<string> = new Set(['x', 'x-oauth-basic', 'x-token-auth', 'oauth2']);
@@ -28,12 +45,21 @@ function ofUrl(value: string): string[] | null {
   if (password !== '' && !(secrets.length > 0 && noPasswords.has(password))) {
     secrets.push(password);
   }
-  for (const [, name = '', given = ''] of rest.matchAll(/[?&;]([^=?&;#]+)=([^&;#]+)/g)) {
-    if (isSecretName(name) || keyLike.test(given)) secrets.push(given);
-  }
+  secrets.push(...parametersOf(rest, (given) => keyLike.test(given)));
   const [path = ''] = rest.split(/[?#]/);
   secrets.push(...path.split('/').filter((segment) => keyLike.test(segment)));
   return secrets.flatMap((secret) => [secret, decoded(secret)]);
+}
+
+/** Names of signatures in URLs that whoever has them can use. */
+const signatureName = /^(?:sig|signature|x-(?:amz|goog|oss|cos|ms)-(?:signature|security-token))$/i;
+
+/** Values of parameters whose names say that they are secret, and those that look like keys. */
+function parametersOf(text: string, isKey: (given: string) => boolean = () => false): string[] {
+  const pairs = [...text.matchAll(/[?&;]([^=?&;#]+)=([^&;#]+)/g)];
+  return pairs.flatMap(([, name = '', given = '']) =>
+    isSecretName(name) || signatureName.test(name) || isKey(given) ? [given] : [],
+  );
 }
 
 /** Strings under secret names, such as `private_key`; `null`: no JSON, or none in it. */
