@@ -52,3 +52,24 @@ test('what was overstruck after a pause is not taken for part of a value', () =>
     assert.equal(pieces.filter(({ kind }) => kind === 'hidden').length, 1);
   }
 });
+
+test('bytes that are no symbols are told to be held, too', () => {
+  const masker = new KnownMasker(indexOf([token]));
+  assert.equal(masker.holds, false);
+  assert.equal(
+    textOf([...masker.push(Buffer.from('Password Z')), ...masker.flush()]),
+    'Password Z',
+  );
+  assert.equal(masker.holds, false);
+  const given = textOf(masker.push(Buffer.from(' ')));
+  assert.equal(masker.holds, given === '');
+  assert.equal(given + textOf(masker.flush()), ' ');
+  assert.equal(masker.holds, false);
+  masker.push(Buffer.from(token));
+  assert.equal(masker.holds, true);
+  assert.deepEqual(
+    masker.flush().map(({ kind }) => kind),
+    ['hidden'],
+  );
+  assert.equal(masker.holds, false);
+});

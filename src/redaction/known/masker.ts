@@ -51,6 +51,11 @@ export class KnownMasker {
     return out;
   }
 
+  /** Whether anything at all is held back: bytes, or a tag whose value may still go on. */
+  get holds(): boolean {
+    return this.#gate.held > 0 || this.#text.holds;
+  }
+
   /** Letters and digits held back because a known value may start with them. */
   get held(): number {
     return this.#text.held + this.#gate.held;

@@ -65,6 +65,11 @@ export class TextMasker {
     return found === undefined ? null : { ...found, bytes: length };
   }
 
+  /** Whether bytes are held, or a hidden piece whose end is not known. */
+  get holds(): boolean {
+    return this.#length > 0 || this.#matcher.runs.some(({ hidden }) => hidden > 0);
+  }
+
   /** Symbols held that may be the start of a value, and are not known to be part of one. */
   get held(): number {
     const { count, symbol } = this.#symbols;
