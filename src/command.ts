@@ -333,8 +333,8 @@ export interface RedactionEntry {
   readonly score: number;
   /** The name beside it, or of the known value; `null`: none. */
   readonly key: string | null;
-  /** Bytes of its first occurrence. */
-  readonly length: number;
+  /** Bytes of its first occurrence; `null` for a known value. */
+  readonly length: number | null;
   readonly count: number;
 }
 

@@ -14,6 +14,9 @@ class SixMasker implements Masker {
   get held(): number {
     return this.#held.length;
   }
+  get holds(): boolean {
+    return this.#held.length > 0;
+  }
   push(chunk: Uint8Array): Piece[] {
     this.#held += Buffer.from(chunk).toString('latin1');
     const out: Piece[] = [];
@@ -142,7 +145,13 @@ describe('a stream', () => {
   });
 
   test('is not flushed while six symbols of a known value may be held', () => {
-    const held = { push: () => [], flush: () => assert.fail(), end: () => [], held: 6 };
+    const held = {
+      push: () => [],
+      flush: () => assert.fail(),
+      end: () => [],
+      held: 6,
+      holds: true,
+    };
     const stream = new StreamRedactor({ masker: held, finder, tags, told: () => {} });
     stream.push(Buffer.from('abcdef'));
     assert.deepEqual([stream.flush().length, stream.forced], [0, 0]);

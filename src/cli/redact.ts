@@ -7,7 +7,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { openKey } from '../approval/key.ts';
 import type { KnownSecret } from '../command.ts';
 import { loadConfiguration } from '../configuration/load.ts';
@@ -21,12 +20,15 @@ import { spansOf } from '../redaction/spans.ts';
 import type { Redaction } from '../redaction/stream.ts';
 import { Tags } from '../redaction/tag.ts';
 import { version } from '../protocol/version.ts';
+import { LineReader } from '../protocol/lines.ts';
 import { usage, type Args } from './args.ts';
 
 type Options = Omit<OpenStream, 'told'>;
 
 /** Bytes of a file of known values: 256 of 64 KiB, as JSON may write them. */
 const knownBytesMax = 128 * 1024 * 1024;
+/** Bytes of one text with its frame of JSON. */
+const lineBytesMax = 256 * 1024 * 1024;
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** Standard input to standard output; the exit code is 0 whether something was hidden or not. */
@@ -88,7 +90,7 @@ async function filter(options: Options, json: boolean): Promise<number> {
 /** One JSON object a line, in and out. */
 async function spans(options: Options): Promise<number> {
   let number = 0;
-  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+  for await (const line of linesOf(process.stdin)) {
     number += 1;
     if (line.trim() === '') continue;
     const { id, text, command } = readLine(line, number);
@@ -100,6 +102,22 @@ async function spans(options: Options): Promise<number> {
     }
   }
   return 0;
+}
+
+/** Lines end at a line feed alone: a text may hold U+2028, which `readline` splits at. */
+async function* linesOf(stream: NodeJS.ReadStream): AsyncGenerator<string, void, void> {
+  const reader = new LineReader(lineBytesMax);
+  for await (const chunk of stream) {
+    reader.feed(Buffer.from(chunk));
+    for (let line = reader.take(); line !== null; line = reader.take()) {
+      if (line.kind === 'long') {
+        throw new TrlError('INVALID_PARAMS', 'Cannot read standard input: a line is too long');
+      }
+      yield Buffer.from(line.bytes).toString('utf8');
+    }
+  }
+  const rest = Buffer.from(reader.takeRest()).toString('utf8');
+  if (rest !== '') yield rest;
 }
 
 function readLine(

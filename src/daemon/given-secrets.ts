@@ -7,7 +7,7 @@ import { checkMaskable } from '../redaction/known/maskable.ts';
 import { maskedParts } from '../secrets/masked-parts.ts';
 import { isSecretVariable } from '../secrets/secret-name.ts';
 
-/** Values remembered of one session; the oldest go first. */
+/** Values remembered of one session; the oldest go first, none of a call's own. */
 const valuesMax = 64;
 
 export class GivenSecrets {
@@ -15,23 +15,27 @@ export class GivenSecrets {
   /** Rises whenever a value comes or goes. */
   version = 0;
 
-  /** Notes what of `env` is secret, by name or form, and can be masked; answers its names. */
-  note(session: SessionId, env: Readonly<Record<string, string>>): readonly string[] {
-    const found = Object.entries(env).flatMap(([name, value]) =>
+  /** Notes what of `env` is secret, by name or form, and can be masked; answers it. */
+  note(session: SessionId, env: Readonly<Record<string, string>>): readonly KnownSecret[] {
+    const all = Object.entries(env).flatMap(([name, value]) =>
       isSecretVariable(name, value)
         ? maskedParts(value).map((part) => ({ name, value: part }))
         : [],
     );
+    const found = all.filter(({ value }) => checkMaskable(value).ok);
+    const own = this.#all.get(session) ?? new Map<string, KnownSecret>();
     for (const secret of found) {
-      const own = this.#all.get(session) ?? new Map<string, KnownSecret>();
-      if (own.has(secret.value) || !checkMaskable(secret.value).ok) continue;
+      const isNew = !own.delete(secret.value);
+      // The youngest last: they are the ones that must be masked now.
       own.set(secret.value, secret);
-      const [oldest] = own.keys();
-      if (own.size > valuesMax && oldest !== undefined) own.delete(oldest);
-      this.#all.set(session, own);
-      this.version += 1;
+      if (isNew) this.version += 1;
     }
-    return [...new Set(found.map(({ name }) => name))];
+    for (const value of own.keys()) {
+      if (own.size <= Math.max(valuesMax, found.length)) break;
+      own.delete(value);
+    }
+    if (own.size > 0) this.#all.set(session, own);
+    return found;
   }
 
   of(session: SessionId): readonly KnownSecret[] {

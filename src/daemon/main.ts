@@ -185,6 +185,8 @@ async function main(argv: readonly string[]): Promise<void> {
       import('../policy/judge.ts'),
     ]);
     const masking = new Masking(new Tags(tagKey), secrets);
+    // Before a command can have a new value, nothing that runs may show it.
+    secrets.watch(() => void runners.tellKnown(secrets.known(), null).catch(() => {}));
     const masked = (text: string): void => log(masking.text(text));
     const place = socketPlace(args, env);
     const socketDir = place === null ? null : dirname(place.path);

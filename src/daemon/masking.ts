@@ -88,19 +88,20 @@ export class Masking {
 
   /**
    * What the output of a session's commands must not show: what is known, and what callers gave the
-   * session under the names of secrets.
+   * session under the names of secrets, as much of the older of it as can be masked besides.
    *
-   * @throws TrlError `QUOTA_EXCEEDED` when there are more values than can be masked
+   * @param own what this command's caller gave it
+   * @throws TrlError `QUOTA_EXCEEDED` when what is known and its own is more than can be masked
    */
-  valuesOf(session: SessionId): KnownSecret[] {
-    const known = distinct(this.#source.known());
-    if (within(known).length === known.length) {
-      return within(distinct([...known, ...this.given.of(session)]));
+  valuesOf(session: SessionId, own: readonly KnownSecret[]): KnownSecret[] {
+    const wanted = distinct([...this.#source.known(), ...own]);
+    if (within(wanted).length === wanted.length) {
+      return within(distinct([...wanted, ...this.given.of(session).toReversed()]));
     }
     const { secretsActive, secretsBytes } = limits;
     throw new TrlError(
       'QUOTA_EXCEEDED',
-      `Cannot run the command: ${known.length} secrets are known; at most ${secretsActive.max}, ` +
+      `Cannot run the command: ${wanted.length} secrets are known; at most ${secretsActive.max}, ` +
         `and ${secretsBytes.max} bytes in all, can be kept out of its output`,
     );
   }

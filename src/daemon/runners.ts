@@ -1,5 +1,5 @@
 /** The runner as the daemon sees it: opened on demand, one at a time, its events passed on. */
-import type { ApprovedPlan, ExecId, Exit, KnownSecret } from '../command.ts';
+import type { ApprovedPlan, ExecId, Exit, KnownSecret, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { launch } from '../process/launch.ts';
 import type { RunnerLink } from '../process/link.ts';
@@ -69,6 +69,17 @@ export class Runners {
       this.#exits.delete(approved.plan.exec_id);
       throw error;
     }
+  }
+
+  /**
+   * Tells of values that have become known: what runs must not show them either, and nothing that
+   * is launched after this call has them before. `session`: they are of that session alone.
+   */
+  async tellKnown(known: readonly KnownSecret[], session: SessionId | null): Promise<void> {
+    if (known.length === 0 || this.#opening === null) return;
+    const link = await this.link();
+    const of = session === null ? {} : { session_id: session };
+    await link.request({ op: 'learn', known, ...of });
   }
 
   /** Prepares to hear of an exit, so that none comes unheard. */

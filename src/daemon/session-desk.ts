@@ -121,6 +121,7 @@ export class SessionDesk {
     const link = await this.#options.runners.link();
     // The runner keeps the values, and outlives this daemon: it is told which are secret.
     const secret = this.#options.masking.given.note(session.record.id, env);
-    await link.request({ op: 'set', session_id: session.record.id, cwd: null, env, secret });
+    await this.#options.runners.tellKnown(secret, session.record.id);
+    await link.request({ op: 'set', session_id: session.record.id, cwd: null, env });
   }
 }

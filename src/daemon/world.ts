@@ -14,10 +14,12 @@ export function worldOf(options: CoreOptions): World {
     variables,
     turn: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
-    launch: (approved) => {
+    launch: async (approved) => {
       const { session_id: session, command_env: env } = approved.plan;
-      masking.given.note(session, env);
-      return runners.launch(approved, masking.valuesOf(session));
+      const own = masking.given.note(session, env);
+      const known = masking.valuesOf(session, own);
+      await runners.tellKnown(own, session);
+      return runners.launch(approved, known);
     },
     exited: (id) => runners.exited(id),
   };

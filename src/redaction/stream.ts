@@ -3,7 +3,9 @@
  * input is cut into chunks, the output is the same, unless a flush was forced. No byte is lost or
  * moved; what is hidden is replaced by its tag.
  */
+import { ChainMasker } from './chain.ts';
 import type { Finding, Piece } from './finding.ts';
+import { isText } from './readable.ts';
 import type { Tags } from './tag.ts';
 import { redactedBytes, type RedactedBytes } from './text.ts';
 
@@ -14,6 +16,8 @@ export interface Masker {
   end(): Piece[];
   /** Symbols held back because they may begin a known value. */
   readonly held: number;
+  /** Whether any byte is held back. */
+  readonly holds: boolean;
 }
 
 /** Finds unknown secrets in whole lines, or in one piece of a line; see `detect/detector.ts`. */
@@ -60,6 +64,7 @@ interface Hidden {
 
 export class StreamRedactor {
   readonly #parts: StreamParts;
+  #masker: Masker | null;
   /** The unfinished line, with known values already replaced. */
   #held = Buffer.alloc(0);
   #hidden: Hidden[] = [];
@@ -71,17 +76,23 @@ export class StreamRedactor {
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
+    this.#masker = parts.masker;
+  }
+
+  /** More values have become known: from here on they are hidden, too. */
+  learn(masker: Masker): void {
+    this.#masker = this.#masker === null ? masker : new ChainMasker(this.#masker, masker);
   }
 
   push(chunk: Uint8Array): RedactedBytes {
-    const { masker } = this.#parts;
+    const masker = this.#masker;
     this.#take(masker === null ? [{ kind: 'text', bytes: chunk }] : masker.push(chunk));
     return this.#give(false);
   }
 
   /** Whether something is held back. */
   get holds(): boolean {
-    return this.#held.length > 0 || (this.#parts.masker?.held ?? 0) > 0;
+    return this.#held.length > 0 || this.#masker?.holds === true;
   }
 
   /**
@@ -89,7 +100,7 @@ export class StreamRedactor {
    * while so much of a known value may be held that it could be put together from pieces.
    */
   flush(): RedactedBytes {
-    const { masker } = this.#parts;
+    const masker = this.#masker;
     if (!this.holds || (masker !== null && masker.held >= flushSymbolsMax)) {
       return redactedBytes(Buffer.alloc(0));
     }
@@ -99,7 +110,7 @@ export class StreamRedactor {
   }
 
   end(): RedactedBytes {
-    const { masker } = this.#parts;
+    const masker = this.#masker;
     if (masker !== null) this.#take(masker.end());
     return this.#give(true);
   }
@@ -155,7 +166,7 @@ export class StreamRedactor {
     for (const finding of findings) {
       const from = start + finding.start;
       const to = start + finding.end;
-      if (from < at || to <= from || to > stop) continue;
+      if (from < at || to <= from || to > stop || !isText(bytes, finding)) continue;
       this.#tellKnown(at, from);
       out.push(this.#held.subarray(at, from));
       const tag = this.#parts.tags.of(this.#held.subarray(from, to));

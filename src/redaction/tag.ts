@@ -10,6 +10,8 @@ const digitsStep = 2;
 const domain = 'trl redaction tag v1\n';
 /** Secrets remembered at once; beyond, a tag is lengthened less eagerly, and never wrong. */
 const rememberedMax = 200_000;
+const recentMax = 1_024;
+const recentBytesMax = 256;
 
 /**
  * The tags of one installation. 24 bits are shared by two of a few thousand secrets: the registry
@@ -19,6 +21,8 @@ export class Tags {
   readonly #key: Uint8Array;
   /** Digits → the digest that has them. */
   readonly #taken = new Map<string, string>();
+  /** The same few secrets come again and again. */
+  readonly #recent = new Map<string, string>();
 
   /** @param key 32 bytes, the installation's */
   constructor(key: Uint8Array) {
@@ -27,6 +31,18 @@ export class Tags {
 
   /** The tag of a secret, by its bytes; a string counts as UTF-8. */
   of(secret: Uint8Array | string): string {
+    const bytes = Buffer.from(secret);
+    if (bytes.length > recentBytesMax) return this.#make(bytes);
+    const text = bytes.toString('latin1');
+    const recent = this.#recent.get(text);
+    if (recent !== undefined) return recent;
+    const tag = this.#make(bytes);
+    if (this.#recent.size >= recentMax) this.#recent.clear();
+    this.#recent.set(text, tag);
+    return tag;
+  }
+
+  #make(secret: Uint8Array): string {
     const digest = createHmac('sha256', this.#key).update(domain).update(secret).digest('hex');
     for (let digits = digitsMin; digits < digest.length; digits += digitsStep) {
       const short = digest.slice(0, digits);

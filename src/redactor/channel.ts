@@ -3,6 +3,7 @@ import type { RedactionEntry, RedactionSummary } from '../command.ts';
 import { limits } from '../limits.ts';
 import { priorOf } from '../redaction/detect/prior.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
+import { KnownMasker } from '../redaction/known/masker.ts';
 import { findKnown } from '../redaction/known/whole.ts';
 import { openRedactor, type RedactionOptions } from '../redaction/open.ts';
 import type { Redaction, StreamRedactor } from '../redaction/stream.ts';
@@ -13,12 +14,17 @@ export type StreamName = 'stdout' | 'stderr';
 
 /** How long output must rest before what is held is given out to whoever types. */
 const quietMs = 50;
+const stepMs = 8;
+const stepBytesMin = 2 * 1024;
+const stepBytesMax = 64 * 1024;
 
 export class Channel {
+  /** How much is looked through at once: less where that takes long. */
+  stepBytes = stepBytesMax;
   /** Raw bytes taken so far. */
   readonly taken = { stdout: 0, stderr: 0 };
   readonly #streams: Readonly<Record<StreamName, StreamRedactor>>;
-  readonly #index: KnownIndex | null;
+  readonly #indexes: KnownIndex[];
   readonly #interactive: boolean;
   readonly #give: (stream: StreamName, bytes: Uint8Array) => void;
   readonly #entries = new Map<string, RedactionEntry>();
@@ -36,7 +42,7 @@ export class Channel {
     },
     give: (stream: StreamName, bytes: Uint8Array) => void,
   ) {
-    this.#index = parts.index;
+    this.#indexes = parts.index === null ? [] : [parts.index];
     this.#interactive = interactive;
     this.#give = give;
     const prior = priorOf(command);
@@ -46,13 +52,24 @@ export class Channel {
   }
 
   take(stream: StreamName, bytes: Uint8Array): void {
+    const begun = performance.now();
     const redacted = this.#streams[stream].push(bytes);
+    const tookMs = performance.now() - begun;
+    if (tookMs > stepMs) this.stepBytes = Math.max(stepBytesMin, this.stepBytes >> 1);
+    else if (tookMs < stepMs / 4) this.stepBytes = Math.min(stepBytesMax, this.stepBytes << 1);
     this.taken[stream] += bytes.length;
     this.#give(stream, redacted);
     if (!this.#interactive) return;
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     const { stdout, stderr } = this.#streams;
     this.#quiet = stdout.holds || stderr.holds ? setTimeout(() => this.#flush(), quietMs) : null;
+  }
+
+  /** More values have become known. `null`: none that this command did not have. */
+  learn(index: KnownIndex | null): void {
+    if (index === null) return;
+    this.#indexes.push(index);
+    for (const stream of Object.values(this.#streams)) stream.learn(new KnownMasker(index));
   }
 
   /** Gives out the rest. */
@@ -78,11 +95,9 @@ export class Channel {
 
   /** Names of the entries in which a known value lies, in whatever encoding. */
   check(entries: readonly CheckEntry[]): string[] {
-    const index = this.#index;
-    if (index === null) return [];
-    return entries.flatMap(([name, value]) =>
-      findKnown(index, Buffer.from(value)).length > 0 ? [name] : [],
-    );
+    const holds = (value: string): boolean =>
+      this.#indexes.some((index) => findKnown(index, Buffer.from(value)).length > 0);
+    return entries.flatMap(([name, value]) => (holds(value) ? [name] : []));
   }
 
   #flush(): void {
@@ -100,7 +115,9 @@ export class Channel {
     const known = this.#entries.get(id);
     if (known !== undefined) this.#entries.set(id, { ...known, count: known.count + 1 });
     else if (this.#entries.size < limits.redactionEntries.max) {
-      this.#entries.set(id, { tag, kind, rule, score, key, length: to - from, count: 1 });
+      // The length of a known value is nobody's to know; of another it is seen in what is left.
+      const length = kind === 'known' ? null : to - from;
+      this.#entries.set(id, { tag, kind, rule, score, key, length, count: 1 });
     } else if (this.#beyond.size < limits.redactionEntries.max * 100) this.#beyond.add(id);
   }
 }

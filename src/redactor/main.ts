@@ -11,6 +11,7 @@ import { KnownIndex } from '../redaction/known/known-index.ts';
 import { Tags } from '../redaction/tag.ts';
 import { Channel, type StreamName } from './channel.ts';
 import type { ChannelOpen, RedactorEvent, RedactorRequest, RedactorStart } from './wire.ts';
+import { Turns } from './turns.ts';
 import { redactorControlBytesMax } from './wire.ts';
 
 const linkFd = 3;
@@ -81,6 +82,7 @@ function taken<What>(all: Map<string, Used<What>>, id: string, make: () => What)
 class Redactions {
   readonly #link: Socket;
   readonly #channels = new Map<number, Channel>();
+  readonly #turns = new Turns();
   #started: Started | null = null;
 
   constructor(link: Socket) {
@@ -94,9 +96,21 @@ class Redactions {
       return this.#request(request);
     }
     const stream = frame.type === frameTypes.stdout ? 'stdout' : 'stderr';
-    const channel = this.#channels.get(frame.channel);
-    if (channel === undefined) return;
-    this.#guard(frame.channel, () => channel.take(stream, frame.payload));
+    // Copied: the frame is a view of what is read into again.
+    this.#take(frame.channel, stream, Buffer.from(frame.payload));
+  }
+
+  /** Looks through a chunk, in parts that become smaller where they take long. */
+  #take(number: number, stream: StreamName, bytes: Uint8Array): void {
+    let at = 0;
+    this.#turns.add(number, () => {
+      const channel = this.#channels.get(number);
+      if (channel === undefined) return false;
+      const part = bytes.subarray(at, at + channel.stepBytes);
+      at += part.length;
+      this.#guard(number, () => channel.take(stream, part));
+      return at < bytes.length;
+    });
   }
 
   #request(request: RedactorRequest): void {
@@ -105,37 +119,48 @@ class Redactions {
       const tags = new Tags(Buffer.from(key, 'hex'));
       this.#started = { tags, indexes: new Indexes(tags), options: request.start };
       this.#tell({ ready: true });
-    } else if ('open' in request) this.#open(request.open);
-    else if ('end' in request) {
-      const { channel: number } = request.end;
-      const channel = this.#channels.get(number);
-      if (channel === undefined) return;
-      this.#guard(number, () => {
-        const summary = channel.end();
-        this.#channels.delete(number);
-        this.#tell({ ended: { channel: number, summary } });
-      });
+    } else if ('open' in request) this.#once(request.open.channel, () => this.#open(request.open));
+    else if ('learn' in request) {
+      const { channel, known } = request.learn;
+      this.#once(channel, () =>
+        this.#channels.get(channel)?.learn(this.#started?.indexes.of(known) ?? null),
+      );
+    } else if ('end' in request) {
+      const { channel } = request.end;
+      this.#once(channel, () => this.#end(channel));
     } else {
-      const { n, channel: number, entries } = request.check;
-      const channel = this.#channels.get(number);
-      this.#guard(number, () =>
-        this.#tell({
-          checked: { n, names: channel?.check(entries) ?? entries.map(([name]) => name) },
-        }),
+      const { n, channel, entries } = request.check;
+      const all = entries.map(([name]) => name);
+      this.#once(channel, () =>
+        this.#tell({ checked: { n, names: this.#channels.get(channel)?.check(entries) ?? all } }),
       );
     }
+  }
+
+  /** In its turn, behind what the channel has to do already. */
+  #once(channel: number, act: () => void): void {
+    this.#turns.add(channel, () => {
+      this.#guard(channel, act);
+      return false;
+    });
+  }
+
+  #end(number: number): void {
+    const channel = this.#channels.get(number);
+    if (channel === undefined) return;
+    const summary = channel.end();
+    this.#channels.delete(number);
+    this.#tell({ ended: { channel: number, summary } });
   }
 
   #open(open: ChannelOpen): void {
     const started = this.#started;
     if (started === null) throw new Error('not started');
-    this.#guard(open.channel, () => {
-      const parts = { ...started, index: started.indexes.of(open.known) };
-      const channel: Channel = new Channel(open, parts, (stream, bytes) =>
-        this.#give(open.channel, stream, bytes),
-      );
-      this.#channels.set(open.channel, channel);
-    });
+    const parts = { ...started, index: started.indexes.of(open.known) };
+    const channel: Channel = new Channel(open, parts, (stream, bytes) =>
+      this.#give(open.channel, stream, bytes),
+    );
+    this.#channels.set(open.channel, channel);
   }
 
   /** A failure in one channel ends that channel: its output is not given out any more. */

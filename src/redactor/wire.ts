@@ -5,6 +5,7 @@
  *
  *   runner → redactor  {start: {key, profile, …}}               once, before anything else
  *   runner → redactor  {open: {channel, command, known, interactive}}
+ *   runner → redactor  {learn: {channel, known}}                 values known since it was opened
  *   runner → redactor  frames; {end: {channel}}                  no more bytes come
  *   runner → redactor  {check: {n, channel, entries}}            which of these hold a known value
  *   redactor → runner  {ready: true}                             after `start`
@@ -34,6 +35,7 @@ export type CheckEntry = readonly [name: string, value: string];
 export type RedactorRequest =
   | { readonly start: RedactorStart }
   | { readonly open: ChannelOpen }
+  | { readonly learn: { readonly channel: number; readonly known: readonly KnownSecret[] } }
   | { readonly end: { readonly channel: number } }
   | {
       readonly check: {

@@ -2,7 +2,7 @@
  * One command from its script to its exit record. The exit code comes from a wait, the counts
  * from the bytes read; where the runtime ended the command, the record says why.
  */
-import type { ExecId, Exit, Plan, SessionId, StopReason } from '../command.ts';
+import type { ExecId, Exit, KnownSecret, Plan, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { CommandBox } from './box.ts';
 import { boundMemory, type MemoryGroup } from './cgroup.ts';
@@ -130,6 +130,11 @@ export class Execution implements Kept {
   signal(signal: NodeJS.Signals): void {
     if (signal === 'SIGKILL') this.#kill();
     else for (const pid of this.#targets()) send(pid, signal);
+  }
+
+  /** Its output must not show these either, from here on. */
+  learn(known: readonly KnownSecret[]): void {
+    this.#redaction.learn(known);
   }
 
   /** TERM to everything, then KILL after the grace period. */

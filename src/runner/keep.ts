@@ -77,6 +77,17 @@ export class Keep {
   }
 
   /**
+   * Values that have become known: what runs must not show them. Those of one session are kept for
+   * its later commands, which an adopting daemon knows nothing of.
+   */
+  learn(known: readonly KnownSecret[], session: SessionId | null): void {
+    if (session !== null) this.states.learn(session, known);
+    for (const live of this.#live()) {
+      if (session === null || live.sessionId === session) live.learn(known);
+    }
+  }
+
+  /**
    * Starts a command; `known` are the values that its output must not show.
    *
    * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`

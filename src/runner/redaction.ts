@@ -5,7 +5,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
-import type { RedactionSummary } from '../command.ts';
+import type { KnownSecret, RedactionSummary } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { limits } from '../limits.ts';
@@ -18,7 +18,7 @@ const readyMs = 15_000;
 const watchMs = 1_000;
 const channelsMax = 65_535;
 /** What the redactor weighs is memory that nothing else has. */
-const lean = ['--max-semi-space-size=8'];
+const lean = ['--max-semi-space-size=8', '--disable-sigusr1'];
 
 /** What becomes of one command's output. */
 export interface RedactionSink {
@@ -58,8 +58,6 @@ export class RedactionChannel {
   readonly #taken = { stdout: 0, stderr: 0 };
   #settle: ((summary: RedactionSummary | null) => void) | null = null;
   #failed = false;
-  /** Since when bytes wait that were not answered; 0: none do. */
-  waitingSince = 0;
 
   constructor(link: RedactorLink, number: number, sink: RedactionSink) {
     this.#link = link;
@@ -75,8 +73,17 @@ export class RedactionChannel {
   send(stream: Stream, bytes: Uint8Array): void {
     if (this.#failed || bytes.length === 0) return;
     this.#sent[stream] += bytes.length;
-    if (this.waitingSince === 0) this.waitingSince = Date.now();
     this.#link.write(frameTypes[stream], this.#number, bytes);
+  }
+
+  /** Values that have become known since it was opened. */
+  learn(known: readonly KnownSecret[]): void {
+    if (!this.#failed) this.#link.request({ learn: { channel: this.#number, known } });
+  }
+
+  /** Whether an answer is awaited. */
+  get waits(): boolean {
+    return this.#settle !== null || this.#behind() > 0;
   }
 
   /** Nothing more is sent; `null`: the redactor failed, and output is missing. */
@@ -97,7 +104,6 @@ export class RedactionChannel {
   takeOutput(stream: Stream, taken: number, bytes: Uint8Array): void {
     const wasFull = this.full;
     this.#taken[stream] = taken;
-    this.waitingSince = this.#behind() === 0 ? 0 : Date.now();
     if (bytes.length > 0) this.#sink.output(stream, bytes);
     if (wasFull && !this.full) this.#sink.room();
   }
@@ -133,6 +139,8 @@ class RedactorLink {
   #n = 0;
   #number = 0;
   #retired = false;
+  /** When it last said something, or nothing was awaited. */
+  #heardAt = Date.now();
   dead = false;
 
   constructor(program: string) {
@@ -210,12 +218,12 @@ class RedactorLink {
     this.#child.kill('SIGKILL');
   }
 
-  /** One that does not answer is ended. */
+  /** One that says nothing at all while somebody waits for it is ended. */
   watch(): void {
-    const oldest = Date.now() - limits.redactionMs.default;
-    for (const { waitingSince } of this.#channels.values()) {
-      if (waitingSince !== 0 && waitingSince < oldest) return this.kill();
-    }
+    const isAwaited =
+      this.#checks.size > 0 || [...this.#channels.values()].some(({ waits }) => waits);
+    if (!isAwaited) this.#heardAt = Date.now();
+    else if (Date.now() - this.#heardAt > limits.redactionMs.default) this.kill();
   }
 
   #lose(): void {
@@ -233,6 +241,7 @@ class RedactorLink {
   }
 
   #take(bytes: Uint8Array): void {
+    this.#heardAt = Date.now();
     try {
       for (const frame of this.#reader.push(bytes)) this.#frame(frame);
     } catch {

@@ -151,9 +151,7 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       const given = typeof env === 'object' && env !== null ? Object.entries(env) : [];
       const variables = new Map(given.map(([name, value]) => [name, String(value)]));
       const id = session(request, 'session_id');
-      const { secret } = request;
-      const names = Array.isArray(secret) ? secret.map(String) : [];
-      keep.states.set(id, typeof cwd === 'string' ? cwd : null, { variables, secret: names });
+      keep.states.set(id, typeof cwd === 'string' ? cwd : null, variables);
       return {};
     }
     case 'unset': {
@@ -165,6 +163,11 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
     case 'close':
       await keep.close(session(request, 'session_id'));
       return {};
+    case 'learn': {
+      const id = request['session_id'];
+      keep.learn(knownOf(request['known']), isSessionId(id) ? id : null);
+      return {};
+    }
     case 'redaction':
       keep.redaction.configure(redactionOf(request['start']));
       return {};

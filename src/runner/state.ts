@@ -162,16 +162,13 @@ export function withoutSecrets(
   return { state: { ...state, set, functions, options }, dropped: [...dropped, ...named] };
 }
 
-/** Variables that a caller gave a session. */
-export interface Given {
-  readonly variables: ReadonlyMap<string, string>;
-  readonly secret: readonly string[];
-}
+/** Values remembered of one session; the oldest go first. */
+const sessionSecretsMax = 64;
 
 /** The carried states of all sessions. */
 export class States {
   readonly #states = new Map<SessionId, Carried>();
-  readonly #secret = new Map<SessionId, ReadonlySet<string>>();
+  readonly #secret = new Map<SessionId, Map<string, KnownSecret>>();
 
   get(session: SessionId): Carried {
     return this.#states.get(session) ?? emptyState;
@@ -181,11 +178,9 @@ export class States {
   }
   fork(from: SessionId, to: SessionId): void {
     this.#states.set(to, this.get(from));
-    this.#secret.set(to, new Set(this.#secret.get(from)));
+    this.#secret.set(to, new Map(this.#secret.get(from)));
   }
-  /** @param secret names of variables whose values no output may show */
-  set(session: SessionId, cwd: string | null, { variables, secret }: Given): void {
-    this.#secret.set(session, new Set([...(this.#secret.get(session) ?? []), ...secret]));
+  set(session: SessionId, cwd: string | null, variables: ReadonlyMap<string, string>): void {
     const state = this.get(session);
     const set = new Map([...state.set, ...variables]);
     this.#states.set(session, { ...state, cwd: cwd ?? state.cwd, set });
@@ -199,11 +194,18 @@ export class States {
     this.#states.delete(session);
     this.#secret.delete(session);
   }
-  /** What the session's caller set under the name of a secret, as far as it stands. */
-  secrets(session: SessionId): KnownSecret[] {
-    const { set } = this.get(session);
-    const names = this.#secret.get(session) ?? new Set();
-    return [...set].flatMap(([name, value]) => (names.has(name) ? [{ name, value }] : []));
+  /** What callers gave the session under the names of secrets. */
+  secrets(session: SessionId): readonly KnownSecret[] {
+    return [...(this.#secret.get(session)?.values() ?? [])];
+  }
+  learn(session: SessionId, known: readonly KnownSecret[]): void {
+    const all = this.#secret.get(session) ?? new Map<string, KnownSecret>();
+    for (const one of known) all.set(one.value, one);
+    for (const value of all.keys()) {
+      if (all.size <= sessionSecretsMax) break;
+      all.delete(value);
+    }
+    this.#secret.set(session, all);
   }
   /** Name → MAC of what is carried: variables, those taken away, functions and options. */
   macs(session: SessionId, key: Uint8Array): Record<string, string> {

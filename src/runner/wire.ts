@@ -66,6 +66,8 @@ export class BoxMemory<Value> {
 export type RunnerRequest =
   /** `known`: the values that its output must not show. */
   | ({ op: 'launch'; known: readonly KnownSecret[] } & SealedPlan)
+  /** Values that have become known; `session_id`: of that session alone, also later. */
+  | { op: 'learn'; known: readonly KnownSecret[]; session_id?: SessionId }
   /** How output is redacted from now on; without it nothing runs. */
   | { op: 'redaction'; start: RedactorStart }
   /** Streams the journal from `from` on `channel`; `max` bytes at most when given. */
@@ -90,8 +92,6 @@ export type RunnerRequest =
       session_id: SessionId;
       cwd: string | null;
       env: Readonly<Record<string, string>>;
-      /** Names in `env` whose values no output may show. */
-      secret?: readonly string[];
     }
   | { op: 'unset'; session_id: SessionId; names: string[] }
   | { op: 'close'; session_id: SessionId }
