@@ -39,7 +39,7 @@ const letters = (text: string): string => text.replaceAll(/[^A-Za-z0-9]/g, '');
 test('a value that comes byte by byte with pauses is hidden', () => {
   for (const others of [[], ['k7Qx2mZp'], ['пароль-сложный']]) {
     const given = withPauses(indexOf([token, ...others]), Buffer.from(token), [1]);
-    assert.ok(given.length <= givenSymbolsMax * 2, `given out: ${given}`);
+    assert.ok(given.length <= givenSymbolsMax, `given out: ${given}`);
   }
 });
 
@@ -72,4 +72,94 @@ test('bytes that are no symbols are told to be held, too', () => {
     ['hidden'],
   );
   assert.equal(masker.holds, false);
+});
+
+const ordinary = [
+  ...['ghp_9fKq2LxWv7RbT0cYzN4mJhU6sDaE1PgVtXoQ', 'sk-live-Zq8_rT2nX-5vLw0Kc7By', token],
+  ...['AKIA4QZT7XWNPLR2VM5C', '7f3a9c51e08b4d26b7c9f1035ad84e62', 'Hq4+Tz/9vLk2+Xw8Rb1/Nc6Ys3=='],
+  ...[
+    'xoxb-2481930572-Lk9Wq3ZtVb7Ns1Xc',
+    'Tr0ub4dor&3!',
+    'k9#Lm2$Pq',
+    'aB3+xY9w',
+    'hunter2hunter2',
+  ],
+  ...['postgresql://app:Zk3mQ9xTw7Lp@db.example.com:5432/orders', 'glpat-Jx4TqW8rNm2ZbV6kYc9L'],
+  ...['redis://:n7Vq2KxLr9Tz@cache.internal:6379/0', 'npm_3kLqWzX8vT5bR1cYhN7mJ2U9sDfE4PgVtKoA'],
+  ...['correct-horse-battery-staple-9Qz7', 'mypassword-9Qz7Xw3', 'SG.k3Vq9LxWt2.Rb7Tn4YcZm8Kd'],
+  ...['d41d8cd98f00b204e9800998ecf8427e', 'whsec_5tQn8ZkW2xLr7VbJ4cYm'],
+];
+
+test('prompts are given out while twenty secrets are known', () => {
+  assert.equal(ordinary.length, 20);
+  const index = indexOf(ordinary);
+  const prompts = [
+    ...[
+      'Continue? [y/N] ',
+      'Password: ',
+      'user@host:~$ ',
+      '>>> ',
+      '... ',
+      'root@5a71:/srv# ',
+      '$ ',
+    ],
+    ...[
+      'Are you sure you want to continue connecting (yes/no/[fingerprint])? ',
+      'mysql> ',
+      '(gdb) ',
+    ],
+    ...["Username for 'https://github.com': ", 'Password for user postgres: ', '? Project name: '],
+    ...['Do you want to continue? [Y/n] ', '[sudo] password for alice: ', 'Overwrite (y/n)? '],
+    ...['Enter passphrase for key: ', 'In [1]: ', 'irb(main):001:0> ', 'Select an option [1-4]: '],
+  ];
+  for (const prompt of prompts) {
+    assert.equal(withPauses(index, Buffer.from(prompt), [prompt.length]), prompt);
+    const masker = new KnownMasker(index);
+    masker.push(Buffer.from(prompt));
+    assert.ok(masker.held < flushSymbolsMax, `${prompt} waits: ${masker.held}`);
+    masker.flush();
+    assert.ok(masker.held < flushSymbolsMax, `typing behind ${prompt} waits`);
+  }
+});
+
+test('words that a value starts with are given out as few as its other characters', () => {
+  for (const value of ['correct-horse-battery-staple-9Qz7', 'mypassword-9Qz7Xw3']) {
+    const index = indexOf([value, token]);
+    for (const size of [1, 3, 5, 10, 28]) {
+      const given = letters(withPauses(index, Buffer.from(value), [size]));
+      assert.ok(given.length <= givenSymbolsMax, `${value} by ${size}: ${given}`);
+    }
+  }
+});
+
+const alphabets = [
+  'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789',
+  'abcdefghijklmnopqrstuvwxyz0123456789-_',
+  '0123456789abcdef',
+  'ABCDEFGHJKMNPQRSTVWXYZ23456789!#$.',
+];
+const valueOf = fc
+  .tuple(fc.constantFrom(...alphabets), fc.integer({ min: 8, max: 44 }))
+  .chain(([alphabet, length]) =>
+    fc.array(fc.constantFrom(...alphabet), { minLength: length, maxLength: length }),
+  )
+  .map((characters) => characters.join(''))
+  .filter((value) => letters(value).length >= 8 && new Set(letters(value)).size >= 5);
+
+test('what is given out in pauses does not add up to more than five symbols of a value', () => {
+  fc.assert(
+    fc.property(
+      valueOf,
+      fc.boolean(),
+      fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 5 }),
+      fc.constantFrom('', 'Password: ', 'echo '),
+      (value, withShort, sizes, prompt) => {
+        const index = indexOf(withShort ? [value, 'k7Qx2mZp'] : [value]);
+        const given = withPauses(index, Buffer.from(`${prompt}${value}\n`), sizes);
+        const ofValue = letters(given.slice(prompt.length));
+        assert.ok(ofValue.length <= givenSymbolsMax, `given out of ${value}: ${given}`);
+      },
+    ),
+    { numRuns: 300 },
+  );
 });

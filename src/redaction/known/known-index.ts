@@ -5,8 +5,9 @@
 import { TrlError } from '../../errors.ts';
 import type { KnownValue } from '../finding.ts';
 import { compile, isWide, type CompiledValue, type Needle } from './compiled.ts';
-import { symbolsMin, type Care } from './forms.ts';
+import { symbolsMin, windowSymbolsMax, type Care } from './forms.ts';
 import { filterBits, hashMultiplier, leavingWeights, spread } from './symbols.ts';
+import { wordlike } from './words.ts';
 
 /** Values that can be looked for at once. */
 export const knownValuesMax = 256;
@@ -42,6 +43,9 @@ const carefulBytesMax = 64 * 1024;
 
 const careFor = (values: readonly KnownValue[]): Care =>
   values.reduce((sum, { value }) => sum + value.length, 0) <= carefulBytesMax ? 'full' : 'less';
+
+/** More symbols than these are not searched through when somebody waits. */
+const searchedBytesMax = 4 * 1024 * 1024;
 
 const shortOut = leavingWeights(symbolsMin);
 
@@ -175,6 +179,55 @@ export class KnownIndex {
     return count - from;
   }
 
+  /**
+   * How many of the last symbols are part of a value as far as anyone can tell. Words that a value
+   * has among other things, a database's name in an address, give nothing away, and a prompt may
+   * end with them: they count as five at most, unless the value starts with them.
+   */
+  exposed(symbols: Uint8Array): number {
+    const { length } = symbols;
+    let possible = this.tailLength(symbols, length, windowSymbolsMax);
+    if (possible >= symbolsMin && this.text.length <= searchedBytesMax) {
+      possible = this.#foundLength(symbols, possible);
+    }
+    if (possible < symbolsMin || this.words) return possible;
+    if (!wordlike(symbols, length - possible, length)) return possible;
+    return Math.max(symbolsMin - 1, this.#startLength(symbols, possible));
+  }
+
+  /** How many of the last symbols, at most `most`, do stand in a needle; 5: fewer than six. */
+  #foundLength(symbols: Uint8Array, most: number): number {
+    const text = Buffer.from(this.text.buffer, this.text.byteOffset, this.text.length);
+    let found = symbolsMin - 1;
+    let missing = most + 1;
+    while (missing - found > 1) {
+      const length = found === symbolsMin - 1 ? symbolsMin : (found + missing) >> 1;
+      if (text.includes(symbols.subarray(symbols.length - length))) found = length;
+      else missing = length;
+    }
+    return found;
+  }
+
+  /** How many of the last symbols, at most `most`, a needle starts with, but for `https://`. */
+  #startLength(symbols: Uint8Array, most: number): number {
+    let longest = 0;
+    for (const { start, end, value } of this.#needles) {
+      const upTo = Math.min(most, end - start);
+      for (let length = upTo; length > longest && length >= symbolsMin; length -= 1) {
+        if (!this.#standsAt(start, symbols.subarray(symbols.length - length))) continue;
+        if (length > schemeLength(value.value)) longest = length;
+        break;
+      }
+    }
+    return longest;
+  }
+
+  #standsAt(start: number, symbols: Uint8Array): boolean {
+    let same = 0;
+    while (same < symbols.length && this.text[start + same] === symbols[same]) same += 1;
+    return same === symbols.length;
+  }
+
   /** Whether six symbols may stand in a needle; to be asked where {@link sixes} holds them. */
   mayHold(symbols: Uint8Array, at: number): boolean {
     return this.#hasThree(symbols, at) && this.#hasThree(symbols, at + 3);
@@ -204,6 +257,10 @@ export class KnownIndex {
     }
   }
 }
+
+/** Letters and digits of the `https` that an address starts with. */
+const schemeLength = (value: string): number =>
+  (/^[a-z][a-z0-9+.-]*(?=:\/\/)/i.exec(value)?.[0] ?? '').replaceAll(/[^a-z0-9]/gi, '').length;
 
 const three = (symbols: Uint8Array, at: number): number =>
   (((symbols[at] ?? 0) << 12) ^ ((symbols[at + 1] ?? 0) << 6) ^ (symbols[at + 2] ?? 0)) & 0x3ffff;

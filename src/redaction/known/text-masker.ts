@@ -1,13 +1,12 @@
 /** Hides known values in a stream that is text, or anything else that is not compressed. */
 import type { Piece } from '../finding.ts';
 import { escapeBytesMax } from './escapes.ts';
-import { symbolsMin, windowSymbolsMax } from './forms.ts';
+import { windowSymbolsMax } from './forms.ts';
 import type { KnownIndex } from './known-index.ts';
 import { Matcher, type Run } from './matcher.ts';
 import { afterTail, beforeLead, sideBytesMax } from './sides.ts';
 import { emptySymbols, gapBytesMax, Squeezer, type Symbols } from './squeeze.ts';
 import { narrowSymbols } from './symbols.ts';
-import { wordlike } from './words.ts';
 
 /** Bytes that are looked at at once. */
 const blockBytes = 64 * 1024;
@@ -30,6 +29,8 @@ export class TextMasker {
   #squeezed = 0;
   /** The first symbol that may still turn out to be secret. */
   #undecided = 0;
+  /** Symbols before this one are hidden, or are not part of what was last hidden. */
+  #hiddenTo = 0;
 
   constructor(index: KnownIndex) {
     this.#index = index;
@@ -70,33 +71,18 @@ export class TextMasker {
     return this.#length > 0 || this.#matcher.runs.some(({ hidden }) => hidden > 0);
   }
 
-  /** Symbols held that may be the start of a value, and are not known to be part of one. */
+  /**
+   * The last symbols that may be part of a value, given out already or not, and are not known to
+   * be one: so many can be read by whoever sees everything that is given out.
+   */
   get held(): number {
     const { count, symbol } = this.#symbols;
-    const last = this.#matcher.runs.at(-1);
     const waiting = this.#bytes.subarray(this.#squeezed, this.#length);
     const tail = Array.from(waiting, (byte) => narrowSymbols[byte] ?? 0).filter(Boolean);
-    const symbols = Uint8Array.from([...symbol.subarray(Math.max(0, count - 96), count), ...tail]);
-    const possible = this.#index.tailLength(
-      symbols,
-      symbols.length,
-      windowSymbolsMax + tail.length,
-    );
-    const decided = last === undefined ? this.#given(count) : last.last + 1;
-    const waits = Math.max(0, Math.min(possible, count - decided + tail.length));
-    // Words that a value has among other things, a database's name in an address, give nothing
-    // away; a prompt may end with them.
-    const from = symbols.length - waits;
-    const word =
-      waits >= symbolsMin && !this.#index.words && wordlike(symbols, from, symbols.length);
-    return word ? symbolsMin - 1 : waits;
-  }
-
-  /** The first symbol whose bytes are not given out. */
-  #given(count: number): number {
-    let first = count;
-    while (first > 0 && (this.#symbols.from[first - 1] ?? 0) >= 0) first -= 1;
-    return first;
+    const last = this.#matcher.runs.at(-1);
+    const hidden = Math.max(this.#hiddenTo, last === undefined ? 0 : last.last + 1);
+    const seen = symbol.subarray(Math.max(hidden, count - historySymbols), count);
+    return this.#index.exposed(Uint8Array.from([...seen, ...tail]));
   }
 
   #append(chunk: Uint8Array): void {
@@ -204,6 +190,7 @@ export class TextMasker {
       // After a flush it may go on.
       if (until === 'flush' && run.last + 1 >= this.#symbols.count) break;
       done += 1;
+      this.#hiddenTo = run.last + 1;
     }
     const open = runs[done];
     if (open === undefined || !open.begun || until !== 'push') {
@@ -274,6 +261,7 @@ export class TextMasker {
       symbols.from.copyWithin(0, old, symbols.count);
       symbols.to.copyWithin(0, old, symbols.count);
       symbols.count -= old;
+      this.#hiddenTo = Math.max(0, this.#hiddenTo - old);
       this.#matcher.drop(old);
     }
     if (count === 0) return;
