@@ -1,5 +1,6 @@
 /** Values behind `=`, `:` and `=>`. */
 import { ALNUM, BLANK, LETTER, LOWER, QUOTE, is, skip } from './characters.ts';
+import { isCompared as comparesNames } from './expression.ts';
 import { found, type Report, type Segment } from './finder.ts';
 import { judge, judgeValue, leadsLine, quoteEnd, type Name, type Outcome } from './judge.ts';
 import { lengthMin } from './plausible.ts';
@@ -8,6 +9,8 @@ import { readValue, type Value } from './values.ts';
 const yamlTag = /!{1,2}(?:str|binary)[ \t]+/uy;
 /** `val password: String = "…"` */
 const typed = /[A-Za-z_&][\w.<>[\]?| ]{0,40}?[ \t]?=[ \t]*(?=["'])/uy;
+/** `password: Secret<String> = …`: the type of a variable that something is assigned to. */
+const annotated = /[A-Za-z_&*:][\w.<>[\]?|:&*]{0,60}[ \t]=[ \t]/uy;
 const scheme = /[A-Za-z][\w-]{1,24}[ \t]+(?=[^\s=,;]{8})/uy;
 
 /** @param sign Where `=` or `:` stands. */
@@ -28,7 +31,10 @@ export function assigned(segment: Segment, name: Name, sign: number, report: Rep
     if (typed.test(text) && typed.lastIndex < end) {
       return assignedValue(segment, name, { sign, at: typed.lastIndex }, report);
     }
+    annotated.lastIndex = at;
+    if (annotated.test(text) && annotated.lastIndex < end) return 'none';
   }
+  if (isCompared(segment, name, { sign, at })) return 'none';
   // `KEY=` is empty; `key:` goes on below.
   if (at >= end) return text.charAt(sign) === ':' ? 'open' : 'none';
   if (isCoordinate(segment, name, { sign, at })) return 'none';
@@ -46,6 +52,19 @@ export function assigned(segment: Segment, name: Name, sign: number, report: Rep
     }
   }
   return assignedValue(segment, name, { sign, at }, report);
+}
+
+/** `password != confirmed`, `key === other`: no more than another name stands there. */
+function isCompared(
+  { text, end }: Segment,
+  name: Name,
+  { sign, at }: { readonly sign: number; readonly at: number },
+): boolean {
+  if (text.charAt(sign) !== '=' || at >= end || is(text, at, QUOTE)) return false;
+  if (text.charAt(sign + 1) !== '=' && text.charAt(sign - 1) !== '!') return false;
+  const value = readValue(text, at, end, 'field');
+  if (value === null || value.quoted) return false;
+  return comparesNames(text.slice(value.start, Math.min(value.end, value.start + 200)), name.class);
 }
 
 function behindTag(text: string, at: number): number {
@@ -74,16 +93,29 @@ function isCoordinate(
   name: Name,
   { sign, at }: { readonly sign: number; readonly at: number },
 ): boolean {
-  if (text.charAt(sign) !== ':' || at !== sign + 1 || sign !== name.end) return false;
+  if (text.charAt(sign) !== ':') return false;
+  // `auth:<commit>` is an image, `Auth: <digest>` a line of a lock file.
+  if (name.text.toLowerCase() === 'auth' && isRevision(text, at)) return true;
+  if (at !== sign + 1 || sign !== name.end) return false;
   // `key=auth:17:5f3a`, `/auth:…`: the name is itself part of a value.
   const before = text.charAt(name.start - 1);
   const inside = before === '=' || before === '/';
   if (name.text.includes('.') || (inside && name.class !== 'password')) return true;
+  const low = Math.max(start, name.start - 120);
+  if (image.test(text.slice(low, name.start)) && isRevision(text, at)) return true;
   // A list of ciphers: `HIGH:!PSK:!SRP`.
   if (before === '!') return true;
   if (before !== ':') return false;
-  return /(?:^|[\s"'=(,])arn:\S*$/u.test(text.slice(Math.max(start, name.start - 120), name.start));
+  return /(?:^|[\s"'=(,])arn:\S*$/u.test(text.slice(low, name.start));
 }
+const image = /image["']?[ \t]*[:=]?[ \t]*["'`]?$/iu;
+
+/** A hash of a commit or of a content, and nothing behind it. */
+function isRevision(text: string, at: number): boolean {
+  revision.lastIndex = at;
+  return revision.test(text);
+}
+const revision = /(?:[\da-f]{40}|[\da-f]{64})(?![\w+/=-])/uy;
 
 function assignedValue(
   segment: Segment,

@@ -4,6 +4,8 @@
  */
 import type { Finding, Prior, RedactionProfile } from '../finding.ts';
 import type { Hits } from '../rules/automaton.ts';
+import type { Span } from '../recognise/line.ts';
+import { recognise, strengthOf } from '../recognise/recognise.ts';
 import { RuleSet } from '../rules/ruleset.ts';
 import { findBare, labelMax, type Judge } from './bare.ts';
 import { wordiness } from './bigram.ts';
@@ -12,7 +14,7 @@ import { segmentOf, type Report, type Segment } from './finder.ts';
 import { words, searchSegment, type Carried } from './line.ts';
 import { merge } from './merge.ts';
 import { priorOf, promptOf } from './prior.ts';
-import { isBody } from './screen.ts';
+import { isBody, isTail } from './screen.ts';
 import { defaultVetoes, thresholdsOf, type Thresholds, type Vetoes } from './thresholds.ts';
 import { findRuns, type Runs } from './tokens.ts';
 import { forgetValues } from './values.ts';
@@ -55,10 +57,18 @@ interface Block {
 export class Detector {
   readonly #shipped = RuleSet.shipped();
   readonly #rules: Rules | null;
-  readonly #carried: Carried = { armoured: false, published: 0, expected: null, column: null };
+  readonly #carried: Carried = {
+    armour: null,
+    codes: null,
+    published: 0,
+    expected: null,
+    column: null,
+  };
   readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
   #judge: Judge;
   #first = true;
+  /** Where the line begins that follows a full line of base64. */
+  #behindBody = -1;
 
   constructor({ profile, prior, thresholds, vetoes, rules }: DetectorOptions) {
     this.#rules = rules ?? null;
@@ -141,12 +151,13 @@ export class Detector {
       this.#line(block, line, end, report);
       line = end + 1;
     }
+    this.#behindBody = this.#behindBody === text.length ? 0 : -1;
   }
 
   /** Whether the next line is looked at whatever stands in it. */
   get #waits(): boolean {
-    const { armoured, expected, column } = this.#carried;
-    return armoured || expected !== null || column !== null;
+    const { armour, codes, expected, column } = this.#carried;
+    return armour !== null || codes !== null || expected !== null || column !== null;
   }
 
   /** A line, in the parts that carriage returns and NULs make of it. */
@@ -174,7 +185,9 @@ export class Detector {
     const from = block.hit;
     skipHits(block, segment.end);
     const found: Finding[] = [];
-    const silent = this.#carried.armoured || this.#carried.published > 0;
+    const tail = segment.start === this.#behindBody && isTail(segment.text, segment);
+    const silent = tail || this.#carried.armour !== null || this.#carried.published > 0;
+    if (isBody(segment.text, segment)) this.#behindBody = nextLine(segment);
     if (this.#carried.published > 0) this.#carried.published--;
     const label = searchSegment(
       { segment, hits: block.hits, from, to: block.hit },
@@ -194,19 +207,40 @@ export class Detector {
   }
 }
 
+function nextLine({ text, end }: Segment): number {
+  return text.charCodeAt(end) === 13 && text.charCodeAt(end + 1) === 10 ? end + 2 : end + 1;
+}
+
 /** A form that arose by chance: of words, or in the middle of a symbol or a line of base64. */
 function isChance(text: string, { start, end, score }: Finding): boolean {
   if (score < 0.9) {
     let from = start;
     while (is(text, from - 1, NAME)) from--;
     if (text.startsWith('_Z', from) || wordiness(text, start, end) > 0.9) return true;
+    const family = recognise(text, start, end, lineAround(text, start, end));
+    if (family !== null && strengthOf(family) === 'certain') return true;
   }
   if (start === 0 || text.charCodeAt(start - 1) === 10) return false;
-  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
-  if (start - lineStart > 76) return false;
-  const feed = text.indexOf('\n', end);
-  return isBody(text, { start: lineStart, end: feed < 0 ? text.length : feed });
+  if (inDigest.test(text.slice(Math.max(0, start - 100), start))) return true;
+  const line = lineAround(text, start, end);
+  return start - line.start <= 76 && isBody(text, line);
 }
+
+/** As far as its form is looked at. */
+const aroundMax = 256;
+
+function lineAround(text: string, start: number, end: number): Span {
+  const low = Math.max(0, start - aroundMax);
+  const head = start > low ? text.slice(low, start).lastIndexOf('\n') : -1;
+  const tail = text.slice(end, end + aroundMax).indexOf('\n');
+  return {
+    start: low + head + 1,
+    end: tail < 0 ? Math.min(text.length, end + aroundMax) : end + tail,
+  };
+}
+
+/** `"integrity": "sha512-…`, `,sha256=…`: a form in the middle of a hash arose by chance. */
+const inDigest = /(?:sha-?(?:1|224|256|384|512)|md5)[-:=][\w+/-]*$/iu;
 
 /** Infinity: there are no more. */
 function hitEnd({ hits, hit }: Block): number {

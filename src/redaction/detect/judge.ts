@@ -1,6 +1,7 @@
 /** Whether the value that belongs to a name is a secret, and what is told of it. */
 import { wordiness } from './bigram.ts';
 import { ALNUM, BLANK, DIGIT, NAME, QUOTE, is } from './characters.ts';
+import { isResource } from './expression.ts';
 import { found, looksMax, type Report, type Segment } from './finder.ts';
 import type { NameClass } from './names.ts';
 import { mixes, plausible, type Place } from './plausible.ts';
@@ -42,7 +43,8 @@ export function judgeValue(
   { value, place, rule }: Omit<Aim, 'at'> & { readonly value: Value },
   report: Report,
 ): Outcome {
-  const score = plausible(text, value, name.class, value.quoted ? 'data' : place);
+  const held = name.class === 'password' || !refersTo(text, name, value);
+  const score = held ? plausible(text, value, name.class, value.quoted ? 'data' : place) : 0;
   if (score === 0) {
     if (value.end - value.start > 200 && ++spent.looks > looksMax) spent.until = value.end;
     return 'none';
@@ -50,6 +52,14 @@ export function judgeValue(
   spent.until = value.end;
   report(found([value.start, value.end], rule, score, name.text));
   return 'found';
+}
+
+/** Whether the value names the object that holds the secret. */
+function refersTo(text: string, name: Name, { start, end, quoted }: Value): boolean {
+  // `--secret-id prod/db`: where a store of secrets keeps one.
+  if (/secret[._-]?id$/iu.test(name.text) && wordiness(text, start, end) > 0.2) return true;
+  const mapped = !quoted && text.charAt(name.end) === ':' && is(text, name.end + 1, BLANK);
+  return isResource(text.slice(start, Math.min(end, start + 128)), name.text, mapped);
 }
 
 /** To the quote that began around or before, or as far as a field goes. */

@@ -18,6 +18,7 @@ import {
   type Name,
   type Outcome,
 } from './judge.ts';
+import { behindFullColon } from './languages.ts';
 import { classifyName } from './names.ts';
 import { mixes } from './plausible.ts';
 import { readValue, type Value } from './values.ts';
@@ -28,7 +29,21 @@ const tagged = /^<(?:[\w-]{1,40}:|[\w:-]{1,40}\s[^<>[\]]{0,100}=["'][\w.:-]{0,80
 /** Verbs, commands and variables rather than labels. */
 const notInProse = /^(?:pass|pwd|k?passwd|authori[sz]ation)$/iu;
 const assignment = /^[A-Za-z_][\w.-]*=/u;
+/** `<Pass encoding="base64">` */
+const attributes = /(?:[ \t][\w:-]{1,40}="[^"<>]{0,60}"){1,4}(?=>)/uy;
+/** `<AdministratorPassword><Value>` */
+const inner = /<(?:value|plaintext|string|text)>[ \t]*/iuy;
 const copula = /(?:is|was|are|to|set to|now|reads|equals|->|→)[ \t]*:?[ \t]+/iuy;
+/** `for user bob changed to`, `is generated for root@localhost:` */
+const event = new RegExp(
+  [
+    String.raw`(?:(?:for|of)[ \t][^\s:=]{1,40}(?:[ \t][^\s:=]{1,40}){0,3}[ \t](?:(?:is|was|has been)[ \t]now?[ \t]*)?`,
+    String.raw`(?:changed|set|reset|updated|rotated)[ \t](?:to|as)[ \t]*:?[ \t]*|`,
+    String.raw`(?:is|was|has been)[ \t](?:now[ \t])?(?:generated|created|set|assigned|issued|changed|reset)[ \t]`,
+    String.raw`(?:(?:for|to|by|on)[ \t][^\s:=]{1,64}(?:[ \t][^\s:=]{1,40}){0,3}[ \t]*:[ \t]+|to[ \t]*:?[ \t]+))`,
+  ].join(''),
+  'iuy',
+);
 const owner =
   /(?:for|of|to|in|on|as)[ \t][^\s:=]{1,40}(?:[ \t][^\s:=]{1,24}){0,3}[ \t]*(?::|[ \t]is)[ \t]+/iuy;
 const valueLabel = /[\s,"'\\}{]{1,12}(?:value|val|content|default)[\s"'\\]{0,6}[:=][ \t]{0,8}/iuy;
@@ -56,8 +71,19 @@ function spaced(text: string, low: number, at: number, name: string): string | n
   let from = at - 1;
   while (from > low && from > at - 24 && is(text, from - 1, LETTER)) from--;
   const words = `${text.slice(from, at - 1)}_${name}`;
+  // `using RSA key 3EA2CAEC…`: keys of pairs are told by their fingerprints.
+  const paired = /^(?:rsa|ssh|signing|sign|master)_/iu.test(words);
+  if (paired && isFingerprint(text, at)) return null;
   return classifyName(words) === 'secret' ? words : null;
 }
+
+/** Behind `key` and a blank: the id or the fingerprint of a key. */
+function isFingerprint(text: string, at: number): boolean {
+  fingerprint.lastIndex = at;
+  return fingerprint.test(text);
+}
+const fingerprint =
+  /keys?:?[ \t]+(?:id[ \t:]+)?(?:0x)?(?:[\dA-F]{8}){1,2}(?:[\dA-F]{24})?(?![\w+/=-])/uy;
 
 export function findNamed(segment: Segment, name: Name, report: Report): Outcome {
   if (name.class === 'none' || name.class === 'mild') {
@@ -73,12 +99,19 @@ export function findNamed(segment: Segment, name: Name, report: Report): Outcome
   if (after >= end) return 'label';
   const sign = text.charAt(after);
   if (sign === '=' || sign === ':') return assigned(segment, name, after, report);
+  const wide = behindFullColon(text, after);
+  if (wide >= 0)
+    return judge(segment, name, { at: wide, place: 'code', rule: 'key-value' }, report);
   const differs = sign === '!' && text.charAt(after + 1) === '=';
   if (differs) return assigned(segment, name, after + 1, report);
   if (sign === '|' || text.startsWith('\u00e2\u0094\u0082', after)) {
     return cell(segment, name, after, report);
   }
   if (sign === '>' || sign === '<') return element(segment, name, after, report);
+  if (text.charAt(name.start - 1) === '<') {
+    attributes.lastIndex = name.end;
+    if (attributes.test(text)) return element(segment, name, attributes.lastIndex, report);
+  }
   const constant = sign === ',' && !/[a-z]/u.test(name.text);
   if (closed || constant) {
     valueLabel.lastIndex = p;
@@ -93,6 +126,8 @@ export function findNamed(segment: Segment, name: Name, report: Report): Outcome
     }
     if (sign === ',') return argument(segment, name, after, report);
   }
+  // The head of a table with commas.
+  if (sign === ',') return 'label';
   return after > p ? prose(segment, name, after, report) : 'none';
 }
 
@@ -112,6 +147,12 @@ function element(segment: Segment, name: Name, after: number, report: Report): O
   const stop = close < 0 || close > end ? end : close;
   let from = skip(text, after + 1, stop, BLANK);
   let to = stop;
+  inner.lastIndex = from;
+  if (inner.test(text) && inner.lastIndex < end) {
+    from = inner.lastIndex;
+    to = text.indexOf('<', from);
+    if (to < 0 || to > end) to = end;
+  }
   if (text.startsWith('<![CDATA[', from)) {
     from += 9;
     to = Math.max(from, text.indexOf(']]>', from));
@@ -132,9 +173,17 @@ function cell(segment: Segment, name: Name, bar: number, report: Report): Outcom
   if (value === null || value.quoted) return 'label';
   const after = skip(text, value.end, end, BLANK);
   const last = after >= end || text.charAt(after) === '|' || text.startsWith('\u00e2', after);
-  if (!last) return 'label';
+  if (!last || isAlternative(segment, name, value)) return 'label';
   const outcome = judgeValue(segment, name, { value, place: 'shell', rule: 'table' }, report);
   return outcome === 'found' ? 'found' : 'label';
+}
+
+/** `encodePath | encodePassword | encodeZone`: names joined by an operator, with the same head. */
+function isAlternative({ text }: Segment, name: Name, { start, end }: Value): boolean {
+  const head = /^(?:[a-z]+(?=[A-Z])|[A-Z]+_)/u.exec(name.text)?.[0];
+  return (
+    head !== undefined && text.startsWith(head, start) && /^\w*$/u.test(text.slice(start, end))
+  );
 }
 
 /** `("key", "v")`, `['--key', 'v1']`: only a text in quotes. */
@@ -154,7 +203,11 @@ function argument(segment: Segment, name: Name, comma: number, report: Report): 
 function prose(segment: Segment, name: Name, after: number, report: Report): Outcome {
   const { text, end } = segment;
   if (name.flag && text.charAt(after) === '-') return 'none';
-  if (name.flag) return judge(segment, name, { at: after, place: 'shell', rule: 'flag' }, report);
+  if (name.flag) {
+    if (isHelp(segment, name, after)) return 'none';
+    return judge(segment, name, { at: after, place: 'shell', rule: 'flag' }, report);
+  }
+  if (isProper(name.text)) return 'none';
   // `component=auth`, and the verb.
   if (name.class === 'likely' || notInProse.test(name.text)) return 'none';
   if (is(text, after, QUOTE)) {
@@ -162,13 +215,16 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
       ? judge(segment, name, { at: after, place: 'data', rule: 'quoted' }, report)
       : 'label';
   }
-  for (const link of [copula, owner]) {
+  for (const link of [event, copula, owner]) {
     link.lastIndex = after;
     if (link.test(text) && link.lastIndex < end) return told(segment, name, link.lastIndex, report);
   }
   const value = readValue(text, after, end, 'field');
   if (value === null || assignment.test(text.slice(value.start, value.start + 40))) return 'label';
   if ('([{<'.includes(text.charAt(value.start))) return 'label';
+  if (declares(segment, name)) {
+    return judge(segment, name, { at: after, place: 'shell', rule: 'key-value' }, report);
+  }
   const gap = after - name.end;
   const last = skip(text, value.end, end, BLANK) >= end;
   const pair = last && (gap > 1 || text.charAt(name.end) === '\t') && leadsLine(segment, name);
@@ -199,11 +255,31 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
   return outcome === 'found' ? 'found' : 'label';
 }
 
+/** `ENV KEY v` of an image's recipe, `set -gx KEY v`, `setenv KEY v`. */
+function declares({ text, start }: Segment, name: Name): boolean {
+  if (text.charAt(name.start - 1) !== ' ' || /[a-z]/u.test(name.text)) return false;
+  return declaring.test(text.slice(Math.max(start, name.start - 80), name.start));
+}
+const declaring = /(?:^|[\]:>$#;+] )\s*(?:ENV|setenv|set(?: --?[\w-]{1,12}){1,4}) +$/u;
+
 /** `password    CoffeeSummerFalcon`: two columns, the second more than a plain word. */
 function pairOfWords(segment: Segment, name: Name, value: Value, report: Report): Outcome {
   const plain = /^[a-z]*$/u.test(segment.text.slice(value.start + 1, value.end));
   if (name.class !== 'password' || plain) return 'label';
   return judgeValue(segment, name, { value, place: 'prose', rule: 'pair' }, report);
+}
+
+/** `--change-passphrase     change a passphrase`, `--passwd user-id`: an explanation of a flag. */
+function isHelp({ text, end }: Segment, name: Name, after: number): boolean {
+  if (is(text, after, QUOTE)) return false;
+  const rest = text.slice(after, Math.min(end, after + 120));
+  if (/^(?:user|key|file)-?(?:id|name|spec)\b/iu.test(rest)) return true;
+  return after - name.end > 1 && /^[A-Za-z][a-z]*[ \t]+[a-z]/u.test(rest);
+}
+
+/** `Buypass AS-983163327`: a word that only ends in `pass`. */
+function isProper(name: string): boolean {
+  return /^[A-Za-z]{2,12}pass$/iu.test(name) && !/[a-z]Pass$/u.test(name);
 }
 
 /** `password is v`, `password for bob: v`. */

@@ -14,7 +14,8 @@ export type NameClass = 'password' | 'secret' | 'likely' | 'mild' | 'none';
 
 const passwords = set(`password passwd passwort passphrase passcode pass pwd pw pswd psw psk
   userpwd userpass dbpass dbpwd dbpw rootpw adminpw mypass sshpass smtppass rootpass adminpass
-  contrasena kennwort senha parola`);
+  contrasena kennwort senha parola passe wachtwoord contrasenya contrasenia heslo salasana passord
+  lozinka jelszo haslo sifre adgangskode kodeord parool sandi mdp`);
 const passwordEndings = ['password', 'passwd', 'passphrase', 'passwort', 'pass'];
 const notPasswords = set(`bypass compass surpass trespass encompass overpass underpass multipass`);
 
@@ -23,7 +24,7 @@ const secrets =
   accesstoken secretkey accesskey privatekey authkey licensekey masterkey encryptionkey
   signingkey appkey apisecret appsecret clientsecret consumersecret sharedkey accountkey
   sharedaccesskey sshkey wepkey deploykey jwt bearer authorization mnemonic usertoken bottoken
-  refreshtoken sessiontoken otp totp crumb`);
+  refreshtoken sessiontoken otp totp crumb dockerconfigjson`);
 const secretEndings = ['secret', 'token', 'apikey', 'secretkey', 'accesskey', 'privatekey'];
 
 /** Before `key`: a key to something. Any other word makes it likely only. */
@@ -42,7 +43,7 @@ const benignOwners =
   csrf xsrf cancel cancellation idempotent pagination lexer parse parser unexpected expected
   start end previous prev last first eof eos bos special pad unk mask design resume change
   fencing nft max min num total count per input output completion prompt cached reasoning syntax
-  css color theme dict dictionary sorted unique composite socket
+  dedupe deduplication css color theme dict dictionary sorted unique composite socket
   natural surrogate schema column table
   keyboard any no each by known unknown invalid missing duplicate new old current left right up
   down function punctuation keyword operator kms react event message node option property attr
@@ -71,12 +72,17 @@ const benignEndings =
   protector store safe less free`);
 
 /** Endings of no meaning: what decides stands before them. */
-const neutralEndings = set(`value val values v1 v2 v3 base64 b64 hex current new old main live
+const neutralEndings = set(`value val values v base64 b64 hex current new old main live
   prod production staging dev test sandbox default primary secondary backup raw plain plaintext
   encoded string str var env data a b x y content body here base`);
 
+/** Before `routing key`: what is sent there is let in by the key alone. */
+const alerting = set('pagerduty pd opsgenie alert alerts integration');
+/** Before `cookie`: a secret that two sides share, or a session. */
+const cookieOwners = set('erlang magic rabbitmq session auth login remember secret');
+
 const negating = set('is has no not without');
-const products = set(`jsonwebtoken 1password onepassword lastpass keepass gopass`);
+const products = set(`publickeytoken jsonwebtoken 1password onepassword lastpass keepass gopass`);
 
 const mild =
   set(`key keys auth session sid sess sig signature salt nonce hash code pin license serial
@@ -109,7 +115,15 @@ function classify(words: readonly string[]): NameClass {
   if (products.has(word) || notPasswords.has(word)) return 'none';
   if (negating.has(before) || negating.has(words[0] ?? '')) return 'none';
   if (passwords.has(word) || endsIn(word, passwordEndings)) return passwordClass(words, last);
-  if (word === 'key' || word === 'keys') return keyClass(before, word, words.length);
+  if (word === 'key' || word === 'keys') {
+    if (before === 'routing' && alerting.has(words[last - 2] ?? '')) return 'secret';
+    return keyClass(before, word, words.length);
+  }
+  if (word === 'cookie' && cookieOwners.has(before)) return 'secret';
+  // Of an application role at Vault, and of Tencent's cloud; `client_secret_id` only names one.
+  if (word === 'id' && before === 'secret') return words[last - 2] === 'client' ? 'none' : 'secret';
+  // `PublicKeyToken=…`: a part of the name of an assembly of .NET.
+  if (word === 'token' && before === 'key' && words[last - 2] === 'public') return 'none';
   if (secrets.has(word) || endsIn(word, secretEndings)) {
     // An idempotency key at AWS, a key at Vault: what it looks like decides.
     if (before === 'client' && word === 'token') return 'likely';

@@ -3,6 +3,7 @@
  * a type, a path, a number or a piece of a program.
  */
 import { ALNUM, DIGIT, JOINER, LETTER, LOWER, QUOTE, UPPER, classes, is } from './characters.ts';
+import { isExpression, isHexNumber, isIdentifier, isSequence, namesSecret } from './expression.ts';
 import type { NameClass } from './names.ts';
 import type { Value } from './values.ts';
 import { wordiness } from './bigram.ts';
@@ -33,7 +34,6 @@ const words = new Set(
 );
 
 const identifier = /^[A-Za-z_$][\w$]*$/u;
-const pathOfNames = /^[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)#?[A-Za-z_$][\w$-]*)+[!?;]*$/u;
 const reference = new RegExp(
   [
     String.raw`^(?:\$[A-Za-z_][\w.:-]*$|\$\{|\$\(|%\(|%[A-Za-z_]\w*%$|\{\{|\{%|#\{|<%|`,
@@ -59,8 +59,8 @@ const belonging =
 const elided = /\*{4}|x{6}|\.{3}$/iu;
 const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
 const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
-/** Of a regular expression. */
-const expression = /\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
+/** Of a regular expression, or the `\&` of a manual's source. */
+const expression = /\\&|\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
 const version = /^[\^~<>=v]*\d+(?:\.\d+){1,3}(?:[-+~][\w.+~-]{0,24})?$/u;
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 const fileName = new RegExp(
@@ -70,7 +70,6 @@ const fileName = new RegExp(
   ].join(''),
   'iu',
 );
-const call = /^[A-Za-z_$][\w$.:]*[([]/u;
 
 /** By character, a bit: most values hold few of the signs that patterns look for. */
 const signBits = new Int32Array(256);
@@ -111,7 +110,8 @@ export function plausible(text: string, value: Value, name: NameClass, place: Pl
   if (refers(shown, signs) || holdsPlace(shown, signs)) return 0;
   if (shown.length <= wordMax && words.has(shown.toLowerCase())) return 0;
   if (digest.test(shown) || date.test(shown)) return 0;
-  if (!value.quoted && place !== 'shell' && isCode(shown, signs)) return 0;
+  if (!value.quoted && place !== 'shell' && isCode(shown, signs, name)) return 0;
+  if (!value.quoted && isHexNumber(shown)) return 0;
   const shellWord = place === 'shell' && name === 'password' && !shown.startsWith('/');
   if (!shellWord && isPath(shown, signs)) return 0;
   if (version.test(shown)) return 0;
@@ -147,14 +147,9 @@ function holdsPlace(value: string, signs: number): boolean {
   return true;
 }
 
-function isCode(value: string, signs: number): boolean {
-  if ((signs & (OPENER | OPERATOR | DOT | COLON)) === 0) return false;
-  if (/^[([{<]/u.test(value)) return true;
-  if ((signs & OPERATOR) !== 0 && /\w(?:===?|!==?|&&|\|\|)[\w(]/u.test(value)) return true;
-  if ((signs & (DOT | COLON)) !== 0 && pathOfNames.test(value)) {
-    if (wordiness(value, 0, value.length) > 0.2) return true;
-  }
-  return (signs & OPENER) !== 0 && (call.test(value) || /\($|\(\)/u.test(value));
+function isCode(value: string, signs: number, name: NameClass): boolean {
+  const bare = (signs & (OPENER | OPERATOR | DOT | COLON | FILLER)) === 0;
+  return (!bare && isExpression(value)) || isIdentifier(value, name);
 }
 
 function isPath(value: string, signs: number): boolean {
@@ -191,7 +186,8 @@ function keyLike(value: string, { quoted }: Value, name: NameClass, place: Place
     if (traits.signs > 2 && length >= 16) return 0.85;
     return name === 'secret' && length >= 16 && traits.signs < 2 ? 0.8 : 0;
   }
-  if (traits.blanks > 0) return 0;
+  if (traits.blanks > 0 || isSequence(value, 0, length)) return 0;
+  if (name === 'likely' && isNumbered(value, place)) return 0;
   if (name === 'likely' && (length < 12 || (uuid.test(value) && place !== 'shell'))) return 0;
   if (place === 'prose' && (length < 12 || traits.digits === 0)) return 0;
   const bits = wordiness(value, 0, length);
@@ -202,6 +198,12 @@ function keyLike(value: string, { quoted }: Value, name: NameClass, place: Place
   if (bits < wordy || traits.digits * 3 >= length) return name === 'secret' ? 0.95 : 0.9;
   if (place === 'prose' || place === 'code') return 0;
   return longestWord(value) * 2 < length ? 0.85 : chosenWord(value, name, place);
+}
+
+/** `PAYMENTS-PLAN-138`, or the id of a key of OpenPGP. */
+function isNumbered(value: string, place: Place): boolean {
+  if (/^[A-Z][A-Z\d]*(?:-[A-Z][A-Z\d]*){0,4}-\d{1,6}$/u.test(value)) return true;
+  return place !== 'shell' && /^[\da-f]{16}$/iu.test(value);
 }
 
 /** `SESSION_SECRET=keyboard-cat`: people choose these too. */
@@ -252,14 +254,6 @@ function longestWord(value: string): number {
     from = at + 1;
   }
   return longest;
-}
-
-/** `accessToken`, `password-field`, `DB_PASS`: the name of a secret rather than one. */
-function namesSecret(value: string): boolean {
-  return (
-    /pass(?:w|$|[^a-z])|passwd|pwd|secret|token|credential|cred(?:s|$)/iu.test(value) ||
-    /(?:^|[_.-])keys?(?:$|[_.-])|Keys?(?![a-z])/u.test(value)
-  );
 }
 
 /** Whether a text has letters and digits, as most keys do. */

@@ -1,6 +1,7 @@
 /** Which tokens are told apart from keys by their form alone, before any score. */
 import { wordiness } from './bigram.ts';
 import { ALNUM, BLANK, is, skip } from './characters.ts';
+import { isSequence } from './expression.ts';
 
 const digests = new Set([24, 32, 40, 56, 64, 96, 128]);
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
@@ -17,6 +18,7 @@ export function screen(
   if (digests.has(length) && isHex(text, start, end)) return 'digest';
   if (length === 36 && uuid.test(text.slice(start, end))) return 'uuid';
   if (longestRun(text, start, end) < runMin || isObjectId(text, start, end)) return 'identifier';
+  if (isSequence(text, start, end)) return 'alphabet';
   if (text.startsWith('_Z', start) || text.startsWith('__Z', start)) return 'symbol';
   return isBody(text, line) ? 'base64' : null;
 }
@@ -31,7 +33,8 @@ const objectId = new RegExp(
   [
     String.raw`(?:evt|cus|pi|ch|in|ii|il|sub|si|price|prod|pm|seti|src|card|ba|acct|req|txn|`,
     String.raw`po|re|tr|thread|run|call|toolu|msg|chatcmpl|cmpl|file|asst|resp|step|vs|batch|`,
-    String.raw`ftjob|org|proj|user|team|wf|job|task|event|order|inv|node|doc|page|conv|item|`,
+    String.raw`ftjob|org|proj|prj|dpl|icfg|ecfg|user|team|wf|job|task|event|order|inv|node|`,
+    String.raw`doc|page|conv|item|`,
     String.raw`rs|fc|gen|trace|span)[-_]`,
   ].join(''),
   'y',
@@ -81,6 +84,15 @@ export function isBody(
     else if ((code < 47 || code > 57) && code !== 43 && code !== 61) return false;
   }
   return upper > 7 && lower > 7;
+}
+
+/** What is left of base64 for its last line. */
+export function isTail(
+  text: string,
+  { start, end }: { readonly start: number; readonly end: number },
+): boolean {
+  const from = skip(text, start, end, BLANK);
+  return end - from < 78 && /^[A-Za-z0-9+/]{1,76}={0,2}[ \t]*$/u.test(text.slice(from, end));
 }
 
 /** OpenSSL and GnuPG break at 64, MIME at 76; 60, 70 and 72 occur. */

@@ -15,6 +15,13 @@ const publicKey = new RegExp(
   '^(?:AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|G(?:nNr|nNz)|Inn?Nr)|MIIB(?:Ij|oj)ANBgkqhkiG9w0BAQE' +
     '|MIICIjANBgkqhkiG9w0BAQE|MFkwEwYHKoZIzj0|MHYwEAYHKoZIzj0|MCowBQYDK2V|MIG[fe]MA0GCSqGSIb3DQEB)',
 );
+/** A recipient of `age`. */
+const agePublic = /^age1[02-9ac-hj-np-z]{58}$/;
+/** `zh:` of Terraform's lock file, and names of hashes. */
+const listed = new RegExp(
+  '^(?:zh|b2|b3|blake2[bs]?|blake3|xxh(?:3|32|64|128)|crc32c?|md5|sha\\d{1,3}|sha3-\\d{3}' +
+    '|ripemd160|git|hg):[0-9a-f]{8,128}$',
+);
 const sshBefore = /\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S{1,20}|sk-\S{1,40}) $/;
 const sourceMap = /^(?:[A-Za-z0-9+/]{0,9}[,;]){3}/;
 
@@ -25,12 +32,13 @@ export function recogniseEncoded(
   end: number,
   line: Span,
 ): Family | null {
-  const token = text.slice(start, Math.min(end, start + 64));
+  const token = text.slice(start, Math.min(end, start + 144));
   if (/^sha(?:1|256|384|512)[-:=]/i.test(token)) {
     return token.charAt(6) === ':' && end - start === 50 ? 'key-fingerprint' : 'integrity';
   }
   if (/^h1:[A-Za-z0-9+/]{43}=$/.test(token)) return 'go-sum';
-  if (publicKey.test(token)) return 'public-key';
+  if (listed.test(token)) return 'digest-prefixed';
+  if (publicKey.test(token) || agePublic.test(token)) return 'public-key';
   if (certificate.test(token)) return 'certificate';
   if (media.test(token) && end - start >= 24) return 'media-bytes';
   if (/^data:[\w.+/-]{1,40};/.test(token)) return 'data-uri';
@@ -44,7 +52,10 @@ export function recogniseEncoded(
   const wrapped = length === 64 || length === 70 || length === 76;
   const whole = text.slice(start, end);
   if (wrapped && /^[A-Za-z0-9+/]+$/.test(whole)) return 'base64-line';
-  return length % 4 === 0 && /^[A-Za-z0-9]*[+/].*=$/.test(whole) ? 'base64-tail' : null;
+  if (length % 4 !== 0 || !/^[A-Za-z0-9]*[+/]/.test(whole)) return null;
+  // Without padding a last line could be a key; the secret keys of AWS have 40 characters.
+  const tail = whole.endsWith('=') || (length !== 40 && /^[A-Za-z0-9+/]{16,60}$/.test(whole));
+  return tail ? 'base64-tail' : null;
 }
 
 /** By what stands before it on the line. */

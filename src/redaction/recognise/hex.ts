@@ -9,7 +9,10 @@ const digestLengths = new Set([32, 40, 56, 64, 96, 128]);
 const idLengths = new Set([7, 8, 9, 10, 11, 12, 16, 20, 24]);
 
 const prefixed = /(?:sha-?(?:1|224|256|384|512)|md5|blake[23]\w?|git)[-:=(@]\(?$/i;
-const revisions = /(?:\.\.|[@^~#+]|-g|\/(?:commits?|tree|blob|compare|archive|raw)\/)$/;
+const revisions = new RegExp(
+  '(?:\\.\\.|[@^~#+]|-g|' +
+    '\\/(?:commits?|tree|blob|compare|archive|raw|zipball|tarball|revs?|revision)\\/)$',
+);
 const after = /^(?:\.\.\.?[0-9a-f]|[\^~]\d|@\{)/;
 /** Characters of which one ends what `prefixed` and `revisions` match. */
 const joints = '-:=(@.^~#+g/';

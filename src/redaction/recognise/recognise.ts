@@ -20,6 +20,7 @@ const letters = kind.HEX_LOWER | kind.HEX_UPPER | kind.OTHER_LOWER | kind.OTHER_
 const encoded =
   letters | kind.DIGIT | kind.PLUS | kind.SLASH | kind.EQUALS | kind.DASH | kind.UNDERSCORE;
 const upperDigits = kind.HEX_UPPER | kind.OTHER_UPPER | kind.DIGIT;
+const lowerDigits = kind.HEX_LOWER | kind.OTHER_LOWER | kind.DIGIT;
 const numeric = anyHex | kind.DASH | kind.DOT | kind.COLON | kind.SLASH | kind.PLUS;
 
 /**
@@ -91,6 +92,12 @@ function endsInHash(token: string): boolean {
   return parts?.[1] !== undefined && isWords(parts[1]);
 }
 
+/** In either case; the first digits are a time of this century. */
+function isUlid(token: string, traits: kind.Traits): boolean {
+  if (kind.only(traits, upperDigits)) return /^[0-7][^ILOU]+$/.test(token);
+  return kind.only(traits, lowerDigits) && /^0[01][^ilou]+$/.test(token);
+}
+
 /** What the token itself tells. */
 function recogniseForm(
   text: string,
@@ -106,7 +113,7 @@ function recogniseForm(
     const found = recogniseNumeric(token);
     if (found !== null) return found;
   }
-  if (token.length === 26 && kind.only(traits, upperDigits) && /^[0-7][^ILOU]+$/.test(token)) {
+  if (token.length === 26 && isUlid(token, traits)) {
     return 'ulid';
   }
   if (token.startsWith('arn:aws')) return 'arn';
