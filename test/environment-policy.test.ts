@@ -165,6 +165,52 @@ for (const [text, one, wanted] of files) {
   });
 }
 
+const shows: readonly (readonly [string, string])[] = [
+  ['echo "$DEPLOY_TOKEN"; echo "$DEPLOY_TOKEN" | rev | base64', 'DEPLOY_TOKEN'],
+  ['sh -c \'echo "token: $DEPLOY_TOKEN"\'', 'DEPLOY_TOKEN'],
+  ['echo "$T_TOKEN" | docker login --password-stdin -u me', 'T_TOKEN'],
+  ['printf %s "$NPM_TOKEN" > .npmrc', 'NPM_TOKEN'],
+  ['cat > .npmrc <<EOF\n//r/:_authToken=$NPM_TOKEN\nEOF', 'NPM_TOKEN'],
+  ['gh auth login --with-token <<< "$GH_TOKEN"', 'GH_TOKEN'],
+  ['declare -p API_KEY', 'API_KEY'],
+  ['python3 -c "import os; print(os.environ[\'API_KEY\'])"', 'API_KEY'],
+];
+
+test('auto lets a command show a secret that it was granted, where it is held', () => {
+  const auto = profilePolicy('auto');
+  for (const [command, name] of shows) {
+    const grant = { command, requested: [secret(name)] };
+    assert.equal(verdictOf(auto, grant).decision, 'allow', command);
+    assert.equal(verdictOf(auto, { ...grant, reach: online }).decision, 'ask', command);
+  }
+  const [first] = shows;
+  assert.ok(first !== undefined);
+  const [command, name] = first;
+  const others: readonly Case[] = [
+    { command },
+    { command, variables: [name] },
+    { command, requested: [plain(name)] },
+    { command, requested: [secret('OTHER_TOKEN')] },
+    { command, requested: [secret(name)], reach: bare },
+    { command, requested: [secret(name)], reach: { ...held, level: 'root-uid' } },
+    { command, requested: [secret(name)], reach: { ...held, beyond: ['x'] } },
+    { command: `${command}; echo "$B_TOKEN"`, requested: [secret(name)] },
+    { command: `echo "$${name}" "$B_TOKEN"`, requested: [secret(name)] },
+    { command: `echo "$${name}$B_TOKEN"`, requested: [secret(name)] },
+    { command: `sh -c 'echo "$${name}"; echo "$B_TOKEN"'`, requested: [secret(name)] },
+    { command: `echo "$${name}"; cat .env`, requested: [secret(name)] },
+    { command: `echo "$${name}"; env`, requested: [secret(name)] },
+  ];
+  for (const one of others) assert.equal(verdictOf(auto, one).decision, 'block', one.command);
+  const both = { command: `echo "$${name}" "$B_TOKEN"`, requested: [secret(name)] };
+  const granted = { ...both, requested: [secret(name), secret('B_TOKEN')] };
+  assert.equal(verdictOf(auto, granted).decision, 'allow');
+  for (const profile of ['guarded', 'locked'] as const) {
+    const verdict = verdictOf(profilePolicy(profile), { command, requested: [secret(name)] });
+    assert.equal(verdict.decision, 'block', profile);
+  }
+});
+
 test('the strictest layer wins: what one allows, another one still asks or blocks', () => {
   const allow = fileOf('base: guarded\nsecrets: {allow: [A]}').layers;
   const block = fileOf('secrets: {block: [A]}', 'managed').layers.map((layer) => ({

@@ -7,10 +7,13 @@ export type Span = readonly [number, number];
 export type Bound = 'ask' | 'block';
 
 /**
- * Of a file with keys that no sandbox shows (`~/.ssh/id_rsa`): the one block that `auto` lifts,
+ * Of a file with keys that no sandbox shows (`~/.ssh/id_rsa`): `auto` lifts the block
  * where the file is certain to be absent.
  */
 export const hiddenSecretCode = 'secrets.hidden';
+
+/** Of a variable with a secret that is shown: `auto` lifts it where all of them were granted. */
+export const secretVariableCode = 'secrets.variable';
 
 /** One reason why a command is not simply allowed. */
 export interface Finding {
@@ -26,6 +29,8 @@ export interface Finding {
   readonly why: string;
   /** What to do in its place, one sentence, or `null`. */
   readonly instead: string | null;
+  /** Names of all variables that it is about. Default: they are not known. */
+  readonly variables?: readonly string[];
 }
 
 /** The single plain command that an allow rule accepted, and how it may be run. */

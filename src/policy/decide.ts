@@ -1,7 +1,7 @@
 /** Which verdict a command gets. Pure: text was analysed and facts gathered before. */
 import type { Assurance, DecidingRule, SandboxKind, Verdict } from '../command.ts';
 import { isInjectionName } from '../names.ts';
-import { hiddenSecretCode, type Analysis, type Finding } from './analysis.ts';
+import { hiddenSecretCode, secretVariableCode, type Analysis, type Finding } from './analysis.ts';
 import { isNamed, type Facts } from './facts.ts';
 import type { BaseName } from './policy.ts';
 import { permit, plainRule } from './verdict.ts';
@@ -53,9 +53,8 @@ export function decide(policy: Deciding, known: Known): Verdict {
     return withPolicy(policy, permit('trusted', 'everything may run in the sandbox asked for'));
   }
   const found = [...known.analysis.findings, ...(known.facts?.findings ?? [])];
-  const held = policy.base === 'auto' && holdsKeys(known.reach);
   const blocks = found.filter(
-    ({ bound, code }) => bound === 'block' && !(held && code === hiddenSecretCode),
+    (one) => one.bound === 'block' && !(policy.base === 'auto' && isLifted(one, known)),
   );
   if (blocks.length > 0) return verdictOf(policy, 'block', blocks.map(ruleOf));
   switch (policy.base) {
@@ -66,6 +65,20 @@ export function decide(policy: Deciding, known: Known): Verdict {
     case 'locked':
       return onlyListed(listed(policy, known, found));
   }
+}
+
+/** Whether a block of the text does not hold for this command in its sandbox. */
+function isLifted({ code, variables }: Finding, { reach, requested = [] }: Known): boolean {
+  if (code === hiddenSecretCode) return holdsKeys(reach);
+  if (code !== secretVariableCode || variables === undefined) return false;
+  // What was granted is hidden in the output. With network a person is asked, for the grant.
+  const granted = new Set(requested.flatMap(({ name, isSecret }) => (isSecret ? name : [])));
+  return staysInside(reach) && variables.every((name) => granted.has(name));
+}
+
+/** Whether nothing but the network leads out of the sandbox. */
+function staysInside(reach: Reach | null): boolean {
+  return reach !== null && reachesBeyond({ ...reach, network: 'off' }).length === 0;
 }
 
 /** Whether the keys of the home directory are certain to be absent from the sandbox. */

@@ -18,7 +18,7 @@ import {
   runsDecoded,
   runsDownload,
   secretFile,
-  secretVariable,
+  showsVariables,
   tooDeep,
   tooMany,
 } from './reasons.ts';
@@ -82,7 +82,7 @@ export function openFound(budget: Budget, foreign: Foreign | null = null): Found
     looked: 0,
     words: 0,
     foreign,
-    told: new Set(),
+    told: new Map(),
   };
 }
 
@@ -249,7 +249,7 @@ function classifyCode(text: string, language: string, whole: Command, walk: Walk
         report(walk, secretFile, whole, deed.path);
         break;
       case 'secret-variable':
-        report(walk, secretVariable, whole, deed.name);
+        report(walk, showsVariables([deed.name]), whole, deed.name);
         break;
       case 'shell':
         classifyText(deed.text, [], whole, walk);

@@ -1,5 +1,5 @@
 /** Why a command is held, where no single entry of the knowledge base says it. */
-import { hiddenSecretCode } from '../analysis.ts';
+import { hiddenSecretCode, secretVariableCode } from '../analysis.ts';
 import type { Reason } from './walk.ts';
 
 const nameOnly = 'Ask for the one name that is needed; never for its value.';
@@ -19,11 +19,16 @@ export const perhapsSecretFile: Reason = {
   why: 'may show or use the content of a file with secrets',
 };
 export const secretVariable: Reason = {
-  code: 'secrets.variable',
+  code: secretVariableCode,
   bound: 'block',
   why: 'shows the value of a variable that holds a secret',
   instead: nameOnly,
 };
+/** The same, by the names of all variables that are shown. */
+export const showsVariables = (variables: readonly string[]): Reason => ({
+  ...secretVariable,
+  variables,
+});
 export const dumpsEnvironment: Reason = {
   code: 'secrets.environment',
   bound: 'block',

@@ -3,7 +3,7 @@ import { parseOptions, type Parsed } from '../commands/grammar.ts';
 import type { Node } from '../commands/schema.ts';
 import { lookUp, lookUpSub } from '../commands/table.ts';
 import type { Command, Word } from '../syntax/script.ts';
-import { hiddenSecretFile, perhapsSecretFile, secretFile, secretVariable } from './reasons.ts';
+import { hiddenSecretFile, perhapsSecretFile, secretFile, showsVariables } from './reasons.ts';
 import { fileSecrecy, isSecretName, wordSecrecy, type Secrecy } from './secret.ts';
 import { report, type Walk } from './walk.ts';
 import { innerCommands, legible, shown, tail } from './word.ts';
@@ -146,8 +146,11 @@ function checkInput(command: Command, walk: Walk): void {
   const { input } = command;
   if (input.kind === 'file') tell(wordSecrecy(input.target), input.target, command, walk);
   if (input.kind !== 'text' || input.text !== null) return;
-  const secret = input.variables.find((variable) => isSecretName(variable));
-  if (secret !== undefined) report(walk, secretVariable, command, `$${secret}`);
+  tellVariables(
+    input.variables.filter((variable) => isSecretName(variable)),
+    command,
+    walk,
+  );
 }
 
 /** `$(< .env)`: a substitution whose only command is a redirect. */
@@ -161,17 +164,23 @@ function checkInner(command: Command, walk: Walk): void {
 
 /** `declare -p API_KEY`. */
 function checkNames(words: readonly Word[], whole: Command, walk: Walk): void {
-  const secret = words.find(({ value }) => value !== null && isSecretName(value));
-  if (secret !== undefined) report(walk, secretVariable, whole);
+  const named = words.flatMap(({ value }) => value ?? []).filter((name) => isSecretName(name));
+  if (named.length > 0) report(walk, showsVariables(named), whole);
 }
 
 function checkPrinted(words: readonly Word[], whole: Command, walk: Walk): void {
   for (const word of words) {
-    const secret = word.variables
+    const secrets = word.variables
       .filter((name) => isSecretName(name))
-      .find((name) => !isConstant(name, word, walk) && showsValue(name, word, walk));
-    if (secret !== undefined) report(walk, secretVariable, whole, `$${secret}`);
+      .filter((name) => !isConstant(name, word, walk) && showsValue(name, word, walk));
+    tellVariables(secrets, whole, walk);
   }
+}
+
+/** The first is shown as what was found. */
+function tellVariables(secrets: readonly string[], whole: Command, walk: Walk): void {
+  const [first] = secrets;
+  if (first !== undefined) report(walk, showsVariables(secrets), whole, `$${first}`);
 }
 
 /** A value that stands in the script itself is no secret. */

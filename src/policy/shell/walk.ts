@@ -15,8 +15,8 @@ export interface Found {
   words: number;
   /** Judges a command that starts a shell of another language; `null`: none is known. */
   readonly foreign: Foreign | null;
-  /** Finding keys, so that one thing is told once. */
-  readonly told: Set<string>;
+  /** Places in `findings` by what is told there, so that one thing is told once. */
+  readonly told: Map<string, number>;
 }
 
 /** Given from outside, because those shells start these again. */
@@ -39,6 +39,8 @@ export const lookedAlways = { commands: 256, words: 4_096 };
 /** Words of one command that are looked at; of one with more it is asked. */
 export const wordsMax = 8_192;
 const evidenceMax = 200;
+/** Names that one finding is about. */
+const variablesMax = 64;
 
 /** What a finding says, without its place. */
 export interface Reason {
@@ -46,17 +48,25 @@ export interface Reason {
   readonly bound: Bound;
   readonly why: string;
   readonly instead: string | null;
+  /** Names of all variables that it is about. Default: they are not known. */
+  readonly variables?: readonly string[];
 }
 
 /** Adds a finding about `command`; the same code at the same place is told once. */
 export function report(walk: Walk, reason: Reason, command: Command, shown?: string): void {
   const span = walk.carrier ?? command.span;
   const key = `${reason.code} ${span[0]} ${span[1]} ${walk.via.join('>')}`;
-  if (walk.found.told.has(key)) return;
-  walk.found.told.add(key);
+  const { findings, told } = walk.found;
+  const at = told.get(key);
+  const before = at === undefined ? undefined : findings[at];
+  if (at !== undefined && before !== undefined) {
+    findings[at] = joined(before, reason);
+    return;
+  }
+  told.set(key, findings.length);
   const evidence = shown ?? evidenceOf(command.words);
-  const { code, bound, why, instead } = reason;
-  walk.found.findings.push({
+  const { code, bound, why, instead, variables } = reason;
+  findings.push({
     code,
     bound,
     span,
@@ -64,7 +74,15 @@ export function report(walk: Walk, reason: Reason, command: Command, shown?: str
     evidence: evidence.length > evidenceMax ? `${evidence.slice(0, evidenceMax)}…` : evidence,
     why,
     instead,
+    ...(variables === undefined ? {} : { variables }),
   });
+}
+
+/** With the variables of both; where those of one are not known, or many, they are not known. */
+function joined({ variables: before, ...finding }: Finding, { variables }: Reason): Finding {
+  if (before === undefined || variables === undefined) return finding;
+  const all = [...new Set([...before, ...variables])];
+  return all.length > variablesMax ? finding : { ...finding, variables: all };
 }
 
 /** No more words than are shown: a command may have thousands. */

@@ -38,7 +38,7 @@ export function report(walk: Walk, reason: Reason, command: Command, shown?: str
   const span = walk.carrier ?? command.span;
   const key = `${reason.code} ${span[0]} ${span[1]} ${walk.via.join('>')}`;
   if (walk.found.told.has(key)) return;
-  walk.found.told.add(key);
+  walk.found.told.set(key, walk.found.findings.length);
   const evidence = shown ?? command.words.map((word) => legible(word)).join(' ');
   const { code, bound, why, instead } = reason;
   const short = evidence.length > evidenceMax ? `${evidence.slice(0, evidenceMax)}…` : evidence;
