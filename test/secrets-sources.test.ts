@@ -114,6 +114,19 @@ test('what is written in quotes is read back, whatever it is', () => {
   );
 });
 
+test('a .env file of many quoted values is read once, line by line', () => {
+  const names = Array.from({ length: 4_000 }, (_, at) => `NAME_${at}`);
+  const text = `${names.map((name) => `${name}="v\n${name}"`).join('\n')}${'\n'.repeat(900_000)}`;
+  const found = parseDotenv(text);
+  assert.ok(found instanceof Map);
+  assert.equal(found.size, names.length);
+  assert.equal(found.get('NAME_3999'), 'v\nNAME_3999');
+  const spaced = `x${' '.repeat(900_000)}y`;
+  assert.deepEqual(parseDotenv(`A=${spaced} \t # c`), new Map([['A', spaced]]));
+  const open = parseDotenv(`A="1"\nB="2\n${'x\n'.repeat(9)}`);
+  assert.deepEqual(open, { line: 2, reason: 'its quote (") is never closed' });
+});
+
 test('a .env file that others could read or change is refused, with the fix', async () => {
   const good = new DotenvSource(file('good.env', `API_KEY=${value}\n`));
   assert.deepEqual(await good.names(), ['API_KEY']);

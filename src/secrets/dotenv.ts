@@ -41,31 +41,40 @@ export function parseDotenv(text: string): ReadonlyMap<string, string> | DotenvP
     const rest = line.slice(all.length);
     const quote = rest[0];
     if (quote !== '"' && quote !== "'") {
-      found.set(name, rest.replace(/(?:^|[ \t]+)#.*$/, '').trimEnd());
+      found.set(name, rest.replace(/(?:^|[ \t])#.*$/, '').trimEnd());
     } else {
-      const quoted = readQuoted([rest.slice(1), ...lines.slice(at + 1)], quote);
+      const quoted = readQuoted(lines, { line: at, column: all.length + 1 }, quote);
       if (typeof quoted === 'string') return { line: at + 1, reason: quoted };
       found.set(name, quoted.value);
-      at += quoted.lines;
+      at = quoted.line;
     }
     if (found.size > entriesMax) return { line: at + 1, reason: `over ${entriesMax} names` };
   }
   return found;
 }
 
-/** The text up to `quote` and the count of line ends in it, or why there is none. */
+interface Place {
+  /** From 0, in `lines`. */
+  readonly line: number;
+  readonly column: number;
+}
+
+/** The text from `place` up to `quote` and the line where that stands, or why there is none. */
 function readQuoted(
   lines: readonly string[],
+  place: Place,
   quote: '"' | "'",
-): { readonly value: string; readonly lines: number } | string {
+): { readonly value: string; readonly line: number } | string {
   const text: string[] = [];
-  for (const [count, line] of lines.entries()) {
-    if (count > 0) text.push('\n');
-    for (let at = 0; at < line.length; at += 1) {
+  for (let count = place.line; count < lines.length; count += 1) {
+    const line = lines[count] ?? '';
+    const isFirst = count === place.line;
+    if (!isFirst) text.push('\n');
+    for (let at = isFirst ? place.column : 0; at < line.length; at += 1) {
       const char = line[at] ?? '';
       if (char === quote) {
         const isOver = nothingMore.test(line.slice(at + 1));
-        return isOver ? { value: text.join(''), lines: count } : 'there is text behind the quote';
+        return isOver ? { value: text.join(''), line: count } : 'there is text behind the quote';
       }
       const next = line[at + 1];
       if (char === '\\' && quote === '"' && next !== undefined) {
