@@ -139,9 +139,17 @@ describe('a stream', () => {
     const stream = new StreamRedactor({ masker: new SixMasker(), finder, tags, told });
     assert.equal(stream.push(Buffer.from('Continue? [y/N] ')).length, 0);
     assert.equal(stream.holds, true);
-    assert.equal(Buffer.from(stream.flush()).toString(), 'Continue? [y/N] ');
+    assert.equal(Buffer.from(stream.flush('all')).toString(), 'Continue? [y/N] ');
     assert.equal(stream.forced, 1);
-    assert.deepEqual([stream.holds, stream.flush().length, stream.forced], [false, 0, 1]);
+    assert.deepEqual([stream.holds, stream.flush('all').length, stream.forced], [false, 0, 1]);
+  });
+
+  test('gives out whole lines when it rests, and keeps an unfinished one', () => {
+    const stream = new StreamRedactor({ masker: new SixMasker(), finder, tags, told: () => {} });
+    assert.equal(Buffer.from(stream.push(Buffer.from('ready K\nand'))).toString(), '');
+    assert.equal(Buffer.from(stream.flush('whole')).toString(), 'ready K\n');
+    assert.deepEqual([stream.flush('whole').length, stream.forced], [0, 1]);
+    assert.equal(Buffer.from(stream.end()).toString(), 'and');
   });
 
   test('is not flushed while six symbols of a known value may be held', () => {
@@ -154,7 +162,7 @@ describe('a stream', () => {
     };
     const stream = new StreamRedactor({ masker: held, finder, tags, told: () => {} });
     stream.push(Buffer.from('abcdef'));
-    assert.deepEqual([stream.flush().length, stream.forced], [0, 0]);
+    assert.deepEqual([stream.flush('all').length, stream.forced], [0, 0]);
   });
 });
 

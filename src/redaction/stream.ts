@@ -96,17 +96,21 @@ export class StreamRedactor {
   }
 
   /**
-   * Gives out what is held, because somebody waits for it: a prompt, say. Nothing is given out
-   * while so much of a known value may be held that it could be put together from pieces.
+   * Gives out what is held, because nothing more comes just now: a server's last line, say. Nothing
+   * is given out while so much of a known value may be held that it could be put together from
+   * pieces.
+   *
+   * @param lines `whole`: an unfinished line stays; `all`: it is given out, too, such as a prompt
    */
-  flush(): RedactedBytes {
+  flush(lines: 'whole' | 'all'): RedactedBytes {
     const masker = this.#masker;
-    if (!this.holds || (masker !== null && masker.held >= flushSymbolsMax)) {
+    const isHeld = masker?.holds === true || (lines === 'all' && this.#held.length > 0);
+    if (!isHeld || (masker !== null && masker.held >= flushSymbolsMax)) {
       return redactedBytes(Buffer.alloc(0));
     }
     this.forced += 1;
     if (masker !== null) this.#take(masker.flush());
-    return this.#give(true);
+    return this.#give(lines === 'all');
   }
 
   end(): RedactedBytes {

@@ -12,7 +12,7 @@ import type { ChannelOpen, CheckEntry } from './wire.ts';
 
 export type StreamName = 'stdout' | 'stderr';
 
-/** How long output must rest before what is held is given out to whoever types. */
+/** How long output must rest before what is held is given out. */
 const quietMs = 50;
 const stepMs = 8;
 const stepBytesMin = 2 * 1024;
@@ -59,7 +59,6 @@ export class Channel {
     else if (tookMs < stepMs / 4) this.stepBytes = Math.min(stepBytesMax, this.stepBytes << 1);
     this.taken[stream] += bytes.length;
     this.#give(stream, redacted);
-    if (!this.#interactive) return;
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     const { stdout, stderr } = this.#streams;
     this.#quiet = stdout.holds || stderr.holds ? setTimeout(() => this.#flush(), quietMs) : null;
@@ -103,7 +102,7 @@ export class Channel {
   #flush(): void {
     this.#quiet = null;
     for (const name of ['stdout', 'stderr'] as const) {
-      const bytes = this.#streams[name].flush();
+      const bytes = this.#streams[name].flush(this.#interactive ? 'all' : 'whole');
       if (bytes.length > 0) this.#give(name, bytes);
     }
   }
