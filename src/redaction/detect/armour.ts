@@ -1,11 +1,26 @@
 /** Private keys between `-----BEGIN … PRIVATE KEY-----` and `-----END`, over lines. */
-import { BLANK, skip } from './characters.ts';
+import { BLANK, is, skip } from './characters.ts';
 import type { Finding } from '../finding.ts';
 import { found, type Report, type Segment } from './finder.ts';
 
-const header = /-{4,5} ?BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}/iy;
+const header = new RegExp(
+  [
+    String.raw`-{4,5} ?BEGIN (?:(?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?|`,
+    String.raw`OpenVPN (?:Static key V\d|tls-crypt[\w-]{0,4} (?:client|server) key)) ?-{4,5}`,
+  ].join(''),
+  'iy',
+);
 const field = /^[A-Za-z][\w-]{1,24}: /u;
 const base64Run = /[\w+/]{16}/u;
+
+/** Lines of a key that may still come. */
+export interface Armour {
+  /** `hex`, `base64`: lines of nothing else. `pem`: up to the end that is written. */
+  readonly form: 'pem' | 'base64' | 'hex';
+  readonly lines: number;
+}
+
+export const pem: Armour = { form: 'pem', lines: Infinity };
 
 /** @param at Where the dashes begin. @returns Whether lines of the key follow. */
 export function findHeader({ text, end, spent }: Segment, at: number, report: Report): boolean {
@@ -29,8 +44,45 @@ export function findHeader({ text, end, spent }: Segment, at: number, report: Re
   return true;
 }
 
-/** One line under a header. @returns Whether the key goes on. */
-export function findBody({ text, start, end }: Segment, report: Report): boolean {
+/** One line under a header. @returns What may still come; null: the key is at its end. */
+export function findBody(segment: Segment, { form, lines }: Armour, report: Report): Armour | null {
+  if (form === 'pem') return findPemBody(segment, report) ? pem : null;
+  const { text, start, end } = segment;
+  const from = skip(text, start, end, BLANK);
+  let to = end;
+  while (to > from && is(text, to - 1, BLANK)) to--;
+  const line = text.slice(from, Math.min(to, from + 512));
+  if (!(form === 'hex' ? hexLine : base64Line).test(line)) return null;
+  report(armour(from, to));
+  return lines > 1 ? { form, lines: lines - 1 } : null;
+}
+const hexLine = /^[\da-f]{2,}$/u;
+const base64Line = /^[\w+/]{4,}={0,2}$/u;
+
+const vault = /\$ANSIBLE_VAULT;[\d.]{1,8};AES\d*(?:;[\w.-]{1,64})?/iuy;
+const vaultBody = /(?:\\+[rn]|[\da-f]|[ \t]){20,16384}/uy;
+const puttyBody = /Private-Lines: ?(\d{1,3})[ \t]*$/iuy;
+
+/** `$ANSIBLE_VAULT;1.1;AES256`: hexadecimal digits follow, or come in the same text. */
+export function findVault({ text, end }: Segment, at: number, report: Report): Armour | null {
+  vault.lastIndex = at;
+  if (!vault.test(text) || vault.lastIndex > end) return null;
+  vaultBody.lastIndex = vault.lastIndex;
+  if (vaultBody.test(text) && vaultBody.lastIndex <= end) {
+    report(armour(vault.lastIndex, vaultBody.lastIndex));
+    return null;
+  }
+  return skip(text, vault.lastIndex, end, BLANK) >= end ? { form: 'hex', lines: 4096 } : null;
+}
+
+/** `Private-Lines: 8`, as PuTTY writes it before so many lines. */
+export function findPutty({ text, end }: Segment, at: number): Armour | null {
+  const count = puttyBody.exec(text.slice(at, Math.min(end, at + 32)))?.[1];
+  puttyBody.lastIndex = 0;
+  return count === undefined || count === '0' ? null : { form: 'base64', lines: Number(count) };
+}
+
+function findPemBody({ text, start, end }: Segment, report: Report): boolean {
   const close = endOf(text, start, end);
   const from = skip(text, start, end, BLANK);
   if (close !== null) {

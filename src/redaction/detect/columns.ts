@@ -14,6 +14,8 @@ export interface Column {
   readonly cells: number;
   readonly name: string;
   readonly class: NameClass;
+  /** What is between cells. */
+  readonly separator: 'gap' | ',';
   /** Rows that may still come. */
   readonly rows: number;
 }
@@ -21,20 +23,27 @@ export interface Column {
 const rowsMax = 200;
 const lineMax = 1024;
 const headCell = /^[A-Za-z][\w .()/-]{0,40}$/u;
+const headCsv = /^[A-Za-z][\w .()-]{0,40}$/u;
 const gap = /\t|[ \t]{2,}|[ \t]*\|[ \t]*/gu;
 
 /** The column of a head, or null: the line is no head or names no secret. */
 export function columnOf({ text, start, end }: Segment): Column | null {
   if (end - start > lineMax) return null;
-  const cells = cellsOf(text, start, end);
-  if (cells.length < 2) return null;
+  let separator: Column['separator'] = 'gap';
+  let cells = cellsOf(text, start, end);
+  if (cells.length < 2) {
+    separator = ',';
+    cells = commaCells(text, start, end);
+    if (cells.length < 2) return null;
+  }
+  const form = separator === ',' ? headCsv : headCell;
   let column: Column | null = null;
   for (const [cell, [from, to]] of cells.entries()) {
     const name = text.slice(from, to);
-    if (!headCell.test(name)) return null;
+    if (!form.test(name)) return null;
     const found = classifyName(name.replaceAll(/[ .]+/gu, '_'));
     if (found !== 'secret' && found !== 'password') continue;
-    column = { cell, cells: cells.length, name, class: found, rows: rowsMax };
+    column = { cell, cells: cells.length, name, class: found, separator, rows: rowsMax };
   }
   return column;
 }
@@ -45,11 +54,12 @@ export function findInRow(column: Column, segment: Segment, report: Report): Col
   const rest = column.rows > 1 ? { ...column, rows: column.rows - 1 } : null;
   if (end - start > lineMax || /^\s*$/u.test(text.slice(start, end))) return null;
   if (/^[\s|+=-]*$/u.test(text.slice(start, end))) return rest;
-  const cells = cellsOf(text, start, end);
+  const comma = column.separator === ',';
+  const cells = comma ? commaCells(text, start, end) : cellsOf(text, start, end);
   const [from, to] = cells[column.cell] ?? [0, 0];
   if (cells.length !== column.cells) return null;
-  const value = { start: from, end: to, quoted: false, closed: true };
-  const score = plausible(text, value, column.class, 'code');
+  const value = { start: from, end: to, quoted: comma, closed: true };
+  const score = plausible(text, value, column.class, comma ? 'data' : 'code');
   if (score > 0) report(found([from, to], 'column', score, column.name));
   return rest;
 }
@@ -63,6 +73,26 @@ function cellsOf(text: string, start: number, end: number): [number, number][] {
     const to = match?.index ?? line.length;
     if (to > from) cells.push([start + from, start + to]);
     from = to + (match?.[0].length ?? 0);
+  }
+  return cells;
+}
+
+const commaCell = /"((?:[^"]|"")*)"(?=,|\s*$)|([^",]*)(?=,|$)/uy;
+
+/** Of a line of comma-separated values, without their quotes; none if blanks follow the commas. */
+function commaCells(text: string, start: number, end: number): [number, number][] {
+  const cells: [number, number][] = [];
+  const line = text.slice(start, end);
+  if (!line.includes(',') || line.includes(', ')) return cells;
+  for (let p = 0; p <= line.length;) {
+    commaCell.lastIndex = p;
+    const match = commaCell.exec(line);
+    if (match === null) return [];
+    const quoted = match[1] !== undefined ? 1 : 0;
+    const length = (match[1] ?? match[2] ?? '').trimEnd().length;
+    cells.push([start + p + quoted, start + p + quoted + length]);
+    if (line.charAt(commaCell.lastIndex) !== ',') break;
+    p = commaCell.lastIndex + 1;
   }
   return cells;
 }

@@ -4,6 +4,7 @@
  */
 import { BLANK, QUOTE, is, skip } from './characters.ts';
 import { found, type Report, type Segment } from './finder.ts';
+import { findPass } from './logins.ts';
 import type { NameClass } from './names.ts';
 import { plausible } from './plausible.ts';
 import { findPhrase } from './statements.ts';
@@ -12,9 +13,9 @@ import { readValue } from './values.ts';
 export interface Expectation {
   /**
    * `value`: the next line is the value. `pair`: one of the next lines is `value: x`. `announced`:
-   * the next line that is not empty is nothing but the value.
+   * the next line that is not empty is nothing but the value. `asked`: a server asks for `PASS x`.
    */
-  readonly kind: 'value' | 'pair' | 'announced' | 'phrase';
+  readonly kind: 'value' | 'pair' | 'announced' | 'phrase' | 'asked';
   readonly name: string;
   readonly class: NameClass;
   /** Lines, blank ones included, that may still come. */
@@ -28,6 +29,8 @@ const announcing = new RegExp(
   ].join(''),
   'iu',
 );
+/** What servers of files answer to `USER x`. */
+const asking = /^\W{0,8}331[ -]/u;
 const pairName =
   /(?:^|[\s{,"'-])["'\\]*(?:name|key|variable|envvar)["'\\]*[ \t]*[:=][ \t]*["'\\]*$/iu;
 const pairValue = /[ \t]*[-+]?[ \t]*["'\\]*(?:value|val|default|content)["'\\]*[ \t]*[:=][ \t]*/iuy;
@@ -43,6 +46,9 @@ export function expectAfter(
   },
   open: boolean,
 ): Expectation | null {
+  if (asking.test(text.slice(start, start + 16))) {
+    return { name: 'PASS', class: 'password', kind: 'asked', lines: 3 };
+  }
   const base = { name: name.text, class: name.class };
   if (open) return { ...base, kind: 'value', lines: 1 };
   const before = text.slice(Math.max(start, name.start - 32), name.start);
@@ -60,6 +66,10 @@ export function meet(expected: Expectation, segment: Segment, report: Report): E
   const at = skip(text, start, end, BLANK);
   const rest = expected.lines > 1 ? { ...expected, lines: expected.lines - 1 } : null;
   if (at >= end) return rest;
+  if (expected.kind === 'asked') {
+    findPass(segment, true, report);
+    return null;
+  }
   if (expected.kind === 'phrase') {
     findPhrase(segment, start, report);
     return null;

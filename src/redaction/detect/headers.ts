@@ -23,8 +23,18 @@ export function findCookies({ text, end }: Segment, at: number, report: Report):
   while (p < end && p < at + 3 && '"\'\\s'.includes(text.charAt(p))) p++;
   p = skip(text, p, end, BLANK);
   const sign = text.charAt(p);
-  if (sign !== ':' && sign !== '=') return;
-  p = skip(text, p + 1, end, BLANK);
+  const flag = text.startsWith('--', at - 8);
+  if (sign !== ':' && sign !== '=' && !flag) return;
+  findPairs({ text, end }, skip(text, flag && sign !== '=' ? at : p + 1, end, BLANK), report);
+}
+
+/** `a=b; c=d`, in quotes or not. */
+export function findPairs(
+  { text, end }: Pick<Segment, 'text' | 'end'>,
+  at: number,
+  report: Report,
+): void {
+  let p = at;
   while (p < end && '"\'\\'.includes(text.charAt(p))) p++;
   for (let pairs = 0; pairs < 64 && p < end; pairs++) {
     const stop = skip(text, p, Math.min(end, p + 80), NAME);

@@ -1,19 +1,24 @@
 /** One line, searched at the places where a keyword stands, with what lines before it announced. */
 import type { Finding } from '../finding.ts';
 import { compile, type Automaton, type Hits } from '../rules/automaton.ts';
-import { findBody, findHeader } from './armour.ts';
+import { findBody, findHeader, findPutty, findVault, pem, type Armour } from './armour.ts';
+import { codeWords, findCodeLine, findCodes, type CodeList } from './codes.ts';
 import { columnOf, findInRow, type Column } from './columns.ts';
 import { expectAfter, meet, type Expectation } from './expect.ts';
 import { looksMax, type Report, type Segment } from './finder.ts';
+import { formatFinders } from './formats.ts';
 import { findCookies } from './headers.ts';
 import type { Name } from './judge.ts';
+import { findForeign, foreignWords } from './languages.ts';
+import { findImap, findLoginForm, findPass, findPipedTo, loginWords, pipeWords } from './logins.ts';
 import { findNamed, nameAround } from './named.ts';
 import { findFlags, programWords } from './programs.ts';
 import { findIdentified, findLogin, findPgpass, findPhrase, findPiped } from './statements.ts';
 import { findUrl } from './urls.ts';
 
 const nameWords = `pass pwd secret token key auth cred psk mnemonic jwt bearer pw: pw= pw_ pw" psw
-  passwd signature sig= crumb seed otp contrasena kennwort senha parola wachtwoord`
+  passwd signature sig= crumb seed otp contrasena kennwort senha parola wachtwoord contraseny
+  heslo salasana lozinka jelszo haslo sifre adgangskode kodeord parool sandi mdp: mdp= erlang`
   .split(/\s+/u)
   .map((word) => word.replace('_', ' '));
 /** Each with what it starts; the rest of the words are parts of names. */
@@ -27,10 +32,20 @@ const signs = [
   ':5432:',
   'phrase',
   'seed words',
+  '$ansible_vault;',
+  'private-lines:',
+  ...formatFinders.keys(),
+  ...loginWords,
+  ...pipeWords,
+  ...codeWords,
+  ...foreignWords.keys(),
 ];
+const codes = new Set(codeWords);
+const pipes = new Set(pipeWords);
+const logins = new Set(loginWords);
 const verbs = ['logged in', 'log in', 'authenticat', 'signed in', 'authoriz'];
 
-const keywords = [...new Set([...nameWords, ...signs, ...verbs, ...programWords])];
+const keywords = [...new Set<string>([...nameWords, ...signs, ...verbs, ...programWords])];
 /** All of them. */
 export const words: Automaton = compile(keywords);
 const namePart = keywords.map((word) => nameWords.includes(word));
@@ -41,8 +56,10 @@ const publishedMax = 400;
 
 /** What is carried from line to line. */
 export interface Carried {
-  /** Inside a private key. */
-  armoured: boolean;
+  /** What may still come of a private key. */
+  armour: Armour | null;
+  /** Of a list of recovery codes. */
+  codes: CodeList | null;
   /** Lines that may still come of a certificate or a public key; its base64 is not weighed. */
   published: number;
   expected: Expectation | null;
@@ -62,10 +79,13 @@ export interface Searched {
 /** @returns The end of the last name that something may belong to, or -1. */
 export function searchSegment(searched: Searched, carried: Carried, report: Report): number {
   const { segment } = searched;
-  if (carried.armoured) {
-    carried.armoured = findBody(segment, report);
-    if (carried.armoured || segment.text.startsWith('-----END', segment.start)) return -1;
+  if (carried.armour !== null) {
+    const { form } = carried.armour;
+    carried.armour = findBody(segment, carried.armour, report);
+    const whole = carried.armour !== null && form === 'pem';
+    if (whole || segment.text.startsWith('-----END', segment.start)) return -1;
   }
+  if (carried.codes !== null) carried.codes = findCodeLine(segment, carried.codes, report);
   let met = false;
   if (carried.expected !== null) {
     const expected = carried.expected;
@@ -91,6 +111,8 @@ function searchWords(searched: Searched, carried: Carried, report: Report): numb
       if (name.start === last) continue;
       last = name.start;
       if (name.text === 'password-stdin') findPiped(segment, name.start, report);
+      else if (name.text === 'passwd') findPipedTo(segment, name.start, report);
+      else if (name.text === 'PASS') findPass(segment, false, report);
       if (name.class === 'none') continue;
       label = Math.max(label, name.end);
       searchName(segment, name, carried, report);
@@ -130,6 +152,7 @@ function searchSign(
   const text = keywords[word] ?? '';
   if (program[word] === true) {
     if (++segment.spent.looks <= looksMax) findFlags(segment, text, end, report);
+    if (text === 'login') findImap(segment, report);
     return;
   }
   switch (text) {
@@ -139,7 +162,7 @@ function searchSign(
     case '---- begin':
       segment.spent.looks += 4;
       if (segment.spent.looks > looksMax) return;
-      if (findHeader(segment, end - text.length, report)) carried.armoured = true;
+      if (findHeader(segment, end - text.length, report)) carried.armour = pem;
       else if (/private/iu.test(segment.text.slice(end, end + 48))) carried.published = 0;
       else carried.published = publishedMax;
       return;
@@ -158,9 +181,34 @@ function searchSign(
         carried.expected = { kind: 'phrase', name: text, class: 'password', lines: 3 };
       }
       return;
+    case '$ansible_vault;':
+      carried.armour = findVault(segment, end - text.length, report) ?? carried.armour;
+      return;
+    case 'private-lines:':
+      carried.armour = findPutty(segment, end - text.length) ?? carried.armour;
+      return;
     default:
-      return findLogin(segment, wordEnd(segment, end), report);
+      searchForm(segment, { text, end }, carried, report);
   }
+}
+
+function searchForm(
+  segment: Segment,
+  { text, end }: { readonly text: string; readonly end: number },
+  carried: Carried,
+  report: Report,
+): void {
+  if (foreignWords.has(text)) return findForeign(segment, { word: text, at: end }, report);
+  if (codes.has(text)) {
+    carried.codes = findCodes(segment, end, report) ?? carried.codes;
+    return;
+  }
+  if (verbs.includes(text)) return findLogin(segment, wordEnd(segment, end), report);
+  if (++segment.spent.looks > looksMax) return;
+  const start = end - text.length;
+  if (pipes.has(text)) findPipedTo(segment, start, report);
+  else if (logins.has(text)) findLoginForm(segment, { word: text, at: start }, report);
+  else formatFinders.get(text)?.(segment, start, report);
 }
 
 function wordEnd({ text, end }: Segment, at: number): number {

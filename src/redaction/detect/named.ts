@@ -37,10 +37,12 @@ const copula = /(?:is|was|are|to|set to|now|reads|equals|->|→)[ \t]*:?[ \t]+/i
 /** `for user bob changed to`, `is generated for root@localhost:` */
 const event = new RegExp(
   [
-    String.raw`(?:(?:for|of)[ \t][^\s:=]{1,40}(?:[ \t][^\s:=]{1,40}){0,3}[ \t](?:(?:is|was|has been)[ \t]now?[ \t]*)?`,
+    String.raw`(?:(?:for|of)[ \t][^\s:=]{1,40}(?:[ \t][^\s:=]{1,40}){0,3}[ \t]`,
     String.raw`(?:changed|set|reset|updated|rotated)[ \t](?:to|as)[ \t]*:?[ \t]*|`,
-    String.raw`(?:is|was|has been)[ \t](?:now[ \t])?(?:generated|created|set|assigned|issued|changed|reset)[ \t]`,
-    String.raw`(?:(?:for|to|by|on)[ \t][^\s:=]{1,64}(?:[ \t][^\s:=]{1,40}){0,3}[ \t]*:[ \t]+|to[ \t]*:?[ \t]+))`,
+    String.raw`(?:is|was|has been)[ \t](?:now[ \t])?`,
+    String.raw`(?:generated|created|set|assigned|issued|changed|reset)[ \t]`,
+    String.raw`(?:(?:for|to|by|on)[ \t][^\s:=]{1,64}(?:[ \t][^\s:=]{1,40}){0,3}`,
+    String.raw`[ \t]*:[ \t]+|to[ \t]*:?[ \t]+))`,
   ].join(''),
   'iuy',
 );

@@ -1,13 +1,16 @@
 /** Passwords that well-known programs take as short flags: `mysql -pX`, `curl -u user:X`. */
+import { wordiness } from './bigram.ts';
 import { BLANK, QUOTE, is, skip } from './characters.ts';
 import { found, type Report, type Segment } from './finder.ts';
-import { isPlaceholder, isReference } from './plausible.ts';
-import { readValue } from './values.ts';
+import { findPairs } from './headers.ts';
+import { isPlaceholder, isReference, mixes } from './plausible.ts';
+import { readValue, type Value } from './values.ts';
 
-/** `joined`: the value follows at once. `user`: it follows the first colon of the value. */
+/** `joined`: the value follows at once. `user`: it follows the first colon of the
+ * value. `cookie`: pairs of a cookie follow. */
 interface Flag {
   readonly flag: string;
-  readonly form: 'next' | 'joined' | 'either' | 'user';
+  readonly form: 'next' | 'joined' | 'either' | 'user' | 'cookie';
 }
 
 const programs: ReadonlyMap<string, readonly Flag[]> = new Map([
@@ -24,6 +27,7 @@ const programs: ReadonlyMap<string, readonly Flag[]> = new Map([
       { flag: '--user', form: 'user' },
       { flag: '-U', form: 'user' },
       { flag: '--proxy-user', form: 'user' },
+      { flag: '-b', form: 'cookie' },
     ],
   ],
   ['login', [{ flag: '-p', form: 'next' }]],
@@ -89,9 +93,18 @@ function judge(
   const spaced = is(text, behind, BLANK) || text.charAt(behind) === '=';
   if (form === 'joined' && spaced) return;
   if (form === 'next' && !spaced) return;
+  if (form === 'cookie') {
+    findPairs({ text, end }, skip(text, behind, end, BLANK), report);
+    return;
+  }
   const at = spaced ? skip(text, behind + 1, end, BLANK) : behind;
   const value = readValue(text, at, end, 'assignment');
-  if (value === null || value.end - value.start < 4 || text.charAt(at) === '-') return;
+  if (
+    value === null ||
+    value.end - value.start < 4 ||
+    (text.charAt(at) === '-' && !isDrawn(text, value))
+  )
+    return;
   let start = value.start;
   if (form === 'user') {
     const colon = text.slice(start, value.end).search(/[:%]/u);
@@ -103,4 +116,9 @@ function judge(
   // `mysql -port 3306`, `curl -upgrade`.
   if (form !== 'user' && !spaced && /^(?:ort|assword|rotocol|ath|ipe)\b/u.test(shown)) return;
   report(found([start, value.end], 'flag', 0.9, flag));
+}
+
+/** `-a -JvF_CcczsR9Vyle`: no other flag. */
+function isDrawn(text: string, { start, end }: Value): boolean {
+  return end - start >= 10 && mixes(text, start, end) && wordiness(text, start, end) < 0;
 }

@@ -27,8 +27,9 @@ export function findUrl(segment: Segment, at: number, report: Report): void {
     if (user.length >= 16 && mixes(user, 0, user.length) && wordiness(user, 0, user.length) < 0.3) {
       report(found([from, colon], 'url-userinfo', 0.85, null));
     }
-  } else if (isSecretPart(text, from, host, 16) && mixes(text, from, host)) {
-    if (wordiness(text, from, host) < 0.6) report(found([from, host], 'url-userinfo', 0.85, null));
+  } else if (isSecretPart(text, from, host, 16)) {
+    const most = mixes(text, from, host) ? 0.6 : host - from >= 20 ? 0 : -Infinity;
+    if (wordiness(text, from, host) < most) report(found([from, host], 'url-userinfo', 0.85, null));
   }
 }
 

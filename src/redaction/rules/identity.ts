@@ -23,6 +23,7 @@ export const identityRules: readonly Rule[] = [
   rule('facebook-token', [
     'EAA(C|A|B|D|F|G|H|I|J|K|L|M|N|O|P|Q|R|S|T|U|V|W|X|Y|Z){w40-400}',
     'EAACEdEose0cBA{w20-300}',
+    'EAA{w100-400}',
   ]),
   near(
     'facebook-secret',
@@ -39,6 +40,7 @@ export const identityRules: readonly Rule[] = [
   rule('figma-token', '(figd|figo|figu|figoh|figdh)_{s36-60}'),
   rule('adobe-secret', 'p8e-{s32}'),
   rule('canva-secret', 'cnvca{s30-80}'),
+  rule('asana-token', ['2/{d14-18}/{d14-18}:{h32}', '1/{d14-18}:{h32}']),
   near('asana-key', 'asana', ['{d1}/{d14-18}:{w32}', '{d1}/{d14-18}/{d14-18}:{w32}', '{w32-36}']),
   rule('trello-token', 'ATTA{H60-76}'),
   near('trello-key', 'trello', ['{h32}', '{h64}', '{w64}']),

@@ -17,13 +17,22 @@ export const keyRules: readonly Rule[] = [
   rule('bcrypt-hash', ['$2(a|b|x|y)${d2}${o50-60}'], { checksum: hasBcryptCost }),
   rule('crypt-hash', '$(1|5|6|7|8|9|y|gy|sha1|apr1|md5|argon2id|argon2i|argon2d)${k24-240}'),
   rule('pbkdf2-hash', [
-    'pbkdf2_(sha256|sha1|sha512)${d2-8}$[{w4-64}${b20-128}{=0-2}]',
-    '$pbkdf2-(sha256|sha512)${d2-8}$[{o4-64}${o20-128}]',
-    'pbkdf2:(sha256|sha512|sha1):{d2-8}$[{w4-64}${h40-128}]',
-    'scrypt:{d2-8}:{d1-3}:{d1-3}$[{w4-64}${h64-128}]',
-    '$scrypt$ln={d1-2},r={d1-2},p={d1-2}$[{b8-64}${b20-128}{=0-2}]',
+    'pbkdf2_(sha256|sha1|sha512)${d2-8}${w4-64}${b20-128}{=0-2}',
+    '$pbkdf2-(sha256|sha512)${d2-8}${o4-64}${o20-128}',
+    'pbkdf2:(sha256|sha512|sha1):{d2-8}${w4-64}${h40-128}',
+    'scrypt:{d2-8}:{d1-3}:{d1-3}${w4-64}${h64-128}',
+    '$scrypt$ln={d1-2},r={d1-2},p={d1-2}${b8-64}${b20-128}{=0-2}',
   ]),
   rule('ldap-hash', '(SSHA|SMD5|SSHA256|SSHA512|CRYPT)}[{o24-120}{=0-2}]'),
+  rule('postgres-hash', [
+    'md5{h32}',
+    'SCRAM-SHA-(1|256|512)${d1-8}:{b8-64}{=0-2}${b20-100}{=0-2}:{b20-100}{=0-2}',
+  ]),
+  rule('k3s-token', ['K10{h64}::(server|node|agent):{w16-64}', 'K10{h64}::{l6}.{l16}']),
+  rule('docker-config', [
+    '(eyJhdXRocyI6|eyAiYXV0aHMi|ewogICJhdXRocyI6){b30-4000}{=0-2}',
+    '(ewogICAgImF1dGhzIj|ewoJImF1dGhzIj){b30-4000}{=0-2}',
+  ]),
   rule('krb5-hash', '$krb{v40-600}'),
   rule('ntlm-hash', [':500:[{h32}:{h32}]:::', 'aad3b435b51404eeaad3b435b51404ee:[{h32}]']),
   rule('dcc2-hash', '$DCC2${d4-8}#{v1-40}#[{h32}]'),
@@ -36,7 +45,11 @@ export const keyRules: readonly Rule[] = [
     ['private_key', 'privatekey', 'private key', 'priv_key', 'wallet_key'],
     ['0x{H64}', '{H64}'],
   ),
-  near('bitcoin-wif', ['private', 'wif', 'privkey'], ['5{w50}', 'K{w51}', 'L{w51}']),
+  near(
+    'bitcoin-wif',
+    ['private', 'wif', 'privkey', 'dumpprivkey', 'importprivkey'],
+    ['5{w50}', 'K{w51}', 'L{w51}'],
+  ),
   near('stellar-seed', ['stellar', 'secret seed', 'seed'], 'S{t55}'),
   near('fernet-key', ['fernet', 'airflow__core'], '{s43}='),
   near(
@@ -50,5 +63,6 @@ export const keyRules: readonly Rule[] = [
     ['{h32}', '{s32}', '{u34}', '{s32-64}'],
   ),
   rule('infura-url', ['infura.io/v3/[{h32}]', 'g.alchemy.com/v2/[{s32}]', 'quiknode.pro/[{h40}]']),
+  rule('inngest-key', 'signkey-(prod|test|branch|dev)-{h32-64}'),
   rule('hcaptcha-secret', ['ES_{h32}', '0x4AAAAAAA{s12-40}']),
 ];

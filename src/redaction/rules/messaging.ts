@@ -50,7 +50,7 @@ export const messagingRules: readonly Rule[] = [
   rule('twilio-key', 'SK{H32}'),
   near('twilio-token', ['twilio', 'authy'], '{w32}'),
   rule('sendgrid-key', 'SG.{s16-32}.{s16-64}'),
-  rule('mailgun-key', ['key-[{w32}]', '(pubkey|signing)-{h32}']),
+  rule('mailgun-key', ['key-{w32}', '(pubkey|signing)-{h32}']),
   near('mailgun-new-key', 'mailgun', ['{h32}-{h8}-{h8}', '{h32}']),
   rule('mailchimp-key', '{h32}-us{d1-2}'),
   rule('mandrill-key', 'md-{s22}'),

@@ -1,0 +1,88 @@
+/**
+ * Lists of one-time codes that stand in for a second factor:
+ *
+ *     Recovery codes:          Backup codes: 8f2k-91mz, 77ab-c3d9
+ *     adb98-f4133
+ *     1. ac250-675da   2. 6195e-aa630
+ */
+import { wordiness } from './bigram.ts';
+import { BLANK, skip } from './characters.ts';
+import { found, type Report, type Segment } from './finder.ts';
+
+export const codeWords: readonly string[] = ['recovery', 'backup', 'scratch', 'rescue', 'emergency']
+  .flatMap((owner) => ['', ' ', '_', '-'].map((joint) => `${owner}${joint}code`))
+  .concat(['one-time codes', 'codes de secours']);
+
+/** Lines that a list may have, and lines of text before its first code. */
+const listMax = 32;
+const textMax = 4;
+
+export interface CodeList {
+  readonly begun: boolean;
+  /** That may still come. */
+  readonly lines: number;
+}
+
+const code = /[A-Za-z0-9]{3,16}(?:-[A-Za-z0-9]{3,16}){0,5}/uy;
+/** Bullets, numbers, boxes and quotes around codes. */
+const filler = /(?:[\s,;|"'*\u2022\][]|\u00e2[\x80-\xbf]{2}|- |\d{1,2}[.):] ?|\[[ x]\])*/uy;
+
+/** @param at Behind one of {@link codeWords}. @returns What the next lines may hold. */
+export function findCodes({ text, end }: Segment, at: number, report: Report): CodeList | null {
+  let p = at;
+  const many = /[sS]/u.test(text.charAt(p));
+  if (many) p++;
+  while (p < end && '"\'\\'.includes(text.charAt(p))) p++;
+  const sign = skip(text, p, end, BLANK);
+  const told = text.charAt(sign) === ':' || text.charAt(sign) === '=';
+  if (told && !findIn(text, [sign + 1, end], report)) return null;
+  return many || told ? { begun: false, lines: textMax } : null;
+}
+
+/** @returns What the lines after may hold. */
+export function findCodeLine(
+  { text, start, end }: Segment,
+  list: CodeList,
+  report: Report,
+): CodeList | null {
+  const rest = list.lines > 1 ? { begun: list.begun, lines: list.lines - 1 } : null;
+  if (skip(text, start, end, BLANK) >= end) return rest;
+  let any = false;
+  const whole = findIn(text, [start, end], (finding) => {
+    any = true;
+    report(finding);
+  });
+  if (any && whole) return list.begun ? rest : { begun: true, lines: listMax };
+  return list.begun ? null : rest;
+}
+
+/** Reports codes if nothing else stands there. @returns Whether nothing else does. */
+function findIn(text: string, [start, end]: readonly [number, number], report: Report): boolean {
+  if (end - start > 1024) return false;
+  const spans: [number, number][] = [];
+  let p = pass(text, start, end);
+  while (p < end) {
+    code.lastIndex = p;
+    if (!code.test(text) || code.lastIndex > end || !isCode(text, p, code.lastIndex)) return false;
+    spans.push([p, code.lastIndex]);
+    const next = pass(text, code.lastIndex, end);
+    if (next === code.lastIndex && next < end) return false;
+    p = next;
+  }
+  for (const span of spans) report(found(span, 'recovery-code', 0.9, null));
+  return true;
+}
+
+function pass(text: string, at: number, end: number): number {
+  filler.lastIndex = at;
+  filler.test(text);
+  return Math.min(end, Math.max(at, filler.lastIndex));
+}
+
+function isCode(text: string, start: number, end: number): boolean {
+  const value = text.slice(start, end);
+  if (value.length < 4) return false;
+  if (/^\d{4}-\d\d/u.test(value) && value.length === 10) return false;
+  if (/\d/u.test(value)) return value.length >= 6 || /^\d{4,5}$/u.test(value);
+  return value.length >= 8 && wordiness(text, start, end) < 0;
+}
