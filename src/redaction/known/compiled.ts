@@ -4,6 +4,7 @@ import {
   formsOf,
   hashedSymbols,
   symbolsMin,
+  windowSymbols,
   type Care,
   type Form,
 } from './forms.ts';
@@ -49,6 +50,9 @@ export interface CompiledValue {
 interface Draft {
   readonly symbols: Uint8Array;
   readonly form: Form;
+  /** Offsets in the form's text of its first symbol, and after its last one. */
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Whether letters beyond ASCII have to count as symbols for this value. */
@@ -71,9 +75,10 @@ export function compile(value: string, care: Care): CompiledValue {
   const short = new Windows();
   const stride = value.length <= everyWindowBytesMax ? 1 : value.length <= 4_096 ? 4 : 32;
   let start = 1;
-  for (const { symbols: drafted, form } of drafts) {
+  for (const draft of drafts) {
+    const { symbols: drafted } = draft;
     text.set(drafted, start);
-    const needle = needleOf(drafted, form, start);
+    const needle = needleOf(draft, start);
     if (drafted.length < hashedSymbols) {
       needles.push(needle);
       short.add(needle.end, hashesOf(drafted, symbolsMin)[drafted.length] ?? 0);
@@ -93,36 +98,52 @@ export function compile(value: string, care: Care): CompiledValue {
   };
 }
 
+/** What reads otherwise in a stream than by itself: escapes, and numbers at the start of a line. */
+export const readAsOther = /[\\%&\b\x1b]|0[xX]|^[ \t]*[0-9a-f]+[:\s]/im;
+
 function addDraft(drafts: Draft[], seen: Set<string>, form: Form, wide: boolean): void {
   const bytes = Buffer.from(form.text, 'latin1');
-  const variants = [symbolsOf(bytes, wide)];
-  // Where the value itself looks like escapes, it is found as it is read, too.
-  if (form.least < 12 && /[\\%&\b]|0[xX]/.test(form.text)) variants.push(squeezed(bytes, wide));
-  for (const symbols of variants) {
-    const key = Buffer.from(symbols).toString('latin1');
-    if (symbols.length < form.least || seen.has(key)) continue;
+  const edges = /^([^A-Za-z0-9]*)(?:.*?)([^A-Za-z0-9]*)$/s.exec(form.text);
+  const to = bytes.length - (edges?.[2] ?? '').length;
+  const found: Draft[] = [
+    { symbols: symbolsOf(bytes, wide), form, from: (edges?.[1] ?? '').length, to },
+  ];
+  // It is found as it is read, too: in the middle of a line, and at the start of one.
+  if (form.least < windowSymbols && readAsOther.test(form.text)) {
+    found.push(squeezed(form, '-', wide), squeezed(form, '', wide));
+  }
+  for (const draft of found) {
+    const key = Buffer.from(draft.symbols).toString('latin1');
+    if (draft.symbols.length < form.least || seen.has(key)) continue;
     seen.add(key);
-    drafts.push({ symbols, form });
+    drafts.push(draft);
   }
 }
 
-function squeezed(bytes: Uint8Array, wide: boolean): Uint8Array {
-  const symbols = emptySymbols(bytes.length + 8);
+/** The form as it is read behind `before`, which has no symbols. */
+function squeezed(form: Form, before: string, wide: boolean): Draft {
+  const bytes = Buffer.from(before + form.text, 'latin1');
+  const symbols = emptySymbols(2 * bytes.length + 8);
   new Squeezer(wide, symbols).squeeze(bytes, 0, bytes.length, true);
-  return symbols.symbol.slice(0, symbols.count);
+  const { symbol, from, to, count } = symbols;
+  return {
+    symbols: symbol.slice(0, count),
+    form,
+    from: (from[0] ?? 0) - before.length,
+    to: (to[count - 1] ?? 0) - before.length,
+  };
 }
 
-function needleOf(symbols: Uint8Array, form: Form, start: number): Needle {
+function needleOf({ symbols, form, from, to }: Draft, start: number): Needle {
   const end = start + symbols.length;
-  const letters = form.text.match(/^([^A-Za-z0-9]*)(?:.*?)([^A-Za-z0-9]*)$/s);
   const plain = form.plain !== null || (form.least < hashedSymbols && form.pad === 0);
   return {
     start,
     end,
     window: Math.min(form.window, symbols.length),
     pad: form.pad,
-    lead: plain ? (letters?.[1] ?? '') : '',
-    tail: plain ? (letters?.[2] ?? '') : '',
+    lead: plain ? form.text.slice(0, from) : '',
+    tail: plain ? form.text.slice(to) : '',
     exact: symbols.length < hashedSymbols && form.pad === 0 ? form.text : null,
     joined: /^[0-9a-f\W_]*$/i.test(form.text) || wordlike(symbols, 0, symbols.length),
   };

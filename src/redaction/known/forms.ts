@@ -26,7 +26,7 @@ export interface Form {
 }
 
 /** A window of any form whose characters hold four bits and more. */
-const windowSymbols = 12;
+export const windowSymbols = 12;
 /**
  * The same where characters hold five bits and more: most values, and base64. No window is
  * shorter, but for values that have fewer symbols.

@@ -198,11 +198,12 @@ export class KnownIndex {
   /** How many of the last symbols, at most `most`, do stand in a needle; 5: fewer than six. */
   #foundLength(symbols: Uint8Array, most: number): number {
     const text = Buffer.from(this.text.buffer, this.text.byteOffset, this.text.length);
+    const last = Buffer.from(symbols);
     let found = symbolsMin - 1;
     let missing = most + 1;
     while (missing - found > 1) {
       const length = found === symbolsMin - 1 ? symbolsMin : (found + missing) >> 1;
-      if (text.includes(symbols.subarray(symbols.length - length))) found = length;
+      if (text.includes(last.subarray(last.length - length))) found = length;
       else missing = length;
     }
     return found;

@@ -1,5 +1,8 @@
 /** Whether a value can be hidden in output at all. */
+import { readAsOther } from './compiled.ts';
 import { symbolsMin } from './forms.ts';
+import { KnownIndex } from './known-index.ts';
+import { maskText } from './whole.ts';
 
 export type Maskable =
   | { readonly ok: true; readonly warning: 'common-word' | null }
@@ -41,13 +44,40 @@ export function checkMaskable(value: string): Maskable {
   if (Buffer.byteLength(value, 'utf8') > valueBytesMax) {
     return { ok: false, reason: `It is longer than ${valueBytesMax} bytes and cannot be masked.` };
   }
-  if ((value.match(/[\p{L}\p{N}]/gu)?.length ?? 0) < symbolsMin) {
+  if (lettersIn(value) < symbolsMin) {
     return {
       ok: false,
       reason: `It has fewer than ${symbolsMin} letters or digits and cannot be masked.`,
     };
   }
+  if (value.length <= triedLengthMax && readAsOther.test(value) && !hidesItself(value)) {
+    return {
+      ok: false,
+      reason:
+        `It has fewer than ${symbolsMin} letters or digits where it is read as escapes, ` +
+        'and cannot be masked.',
+    };
+  }
   return { ok: true, warning: isCommon(value) ? 'common-word' : null };
+}
+
+/** Longer values have more than enough symbols that are no escapes. */
+const triedLengthMax = 4_096;
+const lettersIn = (text: string): number => text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
+
+/** Whether the value is hidden where it is printed as it is. */
+function hidesItself(value: string): boolean {
+  const index = new KnownIndex([{ name: 'value', value, tag: '' }]);
+  const left = Math.max(symbolsMin, Math.floor(lettersIn(value) / 4));
+  return [
+    ['', ''],
+    ['\n', '\n'],
+    [': ', ' '],
+    ['"', '",'],
+  ].every(([before, after]) => {
+    const { text, hits } = maskText(index, `${before}${value}${after}`);
+    return hits.length > 0 && lettersIn(text) < left;
+  });
 }
 
 /** A word, perhaps with a number behind it, digits that count up, or one character repeated. */

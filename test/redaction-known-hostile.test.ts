@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { KnownIndex } from '../src/redaction/known/known-index.ts';
+import { checkMaskable } from '../src/redaction/known/maskable.ts';
+import { maskText } from '../src/redaction/known/whole.ts';
+
+const masked = (values: readonly string[], text: string): string =>
+  maskText(
+    new KnownIndex(values.map((value, at) => ({ name: `S${at}`, value, tag: `[S${at}]` }))),
+    text,
+  ).text;
+
+const parts = [
+  ...'\\%&;#x0u{}:!/ 149abfnrtzQW',
+  ...['\\n', '\\t', '%41', '&#65;', '\\x41', '\\u0041', '&amp;', '0x', 'kQ7', '12: ', '\b'],
+];
+const hostile = fc
+  .array(fc.constantFrom(...parts), { minLength: 4, maxLength: 24 })
+  .map((all) => all.join(''));
+
+test('every value that is accepted is hidden where it is printed as it is', () => {
+  fc.assert(
+    fc.property(hostile, (value) => {
+      fc.pre(checkMaskable(value).ok);
+      for (const [before, after] of [
+        ['', ''],
+        ['\n', '\n'],
+        ['- ', ' -'],
+        ['"', '"'],
+        ['(', ')'],
+        ['=', ';\n'],
+      ]) {
+        const text = masked([value], `${before}${value}${after}`);
+        const left = text.replaceAll('[S0]', '').replaceAll(/[^A-Za-z0-9]/g, '');
+        assert.notEqual(text, `${before}${value}${after}`);
+        assert.ok(left.length < 6, `${JSON.stringify(value)}: ${JSON.stringify(text)}`);
+      }
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test('values that are hardly more than escapes are refused, others that hold some are hidden', () => {
+  for (const value of ['ab\\n12\\t3!', 'x%41%42%43y', '\\n\\n\\n\\n\\n\\n\\n']) {
+    assert.equal(checkMaskable(value).ok, false, value);
+  }
+  for (const value of ['p@ss\\w0rd\\n9', 'abc0x12', '&#97;&#98;cd12', 'a\\x41b\\u0042c9']) {
+    assert.equal(checkMaskable(value).ok, true, value);
+    assert.equal(masked([value], `a ${value} b`), 'a [S0] b');
+  }
+});
