@@ -1,4 +1,5 @@
-// What breakers found: values that become known late, hogs, binary data, debuggers, too many values.
+// What breakers found: values that become known late, hogs, binary data, debuggers, too many
+// values.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

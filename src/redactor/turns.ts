@@ -1,6 +1,6 @@
 /**
- * Work of many channels, in turns: whoever has used least time goes next, for a moment. So a command
- * that prints without end, or what takes long to look through, holds nobody else up.
+ * Work of many channels, in turns: whoever has used least time goes next, for a moment. So a
+ * command that prints without end, or what takes long to look through, holds nobody else up.
  */
 
 /** A piece of work; answers whether there is more of it. Must not throw. */
@@ -43,8 +43,9 @@ export class Turns {
   #turn(): void {
     this.#scheduled = false;
     let next: [number, Lane] | null = null;
-    for (const entry of this.#lanes)
+    for (const entry of this.#lanes) {
       if (next === null || entry[1].used < next[1].used) next = entry;
+    }
     if (next === null) return;
     const [channel, lane] = next;
     const begun = performance.now();
