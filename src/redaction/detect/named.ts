@@ -29,6 +29,7 @@ const tagged = /^<(?:[\w-]{1,40}:|[\w:-]{1,40}\s[^<>[\]]{0,100}=["'][\w.:-]{0,80
 /** Verbs, commands and variables rather than labels. */
 const notInProse = /^(?:pass|pwd|k?passwd|authori[sz]ation)$/iu;
 const assignment = /^[A-Za-z_][\w.-]*=/u;
+const numbered = / #?\d{1,2}(?=[:=])/uy;
 /** `<Pass encoding="base64">` */
 const attributes = /(?:[ \t][\w:-]{1,40}="[^"<>]{0,60}"){1,4}(?=>)/uy;
 /** `<AdministratorPassword><Value>` */
@@ -97,9 +98,13 @@ export function findNamed(segment: Segment, name: Name, report: Report): Outcome
   let p = name.end;
   while (p < end && p < name.end + 6 && (is(text, p, QUOTE) || '\\]'.includes(text.charAt(p)))) p++;
   const closed = p > name.end;
+  // `Unseal Key 1: …`
+  numbered.lastIndex = p;
+  if (!closed && numbered.test(text) && numbered.lastIndex < end) p = numbered.lastIndex;
   const after = skip(text, p, end, BLANK);
   if (after >= end) return 'label';
   const sign = text.charAt(after);
+  if (sign === ':' && name.text === 'PASS' && isResult(segment, after)) return 'none';
   if (sign === '=' || sign === ':') return assigned(segment, name, after, report);
   const wide = behindFullColon(text, after);
   if (wide >= 0)
@@ -210,6 +215,9 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
     return judge(segment, name, { at: after, place: 'shell', rule: 'flag' }, report);
   }
   if (isProper(name.text)) return 'none';
+  if (declares(segment, name)) {
+    return judge(segment, name, { at: after, place: 'shell', rule: 'key-value' }, report);
+  }
   // `component=auth`, and the verb.
   if (name.class === 'likely' || notInProse.test(name.text)) return 'none';
   if (is(text, after, QUOTE)) {
@@ -224,9 +232,6 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
   const value = readValue(text, after, end, 'field');
   if (value === null || assignment.test(text.slice(value.start, value.start + 40))) return 'label';
   if ('([{<'.includes(text.charAt(value.start))) return 'label';
-  if (declares(segment, name)) {
-    return judge(segment, name, { at: after, place: 'shell', rule: 'key-value' }, report);
-  }
   const gap = after - name.end;
   const last = skip(text, value.end, end, BLANK) >= end;
   const pair = last && (gap > 1 || text.charAt(name.end) === '\t') && leadsLine(segment, name);
@@ -257,6 +262,12 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
   return outcome === 'found' ? 'found' : 'label';
 }
 
+/** `--- PASS: TestLogin2 (0.01s)`, `PASS: gcc/a2.c`: what a test came to. */
+function isResult({ text, end }: Segment, colon: number): boolean {
+  return result.test(text.slice(colon, Math.min(end, colon + 160)));
+}
+const result = /^: (?:\S*test|\S*[/.]\S|\S+ \()/iu;
+
 /** `ENV KEY v` of an image's recipe, `set -gx KEY v`, `setenv KEY v`. */
 function declares({ text, start }: Segment, name: Name): boolean {
   if (text.charAt(name.start - 1) !== ' ' || /[a-z]/u.test(name.text)) return false;
@@ -281,7 +292,7 @@ function isHelp({ text, end }: Segment, name: Name, after: number): boolean {
 
 /** `Buypass AS-983163327`: a word that only ends in `pass`. */
 function isProper(name: string): boolean {
-  return /^[A-Za-z]{2,12}pass$/iu.test(name) && !/[a-z]Pass$/u.test(name);
+  return /^[A-Z][a-z]{1,12}pass$/u.test(name);
 }
 
 /** `password is v`, `password for bob: v`. */
