@@ -43,7 +43,8 @@ export async function measureOutput(options: {
     name: 'output in binary frames',
     value: data.mbPerSecond,
     unit: 'MB/s',
-    targetMin: 200,
+    // Every byte is redacted: docs/decisions/0016. Without redaction it was 280.
+    targetMin: 30,
   };
   return { data, notes: [], checks: [check] };
 }
