@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { checkMaskable } from '../src/redaction/known/maskable.ts';
-import { maskText } from '../src/redaction/known/whole.ts';
+import { findKnown, maskText } from '../src/redaction/known/whole.ts';
 
 const masked = (values: readonly string[], text: string): string =>
   maskText(
@@ -12,8 +12,10 @@ const masked = (values: readonly string[], text: string): string =>
   ).text;
 
 const parts = [
-  ...'\\%&;#x0u{}:!/ 149abfnrtzQW',
-  ...['\\n', '\\t', '%41', '&#65;', '\\x41', '\\u0041', '&amp;', '0x', 'kQ7', '12: ', '\b'],
+  ...Array.from('\\%&;#x0u{}:!/ 149abfnrtzQW'),
+  ...String.raw`\n \t %41 &#65; \x41 \u0041 &amp; 0x kQ7`.split(' '),
+  '12: ',
+  '\b',
 ];
 const hostile = fc
   .array(fc.constantFrom(...parts), { minLength: 4, maxLength: 24 })
@@ -49,4 +51,21 @@ test('values that are hardly more than escapes are refused, others that hold som
     assert.equal(checkMaskable(value).ok, true, value);
     assert.equal(masked([value], `a ${value} b`), 'a [S0] b');
   }
+});
+
+test('a value with letters beyond ASCII does not weaken the others', () => {
+  const token = 'Zq7TfKx2pLw9VbRd4Nc8';
+  const wide = 'пароль-очень-длинный';
+  for (const mark of ['\u0301', '\u034f', '\u3000', '\u2502', '\u200b']) {
+    const text = Array.from(token, (letter) => letter + mark).join('');
+    assert.equal(masked([wide, token], `${text} ${wide}`), `[S1]${mark} [S0]`);
+  }
+  const bytes = Buffer.from(Array.from(token).join('\xff'), 'latin1');
+  const index = new KnownIndex(
+    [wide, token].map((value, at) => ({ name: `S${at}`, value, tag: `[S${at}]` })),
+  );
+  assert.deepEqual(
+    findKnown(index, bytes).map(({ key }) => key),
+    ['S1'],
+  );
 });

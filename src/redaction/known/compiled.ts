@@ -99,7 +99,7 @@ export function compile(value: string, care: Care): CompiledValue {
 }
 
 /** What reads otherwise in a stream than by itself: escapes, and numbers at the start of a line. */
-export const readAsOther = /[\\%&\b\x1b]|0[xX]|^[ \t]*[0-9a-f]+[:\s]/im;
+export const readAsOther = /[\\%&]|[^\P{Cc}\t\n\r]|0[xX]|^[ \t]*[0-9a-f]+[:\s]/imu;
 
 function addDraft(drafts: Draft[], seen: Set<string>, form: Form, wide: boolean): void {
   const bytes = Buffer.from(form.text, 'latin1');

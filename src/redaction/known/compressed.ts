@@ -87,8 +87,14 @@ export class CompressedGate {
   }
 
   /** Bytes that wait for more. */
+  get bytesHeld(): Uint8Array {
+    return this.#held;
+  }
+
+  /** How much of them counts as part of a known value: at least six where gzip or zstd starts. */
   get held(): number {
-    return this.#held.length;
+    const strong = this.#digits !== null && strongMagic.test(latin1(this.#held.subarray(0, 8)));
+    return strong ? Math.max(strongHeld, this.#held.length) : this.#held.length;
   }
 
   #pass(bytes: Uint8Array, out: Piece[]): void {
@@ -238,6 +244,10 @@ const hexMagics = ['1f8b08', '7801', '785e', '789c', '78da'].flatMap((text) => {
     digits: 'hex',
   }));
 });
+/** Those that no other text starts with. */
+const strongMagic = /^(?:H4sI|KLUv|1f ?8b ?0?8?)/i;
+const strongHeld = 6;
+const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
   text,
   digits: 'base64',

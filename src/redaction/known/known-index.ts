@@ -72,6 +72,7 @@ export class KnownIndex {
   readonly #longTable: Table;
   readonly #shortTable: Table;
   readonly #care: Care;
+  #layers: readonly KnownIndex[] | null = null;
 
   /**
    * `grownFrom`: an index of the first ones of these values, of which what it holds is copied.
@@ -121,6 +122,19 @@ export class KnownIndex {
   /** The index of these values; what is known of them already is not worked out again. */
   with(values: readonly KnownValue[]): KnownIndex {
     return new KnownIndex(values, this);
+  }
+
+  /**
+   * The values with letters beyond ASCII and the others, each in an index of their own; this one
+   * where all are of one kind.
+   */
+  get layers(): readonly KnownIndex[] {
+    if (this.#layers !== null) return this.#layers;
+    const wide = this.values.filter(({ value }) => isWide(value));
+    if (wide.length === 0 || wide.length === this.values.length) return [this];
+    const narrow = this.values.filter(({ value }) => !isWide(value));
+    this.#layers = [new KnownIndex(wide), new KnownIndex(narrow)];
+    return this.#layers;
   }
 
   #extends(old: KnownIndex, sizes: { readonly long: number; readonly short: number }): boolean {

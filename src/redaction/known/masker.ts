@@ -2,7 +2,7 @@
 import type { Piece } from '../finding.ts';
 import { CompressedGate } from './compressed.ts';
 import type { KnownIndex } from './known-index.ts';
-import { TextMasker } from './text-masker.ts';
+import { TextLayers } from './text-layers.ts';
 
 /**
  * However the stream is cut into chunks, the pieces are the same once those of text that follow
@@ -17,11 +17,11 @@ import { TextMasker } from './text-masker.ts';
  * digits that may be compressed.
  */
 export class KnownMasker {
-  readonly #text: TextMasker;
+  readonly #text: TextLayers;
   readonly #gate: CompressedGate;
 
   constructor(index: KnownIndex) {
-    this.#text = new TextMasker(index);
+    this.#text = new TextLayers(index);
     this.#gate = new CompressedGate(this.#text);
   }
 
@@ -53,11 +53,14 @@ export class KnownMasker {
 
   /** Whether anything at all is held back: bytes, or a tag whose value may still go on. */
   get holds(): boolean {
-    return this.#gate.held > 0 || this.#text.holds;
+    return this.#gate.bytesHeld.length > 0 || this.#text.holds;
   }
 
-  /** Letters and digits held back because a known value may start with them. */
+  /**
+   * The last letters and digits that may be part of a known value, those that were given out
+   * already among them: below six, nothing can be put together from what pauses let through.
+   */
   get held(): number {
-    return this.#text.held + this.#gate.held;
+    return Math.max(this.#gate.held, this.#text.heldBefore(this.#gate.bytesHeld));
   }
 }

@@ -204,7 +204,8 @@ export class Squeezer {
     const before = symbols.count - 1;
     const zero = before >= 0 && symbols.symbol[before] === 1 && symbols.to[before] === at;
     if (at + 1 >= end && !last) {
-      if (!zero) return -1;
+      // A zero that was given out cannot be read again.
+      if (!zero || (symbols.from[before] ?? 0) < 0) return -1;
       this.#takeBack(before);
       return -2;
     }

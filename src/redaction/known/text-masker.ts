@@ -56,16 +56,6 @@ export class TextMasker {
     this.#squeezer.tear(this.#length);
   }
 
-  /** The first known value in bytes that are apart from the stream, hiding `length` bytes. */
-  find(bytes: Uint8Array, length: number): Piece | null {
-    const out: Piece[] = [];
-    const apart = new TextMasker(this.#index);
-    apart.push(bytes, out);
-    apart.end(out);
-    const found = out.find((piece) => piece.kind === 'hidden');
-    return found === undefined ? null : { ...found, bytes: length };
-  }
-
   /** Whether bytes are held, or a hidden piece whose end is not known. */
   get holds(): boolean {
     return this.#length > 0 || this.#matcher.runs.some(({ hidden }) => hidden > 0);
@@ -73,16 +63,21 @@ export class TextMasker {
 
   /**
    * The last symbols that may be part of a value, given out already or not, and are not known to
-   * be one: so many can be read by whoever sees everything that is given out.
+   * be one: so many can be read by whoever sees everything that is given out. The bytes of
+   * `waiting` follow what is held, and are held elsewhere.
    */
-  get held(): number {
+  heldBefore(waiting: Uint8Array): number {
     const { count, symbol } = this.#symbols;
-    const waiting = this.#bytes.subarray(this.#squeezed, this.#length);
-    const tail = Array.from(waiting, (byte) => narrowSymbols[byte] ?? 0).filter(Boolean);
+    const bytes = [...this.#bytes.subarray(this.#squeezed, this.#length), ...waiting];
+    const tail = bytes.map((byte) => narrowSymbols[byte] ?? 0).filter(Boolean);
     const last = this.#matcher.runs.at(-1);
     const hidden = Math.max(this.#hiddenTo, last === undefined ? 0 : last.last + 1);
     const seen = symbol.subarray(Math.max(hidden, count - historySymbols), count);
     return this.#index.exposed(Uint8Array.from([...seen, ...tail]));
+  }
+
+  get bytesHeld(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
   }
 
   #append(chunk: Uint8Array): void {
