@@ -47,6 +47,12 @@ function isExplained(
   return family !== null && (prior !== 'secrets' || strengthOf(family) === 'certain');
 }
 
+/** Base64 of 16 bytes or more that ends in padding: what programs that make keys print. */
+function isPadded(text: string, start: number, end: number): boolean {
+  if (end - start < 24 || (end - start) % 4 !== 0) return false;
+  return /^[A-Za-z0-9+/]+={1,2}$/u.test(text.slice(start, end));
+}
+
 /**
  * @param run A run of characters of the segment, and where the last telling name of it ends; less
  *   than 0: there is none.
@@ -69,7 +75,8 @@ export function findBare(
   const least = thresholds[place][prior];
   if (least > 1) return;
   const score = scoreOf(text, start, end, { lineStart, lineEnd, labelled });
-  if (score < least) return;
+  const padded = alone && prior === 'secrets' && isPadded(text, start, end);
+  if (score < least && !padded) return;
   if (vetoes.bigramBitsMax !== null && wordiness(text, start, end) > vetoes.bigramBitsMax) return;
   if (vetoes.shannonBitsMin !== null && entropy(text, start, end) < vetoes.shannonBitsMin) return;
   if (isExplained(text, token, { start: lineStart, end: lineEnd }, prior)) return;

@@ -35,8 +35,15 @@ export function findCodes({ text, end }: Segment, at: number, report: Report): C
   while (p < end && '"\'\\'.includes(text.charAt(p))) p++;
   const sign = skip(text, p, end, BLANK);
   const told = text.charAt(sign) === ':' || text.charAt(sign) === '=';
-  if (told && !findIn(text, [sign + 1, end], report)) return null;
+  if (told && !findIn(text, [sign + 1, listEnd(text, sign + 1, end)], report)) return null;
   return many || told ? { begun: false, lines: textMax } : null;
+}
+
+/** Behind the `]` of a list that begins here, or the end. */
+function listEnd(text: string, at: number, end: number): number {
+  if (text.charAt(skip(text, at, end, BLANK)) !== '[') return end;
+  const close = text.indexOf(']', at);
+  return close < 0 || close > end ? end : close + 1;
 }
 
 /** @returns What the lines after may hold. */

@@ -32,6 +32,8 @@ export function columnOf({ text, start, end }: Segment): Column | null {
   let separator: Column['separator'] = 'gap';
   let cells = cellsOf(text, start, end);
   if (cells.length < 2) {
+    // A sentence has blanks after its commas.
+    if (text.slice(start, end).includes(', ')) return null;
     separator = ',';
     cells = commaCells(text, start, end);
     if (cells.length < 2) return null;
@@ -79,11 +81,11 @@ function cellsOf(text: string, start: number, end: number): [number, number][] {
 
 const commaCell = /"((?:[^"]|"")*)"(?=,|\s*$)|([^",]*)(?=,|$)/uy;
 
-/** Of a line of comma-separated values, without their quotes; none if blanks follow the commas. */
+/** Of a line of comma-separated values, without their quotes. */
 function commaCells(text: string, start: number, end: number): [number, number][] {
   const cells: [number, number][] = [];
   const line = text.slice(start, end);
-  if (!line.includes(',') || line.includes(', ')) return cells;
+  if (!line.includes(',')) return cells;
   for (let p = 0; p <= line.length;) {
     commaCell.lastIndex = p;
     const match = commaCell.exec(line);

@@ -57,7 +57,11 @@ export function judgeValue(
 /** Whether the value names the object that holds the secret. */
 function refersTo(text: string, name: Name, { start, end, quoted }: Value): boolean {
   // `--secret-id prod/db`: where a store of secrets keeps one.
-  if (/secret[._-]?id$/iu.test(name.text) && wordiness(text, start, end) > 0.2) return true;
+  if (/secret[._-]?id$/iu.test(name.text)) {
+    const value = text.slice(start, Math.min(end, start + 128));
+    const words = /secret|password|cred|token|prod|staging|database/iu.test(value);
+    return words || (wordiness(text, start, end) > 0.2 && !/^[\da-f-]+$/iu.test(value));
+  }
   const mapped = !quoted && text.charAt(name.end) === ':' && is(text, name.end + 1, BLANK);
   return isResource(text.slice(start, Math.min(end, start + 128)), name.text, mapped);
 }
@@ -92,5 +96,6 @@ export function leadsLine({ text, start }: Segment, { start: at }: Name): boolea
   let from = p;
   while (from > start && is(text, from - 1, ALNUM)) from--;
   const word = text.slice(from, p).toLowerCase();
+  if (word === 'var' && text.charAt(from - 1) === '-') return true;
   return /^(?:export|set|setenv|declare|x|env|arg|local|readonly|typeset|add|e|\d+)$/u.test(word);
 }

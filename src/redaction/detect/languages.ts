@@ -1,4 +1,5 @@
 /** Passwords and keys behind the words that other languages have for them. */
+import { wordiness } from './bigram.ts';
 import { BLANK, QUOTE, is, skip } from './characters.ts';
 import { found, type Report, type Segment } from './finder.ts';
 import type { NameClass } from './names.ts';
@@ -33,7 +34,7 @@ const fullColon = '\u00ef\u00bc\u009a';
 const link = new RegExp(
   [
     String.raw`(?:[\x80-\xff]|[a-z]{1,6}(?=[ :=]))?[\x80-\xff]{0,24}`,
-    String.raw`(?: [\x80-\xff\w@.-]{1,40}){0,4}`,
+    String.raw`(?: [\x80-\xffA-Za-z_@.-]{1,40}){0,4}`,
     String.raw`["'\])\x60*]{0,4}(?:[ \t]|\xc2\xa0|\xe3\x80\x80){0,4}`,
     String.raw`(?:[:=]>?|\xef\xbc\x9a|\xe6\x98\xaf[:]?|\xe4\xb8\xba[:]?|\xe3\x81\xaf)`,
     String.raw`(?:[ \t]|\xc2\xa0|\xe3\x80\x80|\xef\xbc\x9a){0,8}`,
@@ -54,13 +55,19 @@ export function findForeign(
   // What goes on in the other script is the sentence.
   let stop = value.start;
   while (stop < value.end && text.charCodeAt(stop) < 128) stop++;
-  if (stop === value.start) return;
+  if (stop === value.start || saysSo(text.slice(value.start, stop))) return;
   const last = skip(text, value.end, end, BLANK) >= end || is(text, value.end, QUOTE);
   const place = value.quoted ? 'data' : last ? 'shell' : 'code';
   const kind = foreignWords.get(word) ?? 'none';
   const score = plausible(text, { ...value, end: stop }, kind, place);
   const key = Buffer.from(word, 'latin1').toString('utf8');
   if (score > 0) report(found([value.start, stop], 'key-value', score, key));
+}
+
+/** `(oculta)`, `wymagane`: a word of the language rather than a password. */
+function saysSo(value: string): boolean {
+  if (/^\(.*\)$/u.test(value)) return true;
+  return /^[A-Z]?[a-z]+[.!]?$/u.test(value) && wordiness(value, 0, value.length) > -1;
 }
 
 /** Where the value begins behind a colon of full width and the blanks around it, or -1. */

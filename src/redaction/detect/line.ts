@@ -13,7 +13,14 @@ import { findForeign, foreignWords } from './languages.ts';
 import { findImap, findLoginForm, findPass, findPipedTo, loginWords, pipeWords } from './logins.ts';
 import { findNamed, nameAround } from './named.ts';
 import { findFlags, programWords } from './programs.ts';
-import { findIdentified, findLogin, findPgpass, findPhrase, findPiped } from './statements.ts';
+import {
+  findGroups,
+  findIdentified,
+  findLogin,
+  findPgpass,
+  findPhrase,
+  findPiped,
+} from './statements.ts';
 import { findUrl } from './urls.ts';
 
 const nameWords = `pass pwd secret token key auth cred psk mnemonic jwt bearer pw: pw= pw_ pw" psw
@@ -134,6 +141,7 @@ function searchName(segment: Segment, name: Name, carried: Carried, report: Repo
     reached = finding.end;
     report(finding);
   });
+  if (outcome !== 'found') findGroups(segment, name.end, report);
   if (outcome === 'open' || outcome === 'label') {
     const next = expectAfter(segment, name, outcome === 'open');
     if (next !== null) carried.expected = next;
@@ -178,7 +186,7 @@ function searchSign(
     case 'phrase':
     case 'seed words':
       if (!findPhrase(segment, end, report) && segment.end - end < 24) {
-        carried.expected = { kind: 'phrase', name: text, class: 'password', lines: 3 };
+        carried.expected ??= { kind: 'phrase', name: text, class: 'password', lines: 3 };
       }
       return;
     case '$ansible_vault;':

@@ -107,8 +107,9 @@ export function findNamed(segment: Segment, name: Name, report: Report): Outcome
   if (sign === ':' && name.text === 'PASS' && isResult(segment, after)) return 'none';
   if (sign === '=' || sign === ':') return assigned(segment, name, after, report);
   const wide = behindFullColon(text, after);
-  if (wide >= 0)
+  if (wide >= 0) {
     return judge(segment, name, { at: wide, place: 'code', rule: 'key-value' }, report);
+  }
   const differs = sign === '!' && text.charAt(after + 1) === '=';
   if (differs) return assigned(segment, name, after + 1, report);
   if (sign === '|' || text.startsWith('\u00e2\u0094\u0082', after)) {

@@ -17,7 +17,9 @@ const passwords = set(`password passwd passwort passphrase passcode pass pwd pw 
   contrasena kennwort senha parola passe wachtwoord contrasenya contrasenia heslo salasana passord
   lozinka jelszo haslo sifre adgangskode kodeord parool sandi mdp`);
 const passwordEndings = ['password', 'passwd', 'passphrase', 'passwort', 'pass'];
-const notPasswords = set(`bypass compass surpass trespass encompass overpass underpass multipass`);
+const notPasswords = set(
+  `bypass compass surpass trespass encompass overpass underpass multipass askpass`,
+);
 
 const secrets =
   set(`secret secrets token credential credentials cred creds apikey apitoken authtoken
@@ -33,7 +35,7 @@ const keyOwners = set(`api access secret private auth encryption encrypt signing
   ssh webhook hmac jwt crypto cipher aes rsa root session cookie server developer dev
   integration write read ingest user project org fernet vault vendor merchant partner wallet
   provision provisioning device store customer site recovery authentication
-  authorization`);
+  authorization unseal tsig preshared`);
 
 /** Before `key`, `token` and the like: means no secret. */
 const benignOwners =
@@ -144,7 +146,7 @@ function passwordClass(words: readonly string[], last: number): NameClass {
   // `pass` and `pw` alone are short enough to be something else: `by_pass`, `first_pass`.
   if (
     word === 'pass' &&
-    ['by', 'first', 'second', 'multi', 'two', 'one', 'render'].includes(before)
+    ['by', 'ask', 'first', 'second', 'multi', 'two', 'one', 'render'].includes(before)
   ) {
     return 'none';
   }

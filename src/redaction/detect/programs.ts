@@ -99,12 +99,8 @@ function judge(
   }
   const at = spaced ? skip(text, behind + 1, end, BLANK) : behind;
   const value = readValue(text, at, end, 'assignment');
-  if (
-    value === null ||
-    value.end - value.start < 4 ||
-    (text.charAt(at) === '-' && !isDrawn(text, value))
-  )
-    return;
+  if (value === null || value.end - value.start < 4) return;
+  if (text.charAt(at) === '-' && !isDrawn(text, value)) return;
   let start = value.start;
   if (form === 'user') {
     const colon = text.slice(start, value.end).search(/[:%]/u);

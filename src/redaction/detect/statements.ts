@@ -71,6 +71,26 @@ export function findPhrase({ text, end }: Segment, at: number, report: Report): 
   return true;
 }
 
+const groups = new RegExp(
+  [
+    String.raw`[ \t]{0,3}(?:is|are)?[ \t]{0,3}[:=]?[ \t"']{0,4}`,
+    String.raw`((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4})`,
+    String.raw`(?![\w-])`,
+  ].join(''),
+  'y',
+);
+
+/** `secret key is: 4fp3 ufqi i3l2 uaq6`: base32 in groups. @param at Behind the name. */
+export function findGroups({ text, end }: Segment, at: number, report: Report): void {
+  groups.lastIndex = at;
+  const value = groups.exec(text)?.[1];
+  const stop = groups.lastIndex;
+  if (value === undefined || stop > end) return;
+  const digits = value.replaceAll(/\D/gu, '').length;
+  if (digits < 2 || digits * 2 > value.length) return;
+  report(found([stop - value.length, stop], 'base32-groups', 0.9, null));
+}
+
 function lowerEnd(text: string, at: number, end: number): number {
   let p = at;
   while (p < end && text.charCodeAt(p) >= 97 && text.charCodeAt(p) <= 122) p++;
