@@ -86,6 +86,60 @@ const readable: readonly string[] = [
   '__cxx11::basic_string<char>::npos _ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4nposE',
 ];
 
+const alike: readonly string[] = [
+  '    "zh:493b1220286e07aebdb491f7792c2551c40c1b7973c100241260ae6ca2b1947d",',
+  'System.Core, Version=4.0.0.0, Culture=neutral, PublicKeyToken=b77a5c561934e089',
+  '<assemblyIdentity name="Acme.Owin" publicKeyToken="31bf3856ad364e35" />',
+  'gpg:                using RSA key 3EA2CAEC2D4CCB9DB0D2AE23EC00DF37A8686F30',
+  '    existingSecret: edge-postgresql-auth',
+  'credentialsSecret: billing-s3',
+  '    secret: ingest-oauth-client',
+  'secretRef: payments-stripe-keys2',
+  '    OldPassword: LSA_UNICODE_STRING,',
+  'pub const eatUserPassword: EAP_ATTRIBUTE_TYPE = 2i32;',
+  'let token: AccessTokenV2 = parse(raw)?;',
+  'auth: HTTPBasicAuthHandlerV2,',
+  'secret: Option<Zeroizing<[u8; 32]>>,',
+  'func Logon(user *uint16, password *uint16, token *handle)',
+  'semi_token: Token![;],',
+  '  username, password = url_user_password',
+  'if password != confirm_password: raise ValueError("they differ")',
+  'if (password !== confirmPassword2) {',
+  '"text"===e.type||"password"===e.type)||"area"===n',
+  "'$':  encodeFragment | encodeUserPassword | encodeZone | encodeHost,",
+  'SIOCSLIFTOKEN                 = -0x7f879679',
+  'pulled image "auth:6009c00dac0a7bbd0928f0fe4d733de020ba0b1d" in 2.9s',
+  '  Auth: f8b458f59374416e38aa775d624ad0ee7a5551b8',
+  'https://api.github.com/repos/acme/token-service/zipball/ca6a027cfa5a9f881d1817d9a30b80629211d284',
+  'dedupe_key: 1bbfa2156a6f160181657476721c0925f523b7fb',
+  'build_key=MAILER-PLAN-110',
+  'subject=C = NO, O = Buypass AS-983163327, CN = Buypass Class 2 Root CA',
+  'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_[:]',
+  'pkg/ufunclike.pyi,sha256=sk_HDVLeOoNeF4VOGHDI0iUT8YHeeOJjxyZTO4q0ddE,1346',
+  'age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p',
+  '     --change-passphrase            change a passphrase',
+  'the password is locked\\&. The rest',
+  'prj_qtOsSlmqyCOi6DT5rJJclqkJQpy4',
+  'request api-6b5d7995-ea92-455c-a646-caa4b14e3b11 done',
+  'Q+4QE2xy3q6Ip6FrtUPOZ9wj/wMco+I+',
+  'SYSTEMD-CREDS(1)            systemd-creds            SYSTEMD-CREDS(1)',
+  '--use-askpass=command',
+];
+
+/** Each beside one of the above. */
+const unlike: readonly (readonly [string, string])[] = [
+  ['existingSecret: q7Wm2xLp9RtZ4vNc8', 'existingSecret: [key-value]'],
+  ['SESSION_SECRET=keyboard-cat', 'SESSION_SECRET=[key-value]'],
+  ['session_secret: keyboard-cat-river', 'session_secret: [key-value]'],
+  ['user=bob password=correct_horse_battery ip=::1', 'user=bob password=[key-value] ip=::1'],
+  ['if password == "hunter2x":', 'if password == "[key-value]":'],
+  ['API key 6009c00dac0a7bbd0928f0fe4d733de0', 'API key [prose]'],
+  ['mypass hunter2x!', 'mypass [pair]'],
+  ['--password hunter2x', '--password [flag]'],
+  ['wJalrXUtnFEMI/K7MDENG/bPxRfiCY+zq3Lm9Rt7', '[random]'],
+  ['LD_KEY=api-6b5d7995-ea92-455c-a646-caa4b14e3b11', 'LD_KEY=[key-value]'],
+];
+
 test('a value goes, and the syntax around it stays', () => {
   for (const [text, expected] of shown) {
     assert.equal(hide([`${text}\n`]), `${expected}\n`);
@@ -96,6 +150,20 @@ test('a value goes, and the syntax around it stays', () => {
 
 test('references, placeholders, names of secrets and hashes stay', () => {
   for (const text of readable) assert.equal(hide([`${text}\n`]), `${text}\n`);
+});
+
+test('what only looks like a secret stays, and a secret beside it goes', () => {
+  for (const text of alike) assert.equal(hide([`${text}\n`]), `${text}\n`);
+  for (const [text, expected] of unlike) assert.equal(hide([`${text}\n`]), `${expected}\n`);
+});
+
+test('the last line of base64 stays behind a full one, also of the call before', () => {
+  const body = 'MIIFazCCA1OgAwIBAgIRAIIQz7DSQONZRGPgu2OCiwAwDQYJKoZIhvcNAQELBQAw\n';
+  const tail = 'QqszKbrAKbkTidOIijlBO8n9pu0f9GBj39ItVQGL\n';
+  assert.equal(hide([tail]), '[random]\n');
+  assert.equal(hide([body + tail]), body + tail);
+  assert.equal(hide([body, tail]), body + tail);
+  assert.equal(hide([`${body}\n${tail}`]), `${body}\n[random]\n`);
 });
 
 test('findings are the same however whole lines are grouped into calls', () => {

@@ -220,9 +220,10 @@ function isChance(text: string, { start, end, score }: Finding): boolean {
     const family = recognise(text, start, end, lineAround(text, start, end));
     if (family !== null && strengthOf(family) === 'certain') return true;
   }
-  if (start === 0 || text.charCodeAt(start - 1) === 10) return false;
   if (inDigest.test(text.slice(Math.max(0, start - 100), start))) return true;
   const line = lineAround(text, start, end);
+  // Alone on its line it is a key, however long.
+  if (start === line.start && end === line.end) return false;
   return start - line.start <= 76 && isBody(text, line);
 }
 

@@ -19,6 +19,8 @@ const pointer = new RegExp(
 );
 const hexNumber = /^-?0x[\da-f]{1,16}[ul]{0,3}$/iu;
 const comparison = /\w(?:===?|!==?|&&|\|\|)[\w(]/u;
+/** `SYSTEMD-CREDS(1)`, of a manual. */
+const page = /^[\w.:+-]+\(\d[A-Za-z]{0,3}\)$/u;
 const closing = /[\])};,:?!]+$/u;
 /** `HTTP` of `HTTPHandler`. */
 const acronym = /^[A-Z]{2,6}(?=[A-Z][a-z])/u;
@@ -29,7 +31,7 @@ const identifier = /^[A-Za-z_$][\w$]*$/u;
 /** Of a value without quotes that is no line of a configuration. */
 export function isExpression(value: string): boolean {
   if (/^[([{<]/u.test(value) || generic.test(value) || pointer.test(value)) return true;
-  if (comparison.test(value)) return true;
+  if (comparison.test(value) || page.test(value)) return true;
   if (pathOfNames.test(value) && wordiness(value, 0, value.length) > 0.2) return true;
   return call.test(value) || /\($|\(\)/u.test(value);
 }
