@@ -110,7 +110,7 @@ const alike: readonly string[] = [
   'SIOCSLIFTOKEN                 = -0x7f879679',
   'pulled image "auth:6009c00dac0a7bbd0928f0fe4d733de020ba0b1d" in 2.9s',
   '  Auth: f8b458f59374416e38aa775d624ad0ee7a5551b8',
-  'https://api.github.com/repos/acme/token-service/zipball/ca6a027cfa5a9f881d1817d9a30b80629211d284',
+  'https://api.github.com/repos/a/token-service/zipball/ca6a027cfa5a9f881d1817d9a30b80629211d284',
   'dedupe_key: 1bbfa2156a6f160181657476721c0925f523b7fb',
   'build_key=MAILER-PLAN-110',
   'subject=C = NO, O = Buypass AS-983163327, CN = Buypass Class 2 Root CA',
@@ -124,6 +124,7 @@ const alike: readonly string[] = [
   'Q+4QE2xy3q6Ip6FrtUPOZ9wj/wMco+I+',
   'SYSTEMD-CREDS(1)            systemd-creds            SYSTEMD-CREDS(1)',
   '--use-askpass=command',
+  'The user or group is identified by group-email.',
 ];
 
 /** Each beside one of the above. */
@@ -137,6 +138,7 @@ const unlike: readonly (readonly [string, string])[] = [
   ['mypass hunter2x!', 'mypass [pair]'],
   ['--password hunter2x', '--password [flag]'],
   ['wJalrXUtnFEMI/K7MDENG/bPxRfiCY+zq3Lm9Rt7', '[random]'],
+  ['alter user bob identified by Winter5640', 'alter user bob identified by [sql-password]'],
   ['LD_KEY=api-6b5d7995-ea92-455c-a646-caa4b14e3b11', 'LD_KEY=[key-value]'],
 ];
 

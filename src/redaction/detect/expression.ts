@@ -75,7 +75,8 @@ const referring =
 const holding = new RegExp(
   [
     '(?:passw(?:or)?d|credentials?|creds?|token|auth|tls|ssl|cert|certificate|image|registry|',
-    'docker|user|database|db|config|env|external|sealed|target|source|from)_?secrets?$|^credentials?$|',
+    'docker|user|database|db|config|env|external|sealed|target|source|from)_?secrets?$',
+    '|^credentials?$|',
     '^creds$|^auth$|^tls$|^secrets$',
   ].join(''),
   'u',

@@ -28,7 +28,8 @@ const words = new Set(
   or if as at by use using used new old prompt login auth bearer basic digest xxx abc foo bar
   baz test todo tbd n/a na self this const let var function return import export static final
   private public type interface class struct optional[str] string? str? ask interactive stdin
-  option options flag flags argument arguments parameter command env file vault obligatoire requis oublie incorrecte obligatorio requerida
+  option options flag flags argument arguments parameter command env file vault obligatoire
+  requis oublie incorrecte obligatorio requerida
   incorrecta oculta obbligatorio richiesta errata erforderlich falsch verborgen verplicht onjuist
   ok error warn info debug value values name user username admin root host`
     .split(/\s+/u)

@@ -5,16 +5,22 @@ import { isReference, plausible } from './plausible.ts';
 import { readValue } from './values.ts';
 
 /** `IDENTIFIED BY 'x'`, `IDENTIFIED WITH plugin BY 'x'`. @param at Behind `identified`. */
-export function findIdentified({ text, end }: Segment, at: number, report: Report): void {
+export function findIdentified({ text, start, end }: Segment, at: number, report: Report): void {
   by.lastIndex = at;
   if (!by.test(text) || by.lastIndex >= end) return;
   const value = readValue(text, by.lastIndex, end, 'field');
   // In backticks it is the name of something.
   if (value === null || text.charAt(by.lastIndex) === '`') return;
+  // "It is identified by checking …"
+  const before = text.slice(Math.max(start, at - 200), at);
+  if (!value.quoted && !before.endsWith('IDENTIFIED') && !account.test(before)) return;
   if (plausible(text, value, 'password', 'shell') === 0) return;
   report(found([value.start, value.end], 'sql-password', 0.95, 'IDENTIFIED BY'));
 }
 const by = /[ \t]+(?:with[ \t]+\S{1,64}[ \t]+)?(?:by[ \t]+(?:password[ \t]+)?|as[ \t]+(?='))/iuy;
+
+const account =
+  /\b(?:create|alter)[ \t]+(?:user|role)\b|\bgrant\b.{1,150}\bto\b|\bset[ \t]+password\b/iu;
 
 /** `echo x | docker login --password-stdin`. @param flag Where the flag stands. */
 export function findPiped({ text, start }: Segment, flag: number, report: Report): void {
