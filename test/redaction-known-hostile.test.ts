@@ -43,7 +43,7 @@ test('every value that is accepted is hidden where it is printed as it is', () =
   );
 });
 
-test('values that are hardly more than escapes are refused, others that hold some are hidden', () => {
+test('values of hardly more than escapes are refused, others that hold some are hidden', () => {
   for (const value of ['ab\\n12\\t3!', 'x%41%42%43y', '\\n\\n\\n\\n\\n\\n\\n']) {
     assert.equal(checkMaskable(value).ok, false, value);
   }

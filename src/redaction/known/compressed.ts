@@ -1,13 +1,13 @@
 /**
  * Base64 and hexadecimal digits that start as gzip, zlib or zstd do are held back, unpacked and
  * looked through. Bounds: 64 KiB of such characters, 1 MiB unpacked; what lies beyond is not looked
- * at. A run that holds a known value is hidden as a whole, however long it is.
+ * at. A run that holds a known value is hidden as a whole, however long it is. So is one that does
+ * unpack, but to more than a stream's output pays for: see {@link Unpacker}.
  */
-import { constants, inflateRawSync, zstdDecompressSync } from 'node:zlib';
 import type { Piece } from '../finding.ts';
+import { Unpacker } from './unpack.ts';
 
 export const packedBytesMax = 64 * 1024;
-const unpackedBytesMax = 1024 * 1024;
 const packedBytesMin = 16;
 /** Lines shorter than this do not go on in the next one. */
 const wrappedBytesMin = 32;
@@ -37,6 +37,9 @@ const equals = 0x3d;
 
 export class CompressedGate {
   readonly #inner: Inner;
+  readonly #unpacker = new Unpacker();
+  /** Bytes of the stream before those that are held. */
+  #read = 0;
   /** What may be compressed, from its first byte on; or the start of a magic number. */
   #held: Uint8Array = new Uint8Array(0);
   /** The digits it is written in; `null`: nothing is held but the start of a magic number. */
@@ -100,6 +103,7 @@ export class CompressedGate {
   #pass(bytes: Uint8Array, out: Piece[]): void {
     if (bytes.length === 0) return;
     this.#before = bytes[bytes.length - 1] ?? 0;
+    this.#read += bytes.length;
     this.#inner.push(bytes, out);
   }
 
@@ -160,6 +164,7 @@ export class CompressedGate {
     } else {
       this.#inner.end(out);
       this.#before = bytes[end - 1] ?? 0;
+      this.#read += end;
       out.push(hidden);
     }
     return bytes.subarray(end);
@@ -168,7 +173,9 @@ export class CompressedGate {
   #look(packed: Uint8Array, digits: Digits): Piece | null {
     const all = Buffer.from(packed).toString('latin1');
     const text = (this.#dumped ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
-    const unpacked = unpack(Buffer.from(text, digits));
+    const read = this.#read + packed.length;
+    const unpacked = this.#unpacker.unpack(Buffer.from(text, digits), read);
+    if (unpacked === 'too much') return unseen(packed.length);
     return unpacked === null ? null : this.#inner.find(unpacked, packed.length);
   }
 
@@ -182,10 +189,21 @@ export class CompressedGate {
     }
     if (end < bytes.length) this.#rest = null;
     if (hidden === null || hidden.kind === 'text') this.#pass(bytes.subarray(0, end), out);
-    else if (end > 0) out.push({ ...hidden, bytes: end });
+    else if (end > 0) {
+      this.#read += end;
+      out.push({ ...hidden, bytes: end });
+    }
     return bytes.subarray(end);
   }
 }
+
+/** What cannot be looked into. It stands for no value, so its tag is that of none. */
+const unseen = (bytes: number): Piece => ({
+  kind: 'hidden',
+  tag: '[HIDDEN:000000]',
+  bytes,
+  finding: { kind: 'known', rule: 'packed', score: 0.5, key: null },
+});
 
 const none = new Uint8Array(0);
 
@@ -295,48 +313,4 @@ function matching(bytes: Uint8Array, start: number, text: string): number {
   let same = 0;
   while (same < text.length && bytes[start + same] === text.charCodeAt(same)) same += 1;
   return same;
-}
-
-/** What gzip, zlib or zstd packed, as far as it is there and within bounds; `null`: none. */
-function unpack(packed: Buffer): Buffer | null {
-  if (packed[0] === 0x1f && packed[1] === 0x8b) return inflated(packed, afterGzipHeader(packed));
-  if (packed[0] === 0x28 && packed[1] === 0xb5) return unzstd(packed);
-  const zlib = ((packed[0] ?? 0) * 256 + (packed[1] ?? 0)) % 31 === 0;
-  return zlib ? inflated(packed, 2) : null;
-}
-
-/** Without the checksum: a wrong one does not make the text unreadable. */
-function inflated(packed: Buffer, from: number): Buffer | null {
-  for (let end = packed.length; end > from; end = from + ((end - from) >> 1)) {
-    try {
-      return inflateRawSync(packed.subarray(from, end), {
-        finishFlush: constants.Z_SYNC_FLUSH,
-        maxOutputLength: unpackedBytesMax,
-      });
-    } catch (error) {
-      // Too much of it: less of the input gives its beginning.
-      if (!(error instanceof RangeError)) return null;
-    }
-  }
-  return null;
-}
-
-function unzstd(packed: Buffer): Buffer | null {
-  try {
-    return zstdDecompressSync(packed, { maxOutputLength: unpackedBytesMax });
-  } catch {
-    return null;
-  }
-}
-
-function afterGzipHeader(packed: Buffer): number {
-  const flags = packed[3] ?? 0;
-  let at = 10;
-  if ((flags & 4) !== 0) at += 2 + (packed[at] ?? 0) + 256 * (packed[at + 1] ?? 0);
-  for (const flag of [8, 16]) {
-    if ((flags & flag) === 0) continue;
-    while (at < packed.length && packed[at] !== 0) at += 1;
-    at += 1;
-  }
-  return (flags & 2) === 0 ? at : at + 2;
 }

@@ -16,15 +16,17 @@ export function maskText(index: KnownIndex, text: string): MaskedText {
   const pieces = [...masker.push(Buffer.from(text, 'utf8')), ...masker.end()];
   const hits = new Set<string>();
   const parts: Uint8Array[] = [];
+  let hidden = false;
   for (const piece of pieces) {
     if (piece.kind === 'text') parts.push(piece.bytes);
     else {
+      hidden = true;
       parts.push(Buffer.from(piece.tag, 'utf8'));
       if (piece.finding.key !== null) hits.add(piece.finding.key);
     }
   }
   // As it came where nothing was found: a lone surrogate would not survive UTF-8.
-  if (hits.size === 0) return { text, hits: [] };
+  if (!hidden) return { text, hits: [] };
   return { text: Buffer.concat(parts).toString('utf8'), hits: [...hits] };
 }
 

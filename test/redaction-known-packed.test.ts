@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Piece } from '../src/redaction/finding.ts';
+import { KnownIndex } from '../src/redaction/known/known-index.ts';
+import { KnownMasker } from '../src/redaction/known/masker.ts';
+import { Unpacker } from '../src/redaction/known/unpack.ts';
+
+const token = 'Zq7TfKx2pLw9VbRd4Nc8';
+const index = new KnownIndex([{ name: 'KEY', value: token, tag: '[KEY]' }]);
+
+/** The output with tags, however the bytes come. */
+function masked(bytes: Uint8Array, chunk = bytes.length): string {
+  const masker = new KnownMasker(index);
+  const pieces: Piece[] = [];
+  for (let at = 0; at < bytes.length; at += chunk) {
+    pieces.push(...masker.push(bytes.subarray(at, at + chunk)));
+  }
+  return [...pieces, ...masker.end()]
+    .map((piece) =>
+      piece.kind === 'text' ? Buffer.from(piece.bytes).toString('latin1') : piece.tag,
+    )
+    .join('');
+}
+
+const bomb = gzipSync('Z'.repeat(1024 * 1024), { level: 9 });
+
+test('a stream unpacks to no more than it pays for', () => {
+  const unpacker = new Unpacker();
+  let read = 0;
+  let seen = 0;
+  let refused = 0;
+  for (let turn = 0; turn < 200; turn += 1) {
+    read += bomb.length;
+    const unpacked = unpacker.unpack(bomb, read);
+    if (unpacked === 'too much') refused += 1;
+    else seen += unpacked?.length ?? 0;
+  }
+  assert.ok(seen <= 8 * read + 1024 * 1024, `${seen} of ${read}`);
+  assert.ok(refused > 150, `${refused}`);
+});
+
+test('what is not looked into is hidden as a whole, however it comes', () => {
+  const line = `${bomb.toString('base64')}=\n`;
+  const holds = `${gzipSync(token).toString('base64')}\n`;
+  const bytes = Buffer.from(line.repeat(40) + holds);
+  const text = masked(bytes);
+  assert.equal(masked(bytes, 1_000), text);
+  assert.equal(
+    text.split('\n').filter((one) => one.startsWith('[HIDDEN:000000]')).length >= 35,
+    true,
+  );
+  assert.ok(text.endsWith('[KEY]\n'));
+});
+
+test('ordinary packed text passes, any number of it', () => {
+  const log = Array.from({ length: 40 }, (_, at) => `line ${at} of an ordinary log, ${at * at}`);
+  const line = `${gzipSync(log.join('\n')).toString('base64')}\n`;
+  const bytes = Buffer.from(line.repeat(400));
+  assert.equal(masked(bytes), bytes.toString('latin1'));
+});
