@@ -88,6 +88,13 @@ const shown: readonly (readonly [string, string])[] = [
     'A temporary password is generated for root@localhost: Tiger8691#',
     'A temporary password is generated for root@localhost: #',
   ],
+  ['jdbc:oracle:thin:app/Hunter22xK@db:1521:x', 'jdbc:oracle:thin:app/#@db:1521:x'],
+  ['"bob" * "Hunter22x" *', '"bob" * "#" *'],
+  ['http_proxy=bob:Hunter22x@10.0.0.1:3128', 'http_proxy=bob:#@10.0.0.1:3128'],
+  ['*:*:*:bob:Hunter22x', '*:*:*:bob:#'],
+  ['tacacs-server host 10.0.0.1 key Hunter22xK', 'tacacs-server host 10.0.0.1 key #'],
+  ['username bob password 7 0822455D0A165445', 'username bob password 7 #'],
+  ['AUTH PLAIN AGJvYgBIdW50ZXIyMng=', 'AUTH PLAIN #'],
   // Languages.
   ['mot de passe : WIDo!N6sML', 'mot de passe : #'],
   ['Contraseña: gvvspeif83', 'Contraseña: #'],
@@ -120,6 +127,9 @@ const readable: readonly string[] = [
   'Hasło: wymagane',
   'user:password@tcp(localhost:3306)/x',
   'the key this that with some text here also four',
+  'proxy = proxy.corp:3128',
+  'SASL AUTH PLAIN LOGIN',
+  'daemon:*:18375:0:99999:7:::',
   'password was changed to a new value yesterday',
 ];
 

@@ -37,6 +37,9 @@ const signs = [
   'cookie',
   'identified',
   ':5432:',
+  ':5433:',
+  ':6432:',
+  ':*:*:',
   'phrase',
   'seed words',
   '$ansible_vault;',
@@ -181,7 +184,11 @@ function searchSign(
       return findCookies(segment, end, report);
     case 'identified':
       return findIdentified(segment, end, report);
+    case ':*:*:':
+      return findPgpass(segment, end - 2, report);
     case ':5432:':
+    case ':5433:':
+    case ':6432:':
       return findPgpass(segment, end, report);
     case 'phrase':
     case 'seed words':

@@ -42,6 +42,44 @@ const forms: ReadonlyMap<string, Form> = new Map([
   ['expdp', form('flag', String.raw`expdp +["']?[\w$#]{1,30}\/`, '', oracle())],
   ['impdp', form('flag', String.raw`impdp +["']?[\w$#]{1,30}\/`, '', oracle())],
   ['rman target', form('flag', String.raw`rman target +["']?[\w$#]{1,30}\/`, '', oracle())],
+  [
+    'jdbc:oracle:thin:',
+    form('url-userinfo', String.raw`jdbc:oracle:thin:[\w$#]{1,30}\/`, '', oracle()),
+  ],
+  ['wpa_passphrase', form('flag', String.raw`wpa_passphrase +(?:"[^"]{1,32}"|\S{1,32}) +`)],
+  ['lftp', form('flag', String.raw`lftp +(?:-\w+ +){0,3}-u +["']?[\w.@-]{1,64},`)],
+  [' /rp ', form('flag', String.raw` \/rp +(?!\*)`)],
+  ['net use', form('flag', String.raw`net use +(?:[a-z]: +)?\\{2}\S{1,128} +(?![/*])`)],
+  ['rclone config', form('flag', String.raw`rclone config [^|;&]{1,160}? pass[ =]+`)],
+  [
+    'auth plain',
+    form('authorization', 'auth plain ', '', String.raw`(?!auth)A[A-Za-z0-9+/]{11,256}={0,2}`),
+  ],
+  [': eap', form('secret-file', ': eap +', '', quoted())],
+  [': xauth', form('secret-file', String.raw`: xauth +(?:\S{1,64} +)?`, '', quoted())],
+  ['" * "', form('secret-file', String.raw`" \* `, String.raw`(?=\s+\*|\s*$)`, quoted())],
+  ['= password(', form('sql-password', String.raw`= password\(`, String.raw`(?=\))`, quoted())],
+  ['--token', form('flag', '--token[= ]', '', String.raw`[a-z0-9]{6}\.[a-z0-9]{16}\b`)],
+  [
+    'proxy',
+    form(
+      'url-userinfo',
+      String.raw`proxy["']?\s{0,4}[:=]\s{0,4}["']?[\w.-]{1,64}:`,
+      String.raw`(?=@[\w.-]{1,128}(?::\d|[\s"'/]|$))`,
+      String.raw`[^\s"'@/]{4,128}`,
+    ),
+  ],
+  [
+    'tacacs-server',
+    device(String.raw`tacacs-server +(?:host +\S{1,64} +)?(?:[\w-]+ +\d+ +){0,4}key +`),
+  ],
+  [
+    'radius-server',
+    device(String.raw`radius-server +(?:host +\S{1,64} +)?(?:[\w-]+ +\d+ +){0,4}key +`),
+  ],
+  ['isakmp key', device('isakmp key +')],
+  ['key-string', device('key-string +')],
+  ['password 7', form('device', 'password 7 +', '', '[0-9A-F]{6,128}')],
   ['-passwd /users/', form('flag', String.raw`-passwd \/users\/\S{1,64} +`)],
   ['snmp-server community', community(String.raw`snmp-server community +`)],
   ['snmp community', community(String.raw`snmp community +`)],
@@ -56,6 +94,15 @@ function oracle(): string {
 
 function community(before: string): Form {
   return form('community', before, '', String.raw`(?!public\b|private\b)["']?[^\s"'|;&<>]{3,64}`);
+}
+
+function quoted(): string {
+  return String.raw`"[^"\s]{4,128}"|'[^'\s]{4,128}'`;
+}
+
+/** A digit before the value tells how it is hidden. */
+function device(before: string): Form {
+  return form('device', String.raw`${before}(?:\d +)?`);
 }
 
 export const loginWords: readonly string[] = [...forms.keys()];

@@ -49,7 +49,23 @@ const programs: ReadonlyMap<string, readonly Flag[]> = new Map([
   ['unzip', [{ flag: '-P', form: 'next' }]],
   ['zip', [{ flag: '-P', form: 'next' }]],
   ['7z', [{ flag: '-p', form: 'joined' }]],
-  ['openssl', [{ flag: 'pass:', form: 'joined' }]],
+  [
+    'openssl',
+    [
+      { flag: 'pass:', form: 'joined' },
+      { flag: '-k', form: 'next' },
+      { flag: '-K', form: 'next' },
+    ],
+  ],
+  [
+    'ldappasswd',
+    [
+      { flag: '-w', form: 'next' },
+      { flag: '-s', form: 'next' },
+    ],
+  ],
+  ['ldapdelete', [{ flag: '-w', form: 'next' }]],
+  ['dsconf', [{ flag: '-w', form: 'next' }]],
   ['wget', [{ flag: '--http-passwd', form: 'next' }]],
   ['mosquitto_pub', [{ flag: '-P', form: 'next' }]],
   ['mosquitto_sub', [{ flag: '-P', form: 'next' }]],
