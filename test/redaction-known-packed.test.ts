@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { Piece } from '../src/redaction/finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { KnownMasker } from '../src/redaction/known/masker.ts';
@@ -58,4 +59,30 @@ test('ordinary packed text passes, any number of it', () => {
   const line = `${gzipSync(log.join('\n')).toString('base64')}\n`;
   const bytes = Buffer.from(line.repeat(400));
   assert.equal(masked(bytes), bytes.toString('latin1'));
+});
+
+test('raw gzip and zstd are hidden where they hold a value, and what is around is not', () => {
+  for (const packed of [gzipSync(`export KEY=${token}\n`), zstdCompressSync(token)]) {
+    const isGzip = packed[0] === 0x1f;
+    const bytes = Buffer.concat([
+      Buffer.from('before '),
+      packed,
+      Buffer.from(isGzip ? ' behind' : ''),
+    ]);
+    const wanted = isGzip ? 'before [KEY] behind' : 'before [KEY]';
+    for (const chunk of [1, 7, bytes.length]) assert.equal(masked(bytes, chunk), wanted);
+  }
+  const two = Buffer.concat([gzipSync('nothing'), gzipSync(token), gzipSync('nothing')]);
+  const plain = gzipSync('nothing').toString('latin1');
+  for (const chunk of [1, two.length]) assert.equal(masked(two, chunk), `${plain}[KEY]${plain}`);
+});
+
+test('archives without a value stay as they are', () => {
+  const archives = [
+    gzipSync(randomBytes(200_000)),
+    gzipSync('Z'.repeat(5_000_000)),
+    Buffer.concat([Buffer.from('\x1f\x8b\x08', 'latin1'), randomBytes(150_000)]),
+    zstdCompressSync(randomBytes(100_000)),
+  ];
+  for (const bytes of archives) assert.equal(masked(bytes, 10_000), bytes.toString('latin1'));
 });

@@ -1,18 +1,20 @@
 /**
- * Base64 and hexadecimal digits that start as gzip, zlib or zstd do are held back, unpacked and
- * looked through. Bounds: 64 KiB of such characters, 1 MiB unpacked; what lies beyond is not looked
- * at. A run that holds a known value is hidden as a whole, however long it is. So is one that does
- * unpack, but to more than a stream's output pays for: see {@link Unpacker}.
+ * Base64 and hexadecimal digits that start as gzip, zlib or zstd do, and the bytes of gzip and zstd
+ * as they are, are held back, unpacked and looked through. Bounds: 64 KiB of them, 1 MiB unpacked;
+ * what lies beyond is not looked at. A run that holds a known value is hidden as a whole, however
+ * long it is. So are digits that do unpack, but to more than a stream's output pays for: see
+ * {@link Unpacker}. A zstd frame, and a gzip member of more than 64 KiB, end with the stream.
  */
 import type { Piece } from '../finding.ts';
-import { Unpacker } from './unpack.ts';
+import { memberLength, Unpacker } from './unpack.ts';
 
 export const packedBytesMax = 64 * 1024;
 const packedBytesMin = 16;
 /** Lines shorter than this do not go on in the next one. */
 const wrappedBytesMin = 32;
 
-type Digits = 'base64' | 'hex';
+/** How it is written; `raw`: its bytes as they are. */
+type Digits = 'base64' | 'hex' | 'raw';
 
 /** Who looks at text that is not compressed. */
 export interface Inner {
@@ -28,7 +30,7 @@ for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
   digitKinds[letter.charCodeAt(0)] = /[0-9a-f]/i.test(letter) ? 2 : 1;
 }
 const isDigit = (byte: number | undefined, digits: Digits): boolean =>
-  (digitKinds[byte ?? 0] ?? 0) >= (digits === 'hex' ? 2 : 1);
+  digits === 'raw' || (digitKinds[byte ?? 0] ?? 0) >= (digits === 'hex' ? 2 : 1);
 
 const space = 0x20;
 const carriageReturn = 0x0d;
@@ -81,12 +83,13 @@ export class CompressedGate {
 
   /** Lets go of what is held: it is complete, or nobody waits for the rest. */
   settle(out: Piece[]): void {
-    const bytes = this.#held;
-    this.#held = none;
+    while (this.#held.length > 0) {
+      const bytes = this.#held;
+      this.#held = none;
+      if (this.#digits === null) this.#pass(bytes, out);
+      else this.push(this.#decide(bytes, bytes.length, out), out);
+    }
     this.#rest = null;
-    if (bytes.length === 0) return;
-    if (this.#digits === null) this.#pass(bytes, out);
-    else this.#decide(bytes, bytes.length, out);
   }
 
   /** Bytes that wait for more. */
@@ -94,8 +97,12 @@ export class CompressedGate {
     return this.#held;
   }
 
-  /** How much of them counts as part of a known value: at least six where gzip or zstd starts. */
+  /**
+   * How much of them counts as part of a known value: at least six where gzip or zstd starts. Of
+   * their bytes as they are, nothing: who prints those in pauses would wait for 64 KiB.
+   */
   get held(): number {
+    if (this.#digits === 'raw') return 0;
     const strong = this.#digits !== null && strongMagic.test(latin1(this.#held.subarray(0, 8)));
     return strong ? Math.max(strongHeld, this.#held.length) : this.#held.length;
   }
@@ -125,6 +132,7 @@ export class CompressedGate {
 
   /** Where the run of digits ends that starts the bytes; `null`: not here. */
   #endOfRun(bytes: Uint8Array, digits: Digits): number | null {
+    if (digits === 'raw') return bytes.length < packedBytesMax ? null : packedBytesMax;
     let at = this.#seen;
     for (; at < bytes.length; at += 1) {
       if (at >= packedBytesMax) return at;
@@ -153,12 +161,14 @@ export class CompressedGate {
     return null;
   }
 
-  #decide(bytes: Uint8Array, end: number, out: Piece[]): Uint8Array {
+  #decide(bytes: Uint8Array, most: number, out: Piece[]): Uint8Array {
     const digits = this.#digits ?? 'base64';
     this.#digits = null;
+    const end = digits === 'raw' ? memberLength(bytes.subarray(0, most)) : most;
     const packed = bytes.subarray(0, end);
     const hidden = end < packedBytesMin ? null : this.#look(packed, digits);
-    if (end >= packedBytesMax) this.#rest = { digits, hidden };
+    const goesOn = end >= packedBytesMax && (digits !== 'raw' || hidden !== null);
+    if (goesOn) this.#rest = { digits, hidden };
     if (hidden === null) {
       this.#pass(packed, out);
     } else {
@@ -171,9 +181,15 @@ export class CompressedGate {
   }
 
   #look(packed: Uint8Array, digits: Digits): Piece | null {
+    const read = this.#read + packed.length;
+    if (digits === 'raw') {
+      const unpacked = this.#unpacker.unpack(Buffer.from(packed), read);
+      // An archive that nobody can look into stays whole.
+      const seen = unpacked !== null && unpacked !== 'too much';
+      return seen ? this.#inner.find(unpacked, packed.length) : null;
+    }
     const all = Buffer.from(packed).toString('latin1');
     const text = (this.#dumped ? dumpDigits(all) : all).replaceAll(/[^A-Za-z0-9+/_-]/g, '');
-    const read = this.#read + packed.length;
     const unpacked = this.#unpacker.unpack(Buffer.from(text, digits), read);
     if (unpacked === 'too much') return unseen(packed.length);
     return unpacked === null ? null : this.#inner.find(unpacked, packed.length);
@@ -270,7 +286,11 @@ const base64Magics = ['H4sI', 'KLUv', 'eJ', 'eN'].map((text): Magic => ({
   text,
   digits: 'base64',
 }));
-const magics: readonly Magic[] = [...hexMagics, ...base64Magics];
+const rawMagics = ['\x1f\x8b\x08', '\x28\xb5\x2f\xfd'].map((text): Magic => ({
+  text,
+  digits: 'raw',
+}));
+const magics: readonly Magic[] = [...hexMagics, ...base64Magics, ...rawMagics];
 
 /** By the first two letters, `(first << 8) | second`: 1 where a magic number starts with them. */
 const pairs = new Uint8Array(1 << 16);
@@ -300,8 +320,8 @@ function findMagic(bytes: Uint8Array, byteBefore: number): MagicFound {
 
 /** The magic number that starts here, or the start of one at the end of the bytes. */
 function magicAt(bytes: Uint8Array, start: number, byteBefore: number): MagicFound | null {
-  if (isDigit(start > 0 ? bytes[start - 1] : byteBefore, 'base64')) return null;
-  for (const { text, digits } of magics) {
+  const inside = isDigit(start > 0 ? bytes[start - 1] : byteBefore, 'base64');
+  for (const { text, digits } of inside ? rawMagics : magics) {
     const same = matching(bytes, start, text);
     if (same === text.length) return { at: start, digits };
     if (same > 0 && start + same === bytes.length) return { at: start, digits: null };

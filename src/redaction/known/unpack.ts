@@ -58,6 +58,34 @@ const inflate = (deflated: Buffer, maxOutputLength: number): Buffer =>
 const unzstd = (packed: Buffer, maxOutputLength: number): Buffer =>
   zstdDecompressSync(packed, { maxOutputLength });
 
+const gzipTrailerBytes = 8;
+
+/** How many of the bytes are the gzip member that starts them; all, if its end is not here. */
+export function memberLength(bytes: Uint8Array): number {
+  const packed = Buffer.from(bytes);
+  const from = startOf(packed);
+  if (from === null || from === 'zstd') return bytes.length;
+  try {
+    const result: unknown = inflateRawSync(packed.subarray(from), {
+      finishFlush: constants.Z_SYNC_FLUSH,
+      maxOutputLength: unpackedBytesMax,
+      info: true,
+    });
+    const used = bytesRead(result);
+    return used === null ? bytes.length : Math.min(bytes.length, from + used + gzipTrailerBytes);
+  } catch {
+    return bytes.length;
+  }
+}
+
+/** What `info` of zlib tells of the input. */
+function bytesRead(result: unknown): number | null {
+  if (typeof result !== 'object' || result === null || !('engine' in result)) return null;
+  const { engine } = result;
+  if (typeof engine !== 'object' || engine === null || !('bytesWritten' in engine)) return null;
+  return typeof engine.bytesWritten === 'number' ? engine.bytesWritten : null;
+}
+
 function afterGzipHeader(packed: Buffer): number {
   const flags = packed[3] ?? 0;
   let at = 10;
