@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { startRuntime, surroundings } from './support/daemon.ts';
+import { raw, startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
 import { person, whyNoTerminal } from './support/pty.ts';
 
@@ -170,4 +170,18 @@ test('where a person is enrolled, only they give values', { skip }, async () => 
   await human.sees('MINE is kept');
   assert.equal(await human.left(), 0);
   assert.ok(!human.shown().includes(phrase));
+  const unproved = piped('', 'secrets', 'delete', 'MINE');
+  assert.equal(unproved.status, 125);
+  assert.match(unproved.stderr, /there is no terminal/);
+  using client = await raw(daemon.socketPath);
+  for (const proof of [{}, { passphrase: 'a guess' }]) {
+    const answer = await client.ask('secrets.delete', { name: 'MINE', ...proof });
+    assert.equal(answer.error.code, 'AUTH_FAILED', JSON.stringify(answer));
+  }
+  assert.equal(piped('', 'secrets', 'check', 'MINE').status, 0);
+  using again = person(['secrets', 'delete', 'MINE'], env);
+  await again.sees('Passphrase: ');
+  again.types(`${phrase}\r`);
+  await again.sees('MINE is forgotten');
+  assert.equal(await again.left(), 0);
 });

@@ -1,4 +1,4 @@
-// What the documents show with a secret runs as it is written, under the policy that is the default.
+// What the documents show with a secret runs as it is written, under the default policy.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

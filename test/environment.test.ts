@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { baseEnvironment, checkVariable, isWithheld } from '../src/environment/base.ts';
+import { baseEnvironment, checkVariable, isBaseName, isWithheld } from '../src/environment/base.ts';
 import { isTrlError } from '../src/errors.ts';
 import { isInjectionName } from '../src/names.ts';
 
@@ -14,6 +14,12 @@ const input = {
   visible: ['/usr', '/home/u/.pyenv'],
 };
 
+test('what each command has of its own is a base name, and nothing else is', () => {
+  const own = Object.keys(baseEnvironment({ ...input, env: {} }));
+  for (const name of own) assert.ok(isBaseName(name), name);
+  for (const name of ['TZ', 'LC_ALL', 'API_KEY', 'toString']) assert.ok(!isBaseName(name), name);
+});
+
 test('a command gets exactly the variables of the base level', () => {
   const env = {
     PATH: '/evil',
@@ -23,6 +29,7 @@ test('a command gets exactly the variables of the base level', () => {
     LD_PRELOAD: './x.so',
     EDITOR: 'vim',
     LC_TIME: 'de_DE.UTF-8',
+    LC_API_TOKEN: 's',
     TZ: 'Europe/Berlin',
     PYENV_ROOT: '/home/u/.pyenv',
     GOROOT: '/somewhere/else',

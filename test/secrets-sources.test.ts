@@ -1,10 +1,19 @@
 // Sources are read-only and lazy, and say one clear thing when they fail; never a value.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { isTrlError } from '../src/errors.ts';
 import { CommandSource } from '../src/secrets/command-source.ts';
@@ -237,15 +246,28 @@ test('a command that hangs, fails or prints what is no value is refused', async 
   }
 });
 
-test('a command that hangs is ended with all that it started', async () => {
+test('a command is ended with all that it started, however it ends', async () => {
   const mark = path.join(home, 'pid');
-  const hangs = script(`sleep 1000 & echo $! > ${mark}; wait`, { timeoutMs: 500 });
-  await refusal(() => hangs.read('API_KEY'));
-  const pid = Number(execFileSync('cat', [mark], { encoding: 'utf8' }));
-  assert.ok(pid > 1);
-  const state = execFileSync('sh', ['-c', `cut -d' ' -f3 /proc/${pid}/stat 2>/dev/null || echo X`]);
-  assert.match(state.toString(), /[XZ]/);
+  const ends = [`wait`, `echo ${value}`, 'exit 3', 'kill -9 $$'];
+  for (const end of ends) {
+    const source = script(`sleep 1000 & echo $! > ${mark}; ${end}`, { timeoutMs: 500 });
+    const said = await source.read('API_KEY').catch(() => 'refused');
+    assert.equal(said, end.startsWith('echo') ? value : 'refused');
+    const pid = Number(readFileSync(mark, 'utf8'));
+    assert.ok(pid > 1);
+    await hasEnded(pid);
+  }
 });
+
+/** Until the process is gone or only waits to be reaped; fails the test when it stays. */
+async function hasEnded(pid: number): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const look = `cut -d' ' -f3 /proc/${pid}/stat 2>/dev/null || echo X`;
+    if (/[XZ]/.test(execFileSync('sh', ['-c', look], { encoding: 'utf8' }))) return;
+    await sleep(20);
+  }
+  assert.fail(`process ${pid} runs on`);
+}
 
 test('a keyring is asked for entries of "trl"; one that is not there says so', async () => {
   const entries = new Map([['API_KEY', value]]);

@@ -188,7 +188,7 @@ test('a source that fails is named; an absent keyring hides no other answer', as
 test('a check says whether a command could have it, and counts as no use', async () => {
   const failing = new TrlError('SECRET_UNAVAILABLE', 'Cannot read it');
   const { source } = fakeSource({ GOOD: value, SHORT: 'ab1', FAILS: failing });
-  const { secrets, time } = open([source]);
+  const { secrets, time } = open([{ ...source, mark: () => 'one' }]);
   time.now = Date.UTC(2026, 10, 22);
   assert.deepEqual(await secrets.check('GOOD'), {
     name: 'GOOD',
@@ -202,6 +202,27 @@ test('a check says whether a command could have it, and counts as no use', async
   assert.equal((await secrets.check('FAILS')).state, 'unreadable');
   assert.equal((await secrets.check('ABSENT')).state, 'missing');
   assert.ok((await secrets.list()).every((view) => view.last_used === null));
+});
+
+test('a source that costs is asked for no check, nor again when it failed', async () => {
+  const failing = new TrlError('SECRET_UNAVAILABLE', 'Cannot read it');
+  const { source, reads, values } = fakeSource({ GOOD: value, FAILS: failing });
+  const { secrets, time } = open([source]);
+  const check = await secrets.check('GOOD');
+  assert.deepEqual([check.state, check.source, check.origin], ['unread', 'command', 'fake']);
+  await secrets.usable('FAILS');
+  assert.equal((await secrets.check('ABSENT')).state, 'missing');
+  await refusal(() => secrets.usable('ABSENT'), 'SECRET_NOT_FOUND');
+  assert.deepEqual(reads, []);
+  for (let tries = 0; tries < 3; tries += 1) {
+    await refusal(() => secrets.value('FAILS'), 'SECRET_UNAVAILABLE');
+  }
+  assert.deepEqual(reads, ['FAILS']);
+  time.now += 5_000;
+  assert.equal((await secrets.check('FAILS')).state, 'unreadable');
+  values['FAILS'] = value;
+  assert.equal((await secrets.value('FAILS')).value, value);
+  assert.equal((await secrets.check('FAILS')).state, 'ready');
 });
 
 test('a common word is taken and warned about, a key is not', () => {

@@ -87,7 +87,9 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
     const { name, value } = readFlag(verb, takes, word);
     const flag: Flag = flags[name];
     if (flag.value === null && value !== undefined) {
-      throw usage(verb, `"--${name}" takes no value, got "${value}"`);
+      // A value of a secret that was put here by mistake would be in the log of a script.
+      const got = verb.startsWith('secrets') ? '' : `, got "${value}"`;
+      throw usage(verb, `"--${name}" takes no value${got}`);
     }
     const before = given.get(name) ?? [];
     if (before.length > 0 && flag.many !== true && flag.value !== null) {

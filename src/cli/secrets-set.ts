@@ -16,7 +16,7 @@ const verb = 'secrets set';
 const valueBytesMax = 64 * 1_024;
 const passphraseTries = 3;
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
-const exitInterrupted = 130;
+export const exitInterrupted = 130;
 
 export async function set(args: Args): Promise<number> {
   const name = nameOf(args);
@@ -25,7 +25,9 @@ export async function set(args: Args): Promise<number> {
   await using client = await reach(args, { signal });
   try {
     const value = args.has('stdin') ? await fromPipe() : await fromTerminal(name, signal);
-    const answer = await give(client, { name, value }, signal);
+    const answer = await asPerson(client, signal, (proof) =>
+      client.call('secrets.set', { name, value, ...proof }),
+    );
     if (args.has('json')) sayJson(answer);
     else say(`${name} is kept in the memory of the runtime, until it ends or you delete it`);
     if (answer.warning !== null) say(answer.warning);
@@ -84,21 +86,25 @@ async function fromTerminal(name: string, signal: AbortSignal): Promise<string> 
   return value;
 }
 
-interface Given {
-  readonly name: string;
-  readonly value: string;
-}
-
-/** Where a person is enrolled, their passphrase is asked for, at the terminal only. */
-async function give(client: Client, given: Given, signal: AbortSignal) {
+/**
+ * Calls with the passphrase of the enrolled person, which is asked for at the terminal only; where
+ * nobody is enrolled, without one.
+ *
+ * @throws Left when they leave the prompt
+ */
+export async function asPerson<T>(
+  client: Client,
+  signal: AbortSignal,
+  call: (proof: { readonly passphrase?: string }) => Promise<T>,
+): Promise<T> {
   const { enrolled } = await client.approvalStatus();
-  if (!enrolled) return client.call('secrets.set', given);
+  if (!enrolled) return call({});
   using terminal = Terminal.open('prove that you are the enrolled person');
   for (let left = passphraseTries; ; left -= 1) {
     const passphrase = await terminal.secret('Passphrase: ', signal);
     if (passphrase === '') throw new Left();
     try {
-      return await client.call('secrets.set', { ...given, passphrase });
+      return await call({ passphrase });
     } catch (error) {
       if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
       terminal.write(`${visible(error.message)}\n`);

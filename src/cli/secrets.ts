@@ -1,7 +1,11 @@
 /** `trl secrets …`: names of secrets; a value comes in from a person and never out. */
+import type { Client } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
+import { Interrupts } from './interrupts.ts';
+import { asPerson, exitInterrupted } from './secrets-set.ts';
+import { Left } from './terminal.ts';
 import { parseDuration, durationWanted } from './units.ts';
 import { findSession, reach } from './reach.ts';
 import { only } from './session.ts';
@@ -27,12 +31,12 @@ export async function list(args: Args): Promise<number> {
   return 0;
 }
 
-/** Exit code 0 when a command could have it, else 1. */
+/** Exit code 0 when a command could have it, as far as is known before it is read; else 1. */
 export async function check(args: Args): Promise<number> {
   const name = only(args, 'secrets check');
   await using client = await reach(args);
   const answer = await client.call('secrets.check', { name });
-  const isReady = answer.state === 'ready';
+  const isReady = answer.state === 'ready' || answer.state === 'unread';
   if (args.has('json')) {
     sayJson(answer);
     return isReady ? 0 : 1;
@@ -107,15 +111,31 @@ export async function remove(args: Args): Promise<number> {
   const word = args.text('session');
   await using client = await reach(args);
   const session = word === undefined ? null : await findSession(client, word);
-  const answer = await client.call('secrets.delete', {
-    name,
-    ...(session === null ? {} : { session_id: session.id }),
-  });
+  const answer =
+    session === null
+      ? await forget(client, name)
+      : await client.call('secrets.delete', { name, session_id: session.id });
+  if (answer === null) return exitInterrupted;
   if (args.has('json')) sayJson(answer);
   else if (session !== null) say(`${session.id} has ${name} no more`);
   else if (answer.remains === null) say(`${name} is forgotten`);
   else say(`the value of ${name} is forgotten; its source (${answer.remains}) still has it`);
   return 0;
+}
+
+/** `null`: the person left the prompt. */
+async function forget(client: Client, name: string) {
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  try {
+    return await asPerson(client, signal, (proof) =>
+      client.call('secrets.delete', { name, ...proof }),
+    );
+  } catch (error) {
+    if (!(error instanceof Left) && !signal.aborted) throw error;
+    say('nothing was deleted');
+    return null;
+  }
 }
 
 function sessionWord(args: Args, verb: string): string {

@@ -1,7 +1,9 @@
 /** Secrets on the wire: names for everybody, values from a person alone and never back. */
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { Caller } from '../command.ts';
+import { isBaseName, isWithheld } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
+import { isInjectionName } from '../names.ts';
 import type {
   SecretRequestView,
   SecretRequestParams,
@@ -14,6 +16,7 @@ import type { SecretRequest } from '../secrets/requests.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Approving } from './approving.ts';
 import { isoTime } from './receipt.ts';
+import type { Policies } from './policies.ts';
 import type { SecretDesk } from './runtime.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -22,6 +25,10 @@ export interface SecretDeskOptions {
   readonly sessions: Sessions;
   /** Where one is, only the person who gives its passphrase may give a value. */
   readonly enrolment: Enrolment;
+  /** What no command gets, as it is configured. */
+  readonly variables: { readonly withhold: readonly string[] };
+  /** What no command gets, by policy. */
+  readonly policies: Pick<Policies, 'of'>;
   /** Says whether policy takes what only the uid proves. */
   readonly approving: Pick<Approving, 'approvalStatus'>;
   /** Tells a person who looks at the runtime. */
@@ -39,22 +46,49 @@ export class DaemonSecrets implements SecretDesk {
   readonly #enrolment: Enrolment;
   readonly #approving: SecretDeskOptions['approving'];
   readonly #log: SecretDeskOptions['log'];
+  readonly #options: Pick<SecretDeskOptions, 'variables' | 'policies'>;
 
-  constructor({ secrets, sessions, enrolment, approving, log }: SecretDeskOptions) {
-    this.#secrets = secrets;
-    this.#sessions = sessions;
-    this.#enrolment = enrolment;
-    this.#approving = approving;
-    this.#log = log;
+  constructor(options: SecretDeskOptions) {
+    this.#secrets = options.secrets;
+    this.#sessions = options.sessions;
+    this.#enrolment = options.enrolment;
+    this.#approving = options.approving;
+    this.#log = options.log;
+    this.#options = options;
   }
 
   async list(): Promise<MethodAnswers['secrets.list']> {
-    const secrets = await this.#secrets.list();
+    const found = await this.#secrets.list();
+    const refused = await this.#refusals(null);
+    const secrets = found.filter(({ name }) => refused(name) === null);
     return { secrets, problems: this.#secrets.problems };
   }
 
-  check(_: Caller, name: string): Promise<MethodAnswers['secrets.check']> {
-    return this.#secrets.check(name);
+  async check(_: Caller, name: string): Promise<MethodAnswers['secrets.check']> {
+    const problem = (await this.#refusals(null))(name);
+    if (problem === null) return this.#secrets.check(name);
+    return { name, state: 'unusable', source: null, origin: null, expires_at: null, problem };
+  }
+
+  /** Tells of a name why no command ever gets a secret of it, one sentence; `null`: one may. */
+  async #refusals(workspace: string | null): Promise<(name: string) => string | null> {
+    const { policies, variables } = this.#options;
+    const withhold = [...variables.withhold, ...(await policies.of(workspace)).withhold];
+    return (name) => {
+      const shown = JSON.stringify(name.slice(0, shownMax));
+      if (isWithheld(name, withhold)) return `Cannot use ${shown}: it is withheld from commands`;
+      if (isInjectionName(name)) return `Cannot use ${shown}: programs run what this variable says`;
+      return isBaseName(name) ? `Cannot use ${shown}: each command has its own` : null;
+    };
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` */
+  async #refuseUnusable(names: readonly string[], workspace: string | null): Promise<void> {
+    const refused = await this.#refusals(workspace);
+    for (const name of names) {
+      const reason = refused(name);
+      if (reason !== null) throw new TrlError('INVALID_PARAMS', reason);
+    }
   }
 
   /** @throws TrlError `INVALID_PARAMS` for a name that no variable can have, `QUOTA_EXCEEDED` */
@@ -62,8 +96,10 @@ export class DaemonSecrets implements SecretDesk {
     { actor }: Caller,
     { name, reason, wait_ms: waitMs = 0 }: SecretRequestParams,
   ): Promise<MethodAnswers['secrets.request']> {
+    await this.#refuseUnusable([name], null);
     const { state } = await this.#secrets.check(name);
-    if (state === 'ready') return { name, state };
+    // What a source has and nobody read yet, a command gets as soon as policy lets it.
+    if (state === 'ready' || state === 'unread') return { name, state: 'ready' };
     const isNew = this.#secrets.requests.list().every((one) => one.name !== name);
     const request = this.#secrets.request({ name, reason, requester: actor });
     if (isNew) {
@@ -100,15 +136,19 @@ export class DaemonSecrets implements SecretDesk {
       const message = `${action}: policy wants the person proved; run: trl approvals enroll`;
       throw new TrlError('AUTH_FAILED', message);
     }
-    if (isEnrolled) {
-      if (passphrase === undefined) {
-        throw new TrlError('AUTH_FAILED', `${action}: the passphrase is needed`);
-      }
-      if (!(await this.#enrolment.verify(passphrase))) {
-        throw new TrlError('AUTH_FAILED', `${action}: the passphrase is wrong`);
-      }
-    }
+    if (isEnrolled) await this.#prove(action, passphrase);
+    await this.#refuseUnusable([name], null);
     return { name, warning: this.#secrets.give(name, value) };
+  }
+
+  /** @throws TrlError `AUTH_FAILED` unless it is that of the enrolled person */
+  async #prove(action: string, passphrase: string | undefined): Promise<void> {
+    if (passphrase === undefined) {
+      throw new TrlError('AUTH_FAILED', `${action}: the passphrase is needed`);
+    }
+    if (!(await this.#enrolment.verify(passphrase))) {
+      throw new TrlError('AUTH_FAILED', `${action}: the passphrase is wrong`);
+    }
   }
 
   /**
@@ -121,7 +161,8 @@ export class DaemonSecrets implements SecretDesk {
     _: Caller,
     { session_id: id, names }: SecretInjectParams,
   ): Promise<MethodAnswers['secrets.inject']> {
-    this.#sessions.get(id);
+    const { workspace } = this.#sessions.get(id).record;
+    await this.#refuseUnusable(names, workspace);
     for (const name of names) await this.#secrets.usable(name);
     // Looked up again: it may have been destroyed while sources were asked.
     const session = this.#sessions.get(id);
@@ -134,12 +175,26 @@ export class DaemonSecrets implements SecretDesk {
     return { session_id: id, names: injected };
   }
 
-  /** @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` when there is nothing to delete */
+  /**
+   * Takes an injection back, which anybody may; or forgets a value and whoever waits for it, which
+   * the enrolled person does where there is one.
+   *
+   * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` when there is nothing to delete;
+   *   `AUTH_FAILED` without the enrolled person's passphrase
+   */
   async delete(
-    _: Caller,
-    { name, session_id: id }: SecretDeleteParams,
+    { authenticatedBy }: Caller,
+    { name, session_id: id, passphrase }: SecretDeleteParams,
   ): Promise<MethodAnswers['secrets.delete']> {
     if (id === undefined) {
+      if (this.#enrolment.approver() !== null) {
+        const action = 'Cannot delete a secret';
+        if (authenticatedBy !== 'socket-owner') {
+          const message = `${action}: a person does it, on the socket of "trl serve"`;
+          throw new TrlError('AUTH_FAILED', message);
+        }
+        await this.#prove(action, passphrase);
+      }
       this.#secrets.delete(name);
       const remains = (await this.#secrets.find(name))?.source ?? null;
       return { name, session_id: null, remains };

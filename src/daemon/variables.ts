@@ -8,7 +8,7 @@ import { legacyWarning, withheldOf } from '../environment/tiers.ts';
 import { usedVariables } from '../environment/usage.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import { variableForm, type EnvMode } from '../names.ts';
+import { isInjectionName, variableForm, type EnvMode } from '../names.ts';
 import type { RequestedName } from '../policy/decide.ts';
 import type { EnvironmentView } from '../protocol/environment.ts';
 import { withheldError } from '../run.ts';
@@ -67,7 +67,7 @@ export class Variables implements VariableSource {
     const found = await Promise.all(
       requested.map(async ({ name, isSecret }): Promise<[string, string]> => {
         if (isSecret) return [name, (await secrets.value(name)).value];
-        const value = env[name];
+        const value = Object.hasOwn(env, name) ? env[name] : undefined;
         if (value === undefined) throw missing(name);
         return [name, value];
       }),
@@ -110,8 +110,9 @@ export class Variables implements VariableSource {
   async #sourceOf(name: string): Promise<EnvironmentView['requested'][number]['source'] | null> {
     const { env, secrets } = this.#options;
     if (!variableForm.test(name)) throw wrongName(name);
-    const found = await secrets.find(name);
-    return found?.source ?? (env[name] === undefined ? null : 'runtime');
+    const found = isInjectionName(name) ? null : await secrets.find(name);
+    // Names come from outside, and may be those of every object: `constructor`.
+    return found?.source ?? (Object.hasOwn(env, name) ? 'runtime' : null);
   }
 
   /** Secrets of the runtime's environment pass on too; one that cannot be masked does not. */
@@ -160,6 +161,10 @@ export function warningsOf(ground: Ground, record: SessionRecord, request: Askin
 }
 
 function missing(name: string): TrlError {
+  if (isInjectionName(name)) {
+    const reason = 'programs run what this variable says, and no source of secrets gives it';
+    return new TrlError('INVALID_PARAMS', `Cannot pass on the variable ${name}: ${reason}`);
+  }
   const message = `Cannot pass on the variable ${JSON.stringify(name)}: no source of secrets and`;
   const help = `a person can give it: trl secrets set ${name}`;
   return new TrlError('INVALID_PARAMS', `${message} not the runtime's environment has it; ${help}`);

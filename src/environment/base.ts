@@ -60,11 +60,19 @@ const desktop = [
   'XDG_SESSION_TYPE',
 ];
 
+/** Those that libc knows; by `LC_…` people pass anything through ssh, keys too. */
+const locale: ReadonlySet<string> = new Set(
+  [
+    'LC_ALL LC_ADDRESS LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES',
+    'LC_MONETARY LC_NAME LC_NUMERIC LC_PAPER LC_TELEPHONE LC_TIME',
+  ].flatMap((line) => line.split(' ')),
+);
+
 /** The base level of a command's environment; nothing else of the host's is in it. */
 export function baseEnvironment(input: BaseInput): Record<string, string> {
   const { env, home, runtimeDir } = input;
   const kept = Object.entries(env).filter(
-    ([name]) => name === 'TZ' || name.startsWith('LC_') || desktop.includes(name),
+    ([name]) => name === 'TZ' || locale.has(name) || desktop.includes(name),
   );
   return {
     ...Object.fromEntries(kept.flatMap(([name, value]) => (value ? [[name, value]] : []))),
@@ -111,6 +119,19 @@ export const withheld: readonly string[] = [
 /** Whether the host's variable `name` is withheld, by {@link withheld} or by `added` patterns. */
 export function isWithheld(name: string, added: readonly string[] = []): boolean {
   return [...withheld, ...added].some((pattern) => nameFits(pattern, name));
+}
+
+/** What the base level sets itself; a value of that name from elsewhere never comes through. */
+const ownNames: ReadonlySet<string> = new Set([
+  ...'PATH HOME USER LOGNAME SHELL TMPDIR LANG XDG_RUNTIME_DIR'.split(' '),
+  ...'XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME'.split(' '),
+  ...Object.keys(nonInteractive),
+  ...Object.keys(marks),
+]);
+
+/** Whether every command has a variable of this name, whatever it asks for. */
+export function isBaseName(name: string): boolean {
+  return ownNames.has(name);
 }
 
 const shownMax = 64;

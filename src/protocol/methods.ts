@@ -197,6 +197,7 @@ export const methods = {
   'secrets.delete': z.object({
     name: field.secretName,
     session_id: z.exactOptional(field.sessionId),
+    passphrase: z.exactOptional(field.passphrase),
   }),
 } as const;
 

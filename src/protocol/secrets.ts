@@ -36,7 +36,8 @@ export interface SecretListAnswer {
 }
 export interface SecretCheckAnswer {
   readonly name: string;
-  readonly state: 'ready' | 'missing' | 'unreadable' | 'unusable';
+  /** `unread`: a source has the name, and is asked when policy lets a command have it. */
+  readonly state: 'ready' | 'unread' | 'missing' | 'unreadable' | 'unusable';
   readonly source: SecretEntry['source'] | null;
   readonly origin: string | null;
   /** Until when the value that was read is used; `null`: no end is known. */
@@ -81,4 +82,6 @@ export interface SecretDeleteParams {
   readonly name: string;
   /** Takes an injection back; without it, forgets the value that is held. */
   readonly session_id?: SessionId;
+  /** Proves a person, where one is enrolled; not needed for an injection. */
+  readonly passphrase?: string;
 }

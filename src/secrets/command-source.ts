@@ -122,8 +122,10 @@ export class CommandSource implements Source {
         if (bytes > valueBytesMax + 2) stop(`it printed more than ${valueBytesMax} bytes`);
       });
       child.once('exit', (code, signal) => {
+        // What it left running goes with it, and lets go of the pipe.
+        if (child.pid !== undefined) killGroup(child.pid);
         if (code === 0) {
-          // What it left running may hold the pipe; the answer is complete all the same.
+          // What left the group may hold the pipe; the answer is complete all the same.
           timers.push(setTimeout(() => end(null), lateOutputMs));
           return;
         }

@@ -4,6 +4,9 @@
  */
 import { isTrlError, TrlError } from '../errors.ts';
 import { isInjectionName } from '../names.ts';
+import { failedCheck, unreadCheck } from './check.ts';
+import type { SecretCheck } from './check.ts';
+import { Failures } from './failures.ts';
 import { KnownValues } from './known-values.ts';
 import type { CheckMaskable } from './known-values.ts';
 import { SecretRequests } from './requests.ts';
@@ -28,21 +31,6 @@ export interface SourceProblem {
   readonly problem: string;
 }
 
-export interface SecretCheck {
-  readonly name: string;
-  /**
-   * `ready`: a command can have it. `missing`: no source has it. `unreadable`: its source failed.
-   * `unusable`: it is there and cannot be masked, or it is too large.
-   */
-  readonly state: 'ready' | 'missing' | 'unreadable' | 'unusable';
-  readonly source: SourceKind | null;
-  readonly origin: string | null;
-  /** Until when the value that was read is used, ISO 8601 in UTC; `null`: no end is known. */
-  readonly expires_at: string | null;
-  /** Why it is not `ready`, one sentence, else `null`. */
-  readonly problem: string | null;
-}
-
 /** A source as it was read last. */
 interface Loaded {
   readonly mark: string;
@@ -65,12 +53,14 @@ export class Secrets {
   readonly #lastUsed = new Map<string, number>();
   readonly #reading = new Map<string, Promise<string>>();
   readonly #loaded = new Map<Source, Loaded>();
+  readonly #failures: Failures;
   #listProblems: readonly SourceProblem[] = [];
 
   constructor({ sources, checkMaskable, clock = Date.now }: SecretsOptions) {
     this.#sources = sources;
     this.#clock = clock;
     this.#known = new KnownValues(checkMaskable, clock);
+    this.#failures = new Failures(clock);
     this.requests = new SecretRequests(clock);
   }
 
@@ -142,10 +132,14 @@ export class Secrets {
     return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** Whether a command could have it; its source is asked, and nothing counts as used. */
+  /**
+   * Whether a command could have it. Nothing counts as used, and no source is asked where that
+   * costs something: a program is started only for a command that may have its secret.
+   */
   async check(name: string): Promise<SecretCheck> {
     try {
-      await this.#read(name);
+      const found = await this.#readNow(name, false);
+      if (typeof found !== 'string') return unreadCheck(name, found);
       const held = this.#origins.get(name);
       const expiresAt = held?.expiresAt ?? null;
       return {
@@ -158,11 +152,7 @@ export class Secrets {
       };
     } catch (error) {
       if (!isTrlError(error)) throw error;
-      const states = { SECRET_NOT_FOUND: 'missing', SECRET_UNAVAILABLE: 'unreadable' } as const;
-      const isNamed = error.code === 'SECRET_NOT_FOUND' || error.code === 'SECRET_UNAVAILABLE';
-      const state = isNamed ? states[error.code] : 'unusable';
-      const where = { source: null, origin: null, expires_at: null };
-      return { name, state, ...where, problem: error.message };
+      return failedCheck(name, error);
     }
   }
 
@@ -179,12 +169,12 @@ export class Secrets {
   }
 
   /**
-   * Reads `name` as a command would get it, and counts it as no use.
+   * Refuses a name that no command could get, as far as {@link check} can tell.
    *
    * @throws TrlError as {@link value}
    */
   async usable(name: string): Promise<void> {
-    await this.#read(name);
+    await this.#readNow(name, false);
   }
 
   /**
@@ -258,12 +248,19 @@ export class Secrets {
   #read(name: string): Promise<string> {
     const reading = this.#reading.get(name);
     if (reading !== undefined) return reading;
-    const read = this.#readNow(name).finally(() => this.#reading.delete(name));
+    const read = this.#readValue(name).finally(() => this.#reading.delete(name));
     this.#reading.set(name, read);
     return read;
   }
 
-  async #readNow(name: string): Promise<string> {
+  async #readValue(name: string): Promise<string> {
+    const found = await this.#readNow(name, true);
+    if (typeof found === 'string') return found;
+    throw notFound(name, 'its source does not have it any more');
+  }
+
+  /** @param asks whether sources may be asked that cost something; else the first that has it */
+  async #readNow(name: string, asks: boolean): Promise<string | Source> {
     const reason = nameRefusal(name);
     if (reason !== null) throw notFound(name, reason);
     const cached = this.#cached(name);
@@ -271,7 +268,12 @@ export class Secrets {
     const failures: { readonly source: Source; readonly error: TrlError }[] = [];
     for (const source of this.#sources) {
       try {
-        const value = await source.read(name);
+        if (!asks && isCostly(source)) {
+          this.#failures.check(source, name, false);
+          if ((await source.names()).includes(name)) return source;
+          continue;
+        }
+        const value = await this.#ask(source, name);
         if (value === null) continue;
         this.#hold(source, name, value);
         return value;
@@ -285,6 +287,20 @@ export class Secrets {
     if (failed !== undefined) throw failed.error;
     const also = failures.map(({ error }) => `; ${error.message}`).join('');
     throw notFound(name, `no source has it; a person can give it: trl secrets set ${name}${also}`);
+  }
+
+  /** One that failed a moment ago is not asked again: an agent could make it prompt for ever. */
+  async #ask(source: Source, name: string): Promise<string | null> {
+    if (!isCostly(source)) return source.read(name);
+    this.#failures.check(source, name, true);
+    try {
+      const value = await source.read(name);
+      this.#failures.forget(source, name);
+      return value;
+    } catch (error) {
+      if (isTrlError(error, 'SECRET_UNAVAILABLE')) this.#failures.keep(source, name, error);
+      throw error;
+    }
   }
 
   #cached(name: string): string | null {
@@ -342,6 +358,9 @@ export class Secrets {
     }
   }
 }
+
+/** What is never read at the start: a program, a keyring that may ask for its password. */
+const isCostly = (source: Source): boolean => source.mark() === null;
 
 function attempt(act: () => void): TrlError | null {
   try {
