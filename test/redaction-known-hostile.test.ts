@@ -69,3 +69,26 @@ test('a value with letters beyond ASCII does not weaken the others', () => {
     ['S1'],
   );
 });
+
+test('control sequences between its characters do not hide a value from the masker', () => {
+  const token = 'Zq7TfKx2pLw9VbRd4Nc8';
+  for (const control of [
+    '\x1b7',
+    '\x1b8',
+    '\x1bM',
+    '\x1b]0;t\x07',
+    '\x1b]8;;\x1b\\',
+    '\x1b]0;ab\x1b\\',
+  ]) {
+    const text = masked([token], `- ${Array.from(token).join(control)} -`);
+    assert.equal(text, '- [S0] -', JSON.stringify(control));
+  }
+  for (const text of [
+    `\x1b]0;${token}\x07`,
+    `\x1b]8;;${token}\x1b\\x`,
+    `\x1b]${token}`,
+    `\x1b${token}`,
+  ]) {
+    assert.ok(masked([token], text).includes('[S0]'), JSON.stringify(text));
+  }
+});

@@ -158,16 +158,23 @@ function entityOf(name: string, length: number): number {
 }
 
 const controlBytesMax = 64;
+const titleBytesMax = 40;
+const titleLettersMax = 5;
+/** Sequences of two bytes that move and save the cursor: `ESC 7`, `ESC M`. */
+const cursorFinals = new Set(Buffer.from('78=>DEHMc'));
 
 /**
  * The offset after a control sequence, or -1: its end has not come. Only those that move and
- * colour are left out: what a title or a link holds is text that leaves as any other.
+ * colour are left out, and titles too short for a value: what else a title or a link holds is text
+ * that leaves as any other.
  */
 export function controlEnd(bytes: Uint8Array, at: number, end: number, last: boolean): number {
   if (at + 1 >= end) return last ? at + 1 : -1;
   if (bytes[at + 1] === 0x28 || bytes[at + 1] === 0x29) {
     return at + 3 <= end ? at + 3 : last ? end : -1;
   }
+  if (bytes[at + 1] === 0x5d) return titleEnd(bytes, at, end, last);
+  if (cursorFinals.has(bytes[at + 1] ?? 0)) return at + 2;
   if (bytes[at + 1] !== 0x5b) return at + 1;
   for (let place = at + 2; place < at + controlBytesMax; place += 1) {
     if (place >= end) return last ? end : -1;
@@ -177,3 +184,23 @@ export function controlEnd(bytes: Uint8Array, at: number, end: number, last: boo
   }
   return at + 1;
 }
+
+/** `ESC ] 0 ; t BEL`, or with `ESC \` at its end. */
+function titleEnd(bytes: Uint8Array, at: number, end: number, last: boolean): number {
+  let letters = 0;
+  for (let place = at + 2; place < at + titleBytesMax; place += 1) {
+    if (place >= end) return last ? at + 1 : -1;
+    const byte = bytes[place] ?? 0;
+    if (byte === 0x07) return place + 1;
+    if (byte === 0x1b) {
+      if (place + 1 >= end) return last ? at + 1 : -1;
+      return bytes[place + 1] === 0x5c ? place + 2 : at + 1;
+    }
+    if (byte < 0x20) return at + 1;
+    if (isLetterOrDigit(byte) && ++letters > titleLettersMax) return at + 1;
+  }
+  return at + 1;
+}
+
+const isLetterOrDigit = (byte: number): boolean =>
+  (byte >= 0x30 && byte <= 0x39) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a) || byte > 0x7f;
