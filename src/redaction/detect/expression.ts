@@ -21,7 +21,6 @@ const hexNumber = /^-?0x[\da-f]{1,16}[ul]{0,3}$/iu;
 const comparison = /\w(?:===?|!==?|&&|\|\|)[\w(]/u;
 /** `SYSTEMD-CREDS(1)`, of a manual. */
 const page = /^[\w.:+-]+\(\d[A-Za-z]{0,3}\)$/u;
-const closing = /[\])};,:?!]+$/u;
 /** `HTTP` of `HTTPHandler`. */
 const acronym = /^[A-Z]{2,6}(?=[A-Z][a-z])/u;
 const constant = /^[A-Z][A-Z\d]*(?:_[A-Z\d]+)+$/u;
@@ -46,8 +45,10 @@ export function isHexNumber(value: string): boolean {
  * of another variable. People make passwords of words, too: of those only what tells of itself.
  */
 export function isIdentifier(value: string, name: NameClass): boolean {
-  const bare = value.replace(closing, '');
-  if (!identifier.test(bare) || bare.length > 80) return false;
+  let end = value.length;
+  while (end > 0 && '])};,:?!'.includes(value.charAt(end - 1))) end--;
+  const bare = value.slice(0, end);
+  if (end > 80 || !identifier.test(bare)) return false;
   if (constant.test(bare)) return isWords(bare);
   if (name === 'password') return snake.test(bare) && namesSecret(bare) && isWords(bare);
   return /[A-Z_]/u.test(bare.slice(1)) && isWords(bare.replace(acronym, ''));
