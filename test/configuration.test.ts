@@ -143,6 +143,11 @@ test('what is wrong is named with its line, its column and what was meant', () =
     ['secrets: {sources: [{kind: dotenv, pth: x}]}\n', /the key "path" is missing.*"pth"/s],
     ['secrets: {sources: [{kind: command, name: A, argv: []}]}\n', /"argv" must not be empty/],
     ['secrets: {sources: [{kind: command, name: A, argv: [./x]}]}\n', /absolute path/],
+    [
+      'secrets: {sources: [{kind: dotenv, path: ~other/.env}]}\n',
+      /"~other.*must be an absolute path/,
+    ],
+    ['secrets: {sources: [{kind: systemd, path: ~x}]}\n', /"~x" must be an absolute path/],
     ['secrets: {names: [A-B]}\n', /must be the name of a variable/],
     ['redaction: {thresholds: {score: 2}}\n', /must be a number from 0 to 1/],
     ['redaction: {patterns: [{id: a, pattern: x}, {id: a, pattern: y}]}\n', /has the id "a"/],

@@ -108,9 +108,19 @@ function samePatterns({ redaction }: ConfigurationText, tree: Tree): Problem[] {
   );
 }
 
+/** Characters of a path in a message. */
+const shownMax = 64;
+
 /** A program is found by its path or on a fixed `PATH`, never beside the file. */
 function badPaths({ secrets }: ConfigurationText, tree: Tree): Problem[] {
   return (secrets?.sources ?? []).flatMap((source, at) => {
+    if (source.kind === 'dotenv' || source.kind === 'systemd') {
+      // The home of another user is not looked up; a directory "~other" is hardly ever meant.
+      if (!/^~[^/]/.test(source.path ?? '')) return [];
+      const wanted = 'must be an absolute path, or begin with "~/" or "./"';
+      const shown = JSON.stringify(source.path?.slice(0, shownMax));
+      return [tree.problem(['secrets', 'sources', at, 'path'], `${shown} ${wanted}`)];
+    }
     if (source.kind !== 'command') return [];
     const [program = ''] = source.argv;
     const isRelative = program.includes('/') && !program.startsWith('/');
