@@ -250,6 +250,13 @@ test(
     await using daemon = await configured(config);
     using client = await raw(daemon.socketPath);
     const states = new Map<string, string>();
+    const made = await client.ask('session.create', { working_dir: daemon.root });
+    for (const name of ['WORKS', 'FAILS']) {
+      const check = await client.ask('secrets.check', { name });
+      assert.equal(check.data.state, 'unread');
+      const run = { session_id: made.data.session_id, command: 'true', env_keys: [name] };
+      assert.deepEqual(found(JSON.stringify(await client.ask('exec.run', run))), []);
+    }
     for (const name of ['FROM_FILE', 'FROM_BAD', 'WORKS', 'FAILS']) {
       const answer = await client.ask('secrets.check', { name });
       states.set(name, answer.data.state);
