@@ -6,8 +6,9 @@
  * it over the same texts. `--engine`: without a daemon. Speeds are per second of CPU time, so that
  * a busy machine changes little.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { RuleSet } from '../src/redaction/rules/ruleset.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
@@ -15,7 +16,7 @@ import { openRedactor } from '../src/redaction/open.ts';
 import { Tags } from '../src/redaction/tag.ts';
 import { Place, startDaemon } from './daemon.ts';
 import { checkLines, type Check } from './report.ts';
-import { figuresOf } from './stats.ts';
+import { figuresOf, type Figures } from './stats.ts';
 
 const flag = { type: 'boolean', default: false } as const;
 const { values } = parseArgs({ options: { quick: flag, engine: flag } });
@@ -169,10 +170,9 @@ async function besides(): Promise<void> {
 async function others(): Promise<void> {
   using place = new Place();
   await using daemon = await startDaemon(place);
-  const printing = await daemon.client.createSession({ working_dir: place.work });
   const quiet = await daemon.client.createSession({ working_dir: place.work });
   await quiet.run('true');
-  const pings = async (count: number): Promise<number> => {
+  const pings = async (count: number): Promise<Figures> => {
     const times: number[] = [];
     for (let n = 0; n < count; n += 1) {
       const start = performance.now();
@@ -180,26 +180,41 @@ async function others(): Promise<void> {
       times.push(performance.now() - start);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    return figuresOf(times).p99;
+    return figuresOf(times);
   };
   const idle = await pings(300);
   const bytes = values.quick ? 100 * MB : 1e9;
   const line = '2026-11-22T10:00:07Z INFO request served path=/api/v1/orders status=200';
   const start = performance.now();
   let over = false;
-  const stream = printing.stream(`yes '${line}' | head -c ${bytes}`, { timeout_ms: 600_000 });
-  const printed = (async (): Promise<number> => {
-    let got = 0;
-    for await (const event of stream) if (event.type === 'output') got += event.bytes.length;
+  // A process of its own: what takes the output must not be what measures.
+  const command = `yes '${line}' | head -c ${bytes}`;
+  const args = ['run', '--socket-path', place.socketPath, '--timeout', '10m', command];
+  const taker = spawn(path.join(import.meta.dirname, '../trl'), args, {
+    cwd: place.work,
+    env: place.env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  taker.once('exit', () => {
     over = true;
-    return got;
-  })();
-  const busy: number[] = [];
+  });
+  const busy: Figures[] = [];
   while (!over) busy.push(await pings(100));
-  const got = await printed;
   const seconds = (performance.now() - start) / 1e3;
-  const p99 = figuresOf(busy).p50;
-  say(`one command prints ${got / MB} MB: ${(got / MB / seconds).toFixed(0)} MB/s by the clock`);
-  say(`a ping meanwhile: p99 ${p99.toFixed(2)} ms, idle ${idle.toFixed(2)} ms`);
-  checks.push({ name: 'p99 of others', value: p99 / idle, unit: '× idle', targetMax: 2 });
+  const middle = (name: 'p50' | 'p95' | 'p99'): number =>
+    figuresOf(busy.map((one) => one[name])).p50;
+  say(
+    `one command prints ${bytes / MB} MB: ${(bytes / MB / seconds).toFixed(0)} MB/s by the clock`,
+  );
+  for (const name of ['p50', 'p95', 'p99'] as const) {
+    say(
+      `a ping meanwhile: ${name} ${middle(name).toFixed(2)} ms, idle ${idle[name].toFixed(2)} ms`,
+    );
+  }
+  checks.push({
+    name: 'p99 of others',
+    value: middle('p99') / idle.p99,
+    unit: '× idle',
+    targetMax: 2,
+  });
 }
