@@ -186,7 +186,7 @@ async function others(): Promise<void> {
   const bytes = values.quick ? 100 * MB : 1e9;
   const line = '2026-11-22T10:00:07Z INFO request served path=/api/v1/orders status=200';
   const start = performance.now();
-  let over = false;
+  const taking = { over: false };
   // A process of its own: what takes the output must not be what measures.
   const command = `yes '${line}' | head -c ${bytes}`;
   const args = ['run', '--socket-path', place.socketPath, '--timeout', '10m', command];
@@ -196,10 +196,10 @@ async function others(): Promise<void> {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   taker.once('exit', () => {
-    over = true;
+    taking.over = true;
   });
   const busy: Figures[] = [];
-  while (!over) busy.push(await pings(100));
+  while (!taking.over) busy.push(await pings(100));
   const seconds = (performance.now() - start) / 1e3;
   const middle = (name: 'p50' | 'p95' | 'p99'): number =>
     figuresOf(busy.map((one) => one[name])).p50;

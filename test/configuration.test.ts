@@ -86,7 +86,12 @@ test(
     );
     const userFile = fileOf(
       'joined-user.yaml',
-      'environment: {withhold: [CORP_*, MINE]}\nsecrets:\n  sources: [{kind: dotenv, path: .env}]\n',
+      [
+        'environment: {withhold: [CORP_*, MINE]}',
+        'secrets:',
+        '  sources: [{kind: dotenv, path: .env}]',
+        '',
+      ].join('\n'),
     );
     const env = { TRL_WITHHOLD: 'X_*, Y', TRL_SECRET_NAMES: 'B' };
     const found = await load({ systemFile, userFile, env });
