@@ -9,7 +9,7 @@ import { test } from 'node:test';
 const root = path.dirname(import.meta.dirname);
 const columnsMax = 100;
 
-const words = ['command.ts', 'errors.ts', 'frame.ts', 'limits.ts', 'names.ts'];
+const words = ['change.ts', 'command.ts', 'errors.ts', 'frame.ts', 'limits.ts', 'names.ts'];
 const concepts = [
   'identity',
   'policy',
@@ -24,6 +24,7 @@ const concepts = [
   'audit',
   'publish',
   'session',
+  'snapshot',
 ];
 const doors = ['cli', 'mcp', 'console'];
 
