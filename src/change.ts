@@ -113,6 +113,10 @@ export interface Contents {
     readonly size: number;
     readonly kept: boolean;
   }>;
-  /** `null` where it is not kept. @throws TrlError `INTERNAL_ERROR` where what is kept is damaged */
+  /**
+   * `null` where it is not kept.
+   *
+   * @throws TrlError `INTERNAL_ERROR` where what is kept is damaged
+   */
   read(sha256: string): Promise<Buffer | null>;
 }
