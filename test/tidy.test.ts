@@ -25,6 +25,7 @@ const concepts = [
   'publish',
   'session',
   'snapshot',
+  'snapshot',
 ];
 const doors = ['cli', 'mcp', 'console'];
 
@@ -53,7 +54,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['client', place(['protocol'])],
   [
     'daemon',
-    place(['run.ts', ...concepts, 'configuration', 'yaml', 'runner', 'protocol'], ['zod']),
+    place(['run.ts', ...concepts, 'configuration', 'yaml', 'runner', 'protocol'], ['zod', 'diff']),
   ],
   ...doors.map((door) => [door, place(['client', 'protocol'])] as const),
   // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
