@@ -342,3 +342,15 @@ test('a walk ends at its bound and says so', async () => {
   const [small, large] = [await survey(2), await survey(100)];
   assert.deepEqual([small.complete, large.complete, large.entries], [false, true, 7]);
 });
+
+test('nothing is mounted over a workspace whose changes are filtered', async () => {
+  using ws = temporary();
+  onHost('git init -q .; touch .npmrc secret; ln -s .npmrc .bashrc', ws.path);
+  const files = { read: { allow: [], deny: ['secret'] }, write: { allow: [], deny: ['x'] } };
+  const input = { root: ws.path, files, home: '/h', visible: [], entriesMax: 1_000 };
+  const plain = await surveyWorkspace(input);
+  const layered = await surveyWorkspace({ ...input, layered: true });
+  assert.ok(plain.covers.length > 0 && plain.guarded.length > 0);
+  assert.deepEqual([layered.covers, layered.guarded], [[], []]);
+  assert.deepEqual(layered.gitDirectories, [`${ws.path}/.git`]);
+});

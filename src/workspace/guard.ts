@@ -40,7 +40,9 @@ export function openGuard(facts: WorkspaceFacts, quarantine: string): Promise<Gu
     facts.root !== null && name.startsWith(`${facts.root}/`)
       ? path.relative(facts.root, name)
       : name;
-  const trees = facts.granted.filter((tree) => tree.writable).map((tree) => tree.path);
+  const isLayered = (tree: string): boolean => facts.layered === true && tree === facts.root;
+  const writable = facts.granted.filter((tree) => tree.writable).map((tree) => tree.path);
+  const trees = writable.filter((tree) => !isLayered(tree));
   const covers = facts.covers.filter((cover) => cover.as !== 'pin');
   const before = { trees, known, covered: covers.map((cover) => cover.path) };
   const revert = (): string[] => {

@@ -22,6 +22,8 @@ import { walk, type Walked } from './walk.ts';
 
 export interface WorkspaceFacts {
   readonly root: string | null;
+  /** Whether commands write to a layer above `root`; absent in surveys of before: no. */
+  readonly layered?: boolean;
   readonly uid: number;
   readonly gid: number;
   readonly idmap: boolean;
@@ -44,6 +46,8 @@ export interface SurveyInput {
   readonly home: string;
   /** Trees that a sandbox shows anyway: denied paths below them are hidden. */
   readonly visible: readonly string[];
+  /** Whether what commands write below `root` goes through the commit filter; default: no. */
+  readonly layered?: boolean;
   /** Bound of the entries walked, {@link limits.workspaceEntries}. */
   readonly entriesMax: number;
 }
@@ -79,7 +83,8 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
     throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot protect the files as asked: ${reason}`);
   }
   const matched = all.flatMap((one) => one.matched);
-  const protection = new Protection({ granted, visible: input.visible, root });
+  const { layered = false, visible } = input;
+  const protection = new Protection({ granted, visible, root, layered });
   for (const name of [...rules.read.paths, ...matched.filter(rules.read.matches)]) {
     protection.hide(name);
   }
@@ -92,7 +97,7 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
     if (!lifted.has(name)) protection.keep(name, 'built-in');
   }
   await protection.coverOtherNames(input.entriesMax);
-  return { ...(await describe(root, granted, all)), ...protection.result() };
+  return { ...(await describe(root, granted, all)), layered, ...protection.result() };
 }
 
 async function describe(

@@ -23,6 +23,8 @@ export type Guarded =
 
 export interface Scope {
   readonly root: string | null;
+  /** Whether writes below `root` go to a layer of their own: then nothing is mounted there. */
+  readonly layered: boolean;
   readonly granted: readonly Granted[];
   /** Trees that a sandbox shows anyway. */
   readonly visible: readonly string[];
@@ -54,6 +56,7 @@ export class Protection {
   hide(name: string): void {
     const real = realPrefix(name);
     const { granted, visible, root } = this.#scope;
+    if (this.#isLayered(real)) return;
     const seen = [...granted.map((tree) => tree.path), ...visible];
     if (real === root || !seen.some((tree) => isBelow(real, tree))) return;
     const found = inspect('/', real);
@@ -70,8 +73,10 @@ export class Protection {
     const tree = this.#treeOf(real);
     if (tree === null) return;
     const found = inspect(tree, real);
+    const isOutside = found.kind === 'link' && found.real !== null && !this.#isLayered(found.real);
+    if (this.#isLayered(real) && !isOutside) return;
     if (found.kind === 'absent') this.#guard({ kind: 'absent', tree, path: real });
-    if (found.kind === 'link') {
+    if (found.kind === 'link' && !this.#isLayered(real)) {
       this.#guard({ kind: 'link', tree, path: found.at, target: found.target });
     }
     const existing = found.kind === 'link' ? found.real : 'stat' in found ? real : null;
@@ -82,7 +87,8 @@ export class Protection {
 
   /** A hard link is another name for the same file, and what holds for one must hold for all. */
   async coverOtherNames(entriesMax: number): Promise<void> {
-    const trees = this.#scope.granted.filter((tree) => tree.writable).map((tree) => tree.path);
+    const writable = this.#scope.granted.filter((tree) => tree.writable);
+    const trees = writable.map((tree) => tree.path).filter((tree) => !this.#isLayered(tree));
     for (const [name, as] of await otherNames([...this.#covers.values()], trees, entriesMax)) {
       this.#cover(name, as);
     }
@@ -108,6 +114,11 @@ export class Protection {
       .map((name) => ({ path: name, as: 'pin' }) as const);
     const guarded = [...this.#guarded.values()];
     return { covers: [...pins, ...covers], guarded, unprotected: this.#unprotected };
+  }
+
+  #isLayered(name: string): boolean {
+    const { layered, root } = this.#scope;
+    return layered && root !== null && isBelow(name, root);
   }
 
   /** The tree that holds `name`, the deepest where they nest, if it is writable. */
