@@ -92,6 +92,8 @@ export const limits = {
     about: 'all known values of a command: longer ones take seconds to prepare for',
   },
   secretBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'one secret' },
+  receiptChanges: { unit: 'count', default: 200, max: 200, about: 'changes in a receipt' },
+  changesListed: { unit: 'count', default: 1_000, max: 1_000, about: 'changes in one list' },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof limits;

@@ -7,6 +7,16 @@ import type {
   SecretDeleteParams,
 } from '../protocol/secrets.ts';
 import type {
+  ExecUndoParams,
+  SnapshotGetParams,
+  SnapshotListParams,
+  SnapshotRestoreParams,
+  WorkspaceApplyParams,
+  WorkspaceDiffParams,
+  WorkspaceDiscardParams,
+  WorkspaceOpenParams,
+} from '../protocol/workspace.ts';
+import type {
   ApprovalDecideParams,
   ApprovalListParams,
   ExecParams,
@@ -75,6 +85,15 @@ export interface MethodParams {
   readonly 'secrets.set': SecretSetParams;
   readonly 'secrets.inject': SecretInjectParams;
   readonly 'secrets.delete': SecretDeleteParams;
+  readonly 'workspace.open': WorkspaceOpenParams;
+  readonly 'workspace.status': OfSession;
+  readonly 'workspace.diff': WorkspaceDiffParams;
+  readonly 'workspace.apply': WorkspaceApplyParams;
+  readonly 'workspace.discard': WorkspaceDiscardParams;
+  readonly 'snapshot.list': SnapshotListParams;
+  readonly 'snapshot.get': SnapshotGetParams;
+  readonly 'snapshot.restore': SnapshotRestoreParams;
+  readonly 'exec.undo': ExecUndoParams;
 }
 
 type Empty = Readonly<Record<string, never>>;

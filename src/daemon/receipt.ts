@@ -2,6 +2,7 @@
 import type { Assurance, Plan, Verdict } from '../command.ts';
 import type { Collected } from '../output/collect.ts';
 import type { Receipt } from '../protocol/types.ts';
+import type { ReceiptChanges } from '../protocol/workspace.ts';
 import type { Outcome } from '../run.ts';
 
 export type ReceiptHead = Omit<Receipt, 'stdout' | 'stderr'>;
@@ -22,9 +23,20 @@ export interface PlanFacts {
 /** An outcome with what its output suggests. */
 export interface Ended extends Outcome {
   readonly hints: readonly string[];
+  /** What it changed in its workspace; absent: nothing was recorded. */
+  readonly workspace?: ReceiptChanges;
 }
 
-export function receiptHead(facts: PlanFacts, { exit, reverted, hints: seen }: Ended): ReceiptHead {
+/** Of a command whose changes nobody recorded. */
+export const nothingRecorded: ReceiptChanges = {
+  snapshot: null,
+  changes: [],
+  changes_omitted: 0,
+  workspace_mode: null,
+};
+
+export function receiptHead(facts: PlanFacts, ended: Ended): ReceiptHead {
+  const { exit, reverted, hints: seen, workspace = nothingRecorded } = ended;
   const hints = [...seen];
   if (exit.ended_background > 0 && exit.stopped === null) {
     const what = exit.ended_background === 1 ? 'A background process' : 'Background processes';
@@ -67,6 +79,7 @@ export function receiptHead(facts: PlanFacts, { exit, reverted, hints: seen }: E
     redactions: exit.redactions,
     verdict: facts.verdict,
     plan_digest: facts.digest,
+    ...workspace,
     hints,
     warnings: facts.warnings ?? [],
   };

@@ -10,6 +10,16 @@ import type {
   SecretDeleteParams,
 } from '../protocol/secrets.ts';
 import type {
+  ExecUndoParams,
+  SnapshotGetParams,
+  SnapshotListParams,
+  SnapshotRestoreParams,
+  WorkspaceApplyParams,
+  WorkspaceDiffParams,
+  WorkspaceDiscardParams,
+  WorkspaceOpenParams,
+} from '../protocol/workspace.ts';
+import type {
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,
@@ -67,12 +77,34 @@ export interface SecretDesk {
   delete(caller: Caller, params: SecretDeleteParams): Promise<MethodAnswers['secrets.delete']>;
 }
 
+/** What commands changed in workspaces: shown, published, thrown away, taken back. */
+export interface WorkspaceDesk {
+  open(caller: Caller, params: WorkspaceOpenParams): Promise<MethodAnswers['workspace.open']>;
+  status(caller: Caller, id: SessionId): Promise<MethodAnswers['workspace.status']>;
+  /** Its text went through redaction, as output does. */
+  diff(caller: Caller, params: WorkspaceDiffParams): Promise<MethodAnswers['workspace.diff']>;
+  /** What is held a person lets through, who proves it where one is enrolled. */
+  apply(caller: Caller, params: WorkspaceApplyParams): Promise<MethodAnswers['workspace.apply']>;
+  discard(
+    caller: Caller,
+    params: WorkspaceDiscardParams,
+  ): Promise<MethodAnswers['workspace.discard']>;
+  snapshots(caller: Caller, params: SnapshotListParams): Promise<MethodAnswers['snapshot.list']>;
+  snapshot(caller: Caller, params: SnapshotGetParams): Promise<MethodAnswers['snapshot.get']>;
+  restore(
+    caller: Caller,
+    params: SnapshotRestoreParams,
+  ): Promise<MethodAnswers['snapshot.restore']>;
+  undo(caller: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']>;
+}
+
 export interface Runtime {
   readonly startedAt: number;
   readonly approvals: ApprovalDesk;
   /** Hides known secrets in whatever is said. */
   readonly masking: Masking;
   readonly secrets: SecretDesk;
+  readonly workspaces: WorkspaceDesk;
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];
   sessionInfo(caller: Caller, id: SessionId): Promise<SessionView>;

@@ -115,6 +115,25 @@ export const patterns = z
   .array(path, { error: 'a list of paths' })
   .check(z.maxLength(patternsMax, `a list of at most ${patternsMax} paths`));
 
+const changedPathsMax = 10_000;
+/** Paths in a workspace, relative or absolute. */
+export const changedPaths = z
+  .array(path, { error: 'a list of paths' })
+  .check(z.maxLength(changedPathsMax, `a list of at most ${changedPathsMax} paths`));
+const base64PathsWanted = 'a list of paths in base64';
+export const changedPathsBase64 = z
+  .array(
+    z
+      .string({ error: base64PathsWanted })
+      .check(z.refine((one) => base64Form.test(one) && one.length <= 8_192, base64PathsWanted)),
+    { error: base64PathsWanted },
+  )
+  .check(z.maxLength(changedPathsMax, `a list of at most ${changedPathsMax} paths`));
+const treeWanted = 'an id like "tree:sha256:…"';
+export const treeId = z
+  .templateLiteral(['tree:sha256:', z.string()], { error: treeWanted })
+  .check(z.regex(/^tree:sha256:[0-9a-f]{64}$/, { error: treeWanted }));
+
 /** `TERM`, `SIGTERM` → `SIGTERM`. */
 export const signal = z.pipe(
   z

@@ -12,6 +12,7 @@ import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { nearest } from './nearest.ts';
+import { workspaceId, workspaceMethods, workspaceMode } from './workspace-params.ts';
 
 const readWaitMsMax = 60_000;
 const approvalWaitMsMax = 3_600_000;
@@ -66,6 +67,8 @@ const sessionCreate = z.object({
   policy: z.exactOptional(
     z.enum(policyProfiles, { error: '"trusted", "auto", "guarded" or "locked"' }),
   ),
+  workspace_id: z.exactOptional(workspaceId),
+  workspace_mode: z.exactOptional(workspaceMode),
 });
 
 interface Stdin {
@@ -94,6 +97,7 @@ const execBase = z.object({
   exec_key: z.exactOptional(field.execKey),
   output_bytes: z.exactOptional(field.whole(0, limits.outputBytes.max)),
   wait_ms: z.exactOptional(field.whole(0, approvalWaitMsMax)),
+  workspace_mode: z.exactOptional(workspaceMode),
 });
 
 /** One row a method: the schema of its `params`. */
@@ -199,6 +203,7 @@ export const methods = {
     session_id: z.exactOptional(field.sessionId),
     passphrase: z.exactOptional(field.passphrase),
   }),
+  ...workspaceMethods,
 } as const;
 
 export type MethodName = keyof typeof methods;
@@ -244,6 +249,7 @@ const idKinds: ReadonlyMap<string, { readonly code: ErrorCode; readonly what: st
   ['session_id', { code: 'SESSION_NOT_FOUND', what: 'session' }],
   ['exec_id', { code: 'EXEC_NOT_FOUND', what: 'execution' }],
   ['approval_id', { code: 'INVALID_PARAMS', what: 'approval' }],
+  ['workspace_id', { code: 'INVALID_PARAMS', what: 'workspace' }],
 ]);
 
 function isMethod(name: string): name is MethodName {

@@ -2,6 +2,7 @@
  * The wire in types: what each method takes and answers. Field names are the protocol's own
  * (`snake_case`). Legacy fields keep their exact meaning; everything else is additive.
  */
+import type { WorkspaceMode } from '../change.ts';
 import type { ErrorCode } from '../errors.ts';
 import type {
   ApprovalId,
@@ -21,6 +22,7 @@ import type {
 } from '../command.ts';
 import type { EnvironmentView } from './environment.ts';
 import type { SecretAnswers } from './secrets.ts';
+import type { ReceiptChanges, WorkspaceAnswers, WorkspaceId } from './workspace.ts';
 
 export interface WireError {
   readonly code: ErrorCode;
@@ -51,6 +53,10 @@ export interface SessionCreateParams {
   readonly carry?: 'none' | 'cwd+env' | 'shell';
   /** A profile that the session's commands must pass besides the runtime's policy. */
   readonly policy?: PolicyProfile;
+  /** Of `workspace.open`: its directory is the workspace, its rules hold. */
+  readonly workspace_id?: WorkspaceId;
+  /** What becomes of what commands change; default that of the workspace, else `direct`. */
+  readonly workspace_mode?: WorkspaceMode;
 }
 export interface LimitParams {
   readonly cpu_s?: number;
@@ -73,6 +79,9 @@ export interface SessionView {
   readonly working_dir: string;
   /** `null`: the session has no host directory, only its private `/tmp` and home. */
   readonly workspace: string | null;
+  /** Present when it was opened by `workspace.open`. */
+  readonly workspace_id?: WorkspaceId;
+  readonly workspace_mode?: WorkspaceMode;
   readonly created_at: string;
   readonly last_activity: string;
   readonly env_keys: readonly string[];
@@ -111,10 +120,12 @@ export interface ExecParams {
   readonly output_bytes?: number;
   /** How long to wait for a person when one must decide; default 0: answers at once. */
   readonly wait_ms?: number;
+  /** For this command; default the session's. */
+  readonly workspace_mode?: WorkspaceMode;
 }
 
 /** The answer to one command. Its output is redacted; counts and offsets are those of that. */
-export interface Receipt {
+export interface Receipt extends ReceiptChanges {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
   readonly stdout: string;
@@ -234,7 +245,7 @@ export interface StreamAnswer {
 }
 
 /** What each method answers in `data`. */
-export interface MethodAnswers extends SecretAnswers {
+export interface MethodAnswers extends SecretAnswers, WorkspaceAnswers {
   readonly 'session.create': SessionView;
   readonly 'session.list': { readonly sessions: readonly SessionView[] };
   readonly 'session.info': SessionView;

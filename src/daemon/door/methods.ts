@@ -76,6 +76,15 @@ export const lanes = {
   'secrets.set': 'beside',
   'secrets.inject': 'in-turn',
   'secrets.delete': 'in-turn',
+  'workspace.open': 'in-turn',
+  'workspace.status': 'beside',
+  'workspace.diff': 'beside',
+  'workspace.apply': 'in-turn',
+  'workspace.discard': 'in-turn',
+  'snapshot.list': 'beside',
+  'snapshot.get': 'beside',
+  'snapshot.restore': 'in-turn',
+  'exec.undo': 'in-turn',
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
@@ -89,6 +98,8 @@ const features = [
   'timeout_ms',
   'approval',
   'secrets',
+  'workspace',
+  'snapshot',
 ] as const;
 
 type Handlers = {
@@ -180,6 +191,17 @@ const handlers: Handlers = {
   'secrets.set': ({ runtime, caller }, params) => runtime.secrets.set(caller, params),
   'secrets.inject': ({ runtime, caller }, params) => runtime.secrets.inject(caller, params),
   'secrets.delete': ({ runtime, caller }, params) => runtime.secrets.delete(caller, params),
+
+  'workspace.open': ({ runtime, caller }, params) => runtime.workspaces.open(caller, params),
+  'workspace.status': ({ runtime, caller }, { session_id: id }) =>
+    runtime.workspaces.status(caller, id),
+  'workspace.diff': ({ runtime, caller }, params) => runtime.workspaces.diff(caller, params),
+  'workspace.apply': ({ runtime, caller }, params) => runtime.workspaces.apply(caller, params),
+  'workspace.discard': ({ runtime, caller }, params) => runtime.workspaces.discard(caller, params),
+  'snapshot.list': ({ runtime, caller }, params) => runtime.workspaces.snapshots(caller, params),
+  'snapshot.get': ({ runtime, caller }, params) => runtime.workspaces.snapshot(caller, params),
+  'snapshot.restore': ({ runtime, caller }, params) => runtime.workspaces.restore(caller, params),
+  'exec.undo': ({ runtime, caller }, params) => runtime.workspaces.undo(caller, params),
 };
 
 /**
