@@ -1,0 +1,88 @@
+/** The words of capturing: what a command changed, with what is needed to apply or refuse it. */
+import type { BytePath, Contents, Difference, Entry, StatKey } from '../../change.ts';
+import type { LayerAttributes } from './layer-attributes.ts';
+
+/**
+ * Where a content stands on the host: `path` below the directory `tree`. It may be deeper than
+ * `PATH_MAX` and any part of it may have become a link since: `openSource` opens it rightly.
+ */
+export interface SourceAt {
+  readonly tree: string;
+  readonly path: BytePath;
+}
+
+/** A difference, and what stands on either side of it. */
+export interface Captured extends Difference {
+  /**
+   * What stands in the real tree now; `null`: nothing, or a masked path, of which nothing is read.
+   * Its `sha256` is `null` where nobody needed its content.
+   */
+  readonly base: Entry | null;
+  readonly baseKey: StatKey | null;
+  /** Unix nanoseconds: compared with the start of the command, it tells that somebody else wrote. */
+  readonly baseCtimeNs: bigint | null;
+  /**
+   * The command saw a file of the real tree there and wrote to it in place. With `base: null`
+   * somebody else deleted it meanwhile.
+   */
+  readonly isCopyUp: boolean;
+  /** The path, or a directory above it, does not exist for the session. */
+  readonly isMasked: boolean;
+  /** A directory that was deleted or replaced has masked paths below it, which still stand. */
+  readonly hasMaskedBelow: boolean;
+  /** Where the new content stands; `null` where there is none (deleted, links, directories). */
+  readonly sourceAt: SourceAt | null;
+  /** Of the entry in the upper layer; `null` where there is none (below a whiteout). */
+  readonly upperKey: StatKey | null;
+}
+
+export interface Capture {
+  /** In byte order of the paths: a directory comes before what is in it. */
+  readonly changes: readonly Captured[];
+  /** Whether everything was looked at; otherwise `skipped` says what was not. */
+  readonly complete: boolean;
+  /** Directories that were too deep, or could not be read: what is below them is not known. */
+  readonly skipped: readonly BytePath[];
+}
+
+/** What tells the changes of a command, whatever the method. Calls wait for each other. */
+export interface ChangeCapture {
+  /** What changed since the last capture. */
+  capture(): Promise<Capture>;
+}
+
+export interface UpperOptions {
+  /** The real tree: absolute, without a link in it. */
+  readonly root: string;
+  /** The directory of the upper layer: absolute, without a link in it. */
+  readonly upper: string;
+  /** What is added to the ids of the real tree's files in the upper layer. */
+  readonly idShift: { readonly uid: number; readonly gid: number };
+  /** Whether the session is not to see a path. What is below a masked one is masked, too. */
+  readonly isMasked: (path: BytePath) => boolean;
+  readonly contents: Contents;
+  readonly attributes: LayerAttributes;
+}
+
+/**
+ * What `UpperCapture` (`new UpperCapture(options: UpperOptions)`) offers besides capturing. Paths
+ * that are cleared are those whose upper version nobody needs any more: applied, or given up.
+ */
+export interface LayerCapture extends ChangeCapture {
+  /**
+   * Removes entries from the upper layer: those of `paths` that still are what was captured, and
+   * directories that say nothing more. Whatever else stands there stays. Only while no command of
+   * the session runs; the overlay must be refreshed before the next one.
+   *
+   * @returns the paths that were changed since they were captured, and stayed
+   */
+  clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]>;
+  /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */
+  forget(paths: readonly BytePath[]): void;
+  /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */
+  discard(): Promise<void>;
+  /** What a later process needs to go on, for `restoreLedger`. */
+  ledgerJson(): string;
+  /** @throws TrlError INTERNAL_ERROR where `json` is not from `ledgerJson` */
+  restoreLedger(json: string): void;
+}
