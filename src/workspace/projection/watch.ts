@@ -1,0 +1,281 @@
+/**
+ * Tells whether anything in a tree changed since the last look, whoever changed it.
+ *
+ * Every directory has an inotify watch (`fs.watch`). All watches of one event loop share one
+ * queue, in the order of what happened: a *cookie* file made in a private watched directory comes
+ * out after everything that was done before it.
+ *
+ * What inotify does not tell: writes through a shared memory map, and writes to a file by another
+ * name outside the tree. Both change content in place, which an overlay shows at once anyway.
+ */
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  watch,
+} from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import path from 'node:path';
+import type { BytePath } from '../../change.ts';
+import { inotifyTells } from './file-systems.ts';
+import { WatchedTree, type LostReason } from './watched-tree.ts';
+
+export interface TreeWatchOptions {
+  /** Directories watched at most; 65,536 by default. A tree with more is always `'all'`. */
+  readonly directoriesMax?: number;
+  /** A directory of this process, made (0700) where it is missing; must not lie in the tree. */
+  readonly cookieDir: string;
+}
+
+/**
+ * `directories`: those in which an entry came, went, or changed, by their byte path (`''`: the
+ * root), new directories below them included; or `'all'` where that is not known.
+ */
+export type Settled =
+  | { readonly changed: false }
+  | { readonly changed: true; readonly directories: readonly BytePath[] | 'all' };
+
+/** One reader's place in what changes. */
+export interface TreeCursor {
+  /**
+   * What changed since the last answer, or since the cursor was made; everything that was done
+   * before this call is in the answer. Never fails: what is not known is `'all'`.
+   */
+  settled(): Promise<Settled>;
+  close(): void;
+}
+
+export interface TreeWatchStatus {
+  readonly ready: boolean;
+  readonly directories: number;
+  /** Why every answer is `'all'`; `null` while the watch works. */
+  readonly lost: LostReason | null;
+}
+
+const directoriesMaxDefault = 65_536;
+/** After so long a silence the queue is taken as lost. */
+const cookieMsMax = 2_000;
+/** Changed directories a cursor remembers; more are `'all'`. */
+const changedMax = 4_096;
+const unchanged: Settled = { changed: false };
+const everything: Settled = { changed: true, directories: 'all' };
+
+export class TreeWatch implements Disposable {
+  readonly #root: string;
+  readonly #tree: WatchedTree;
+  readonly #cookies: Cookies;
+  readonly #cursors = new Set<Cursor>();
+  readonly #identity: string;
+  #opening: Promise<void> = Promise.resolve();
+  #ready = false;
+  #lost: LostReason | null = null;
+  #burst = 0;
+  readonly #burstMax = queueLength() / 2;
+
+  private constructor(root: string, options: TreeWatchOptions) {
+    this.#root = root;
+    this.#identity = identityOf(root) ?? '';
+    this.#cookies = new Cookies(options.cookieDir, () => this.#counted());
+    this.#tree = new WatchedTree(root, {
+      directoriesMax: options.directoriesMax ?? directoriesMaxDefault,
+      onChange: (directory) => this.#mark(directory),
+      onEvent: () => this.#counted(),
+      onLost: (reason) => this.#lose(reason),
+    });
+  }
+
+  /**
+   * Begins to watch and returns at once; every answer is `'all'` until all is watched.
+   *
+   * @throws the system's error where `cookieDir` cannot be made or watched
+   */
+  static start(root: string, options: TreeWatchOptions): TreeWatch {
+    const made = new TreeWatch(root, options);
+    made.#opening = made.#open();
+    return made;
+  }
+
+  /** Like {@link start}, and waits until all is watched. */
+  static async open(root: string, options: TreeWatchOptions): Promise<TreeWatch> {
+    const made = TreeWatch.start(root, options);
+    await made.ready();
+    return made;
+  }
+
+  /** Resolves when all is watched, or it is known that it cannot be. */
+  async ready(): Promise<void> {
+    await this.#opening;
+  }
+
+  status(): TreeWatchStatus {
+    return { ready: this.#ready, directories: this.#tree.size, lost: this.#lost };
+  }
+
+  cursor(): TreeCursor {
+    const cursor = new Cursor();
+    // What happened before the watch was complete is not known.
+    if (!this.#ready) cursor.all = true;
+    this.#cursors.add(cursor);
+    return {
+      settled: async () => this.#settled(cursor),
+      close: () => {
+        this.#cursors.delete(cursor);
+      },
+    };
+  }
+
+  close(): void {
+    this.#lost ??= 'closed';
+    this.#tree.close();
+    this.#cookies.close();
+    this.#cursors.clear();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #open(): Promise<void> {
+    const deaf = inotifyTells(this.#root) ? null : 'file-system';
+    if (this.#identity === '') this.#lose('root-changed');
+    else if (deaf !== null) this.#lose(deaf);
+    else await this.#tree.fill();
+    this.#ready = true;
+  }
+
+  async #settled(cursor: Cursor): Promise<Settled> {
+    if (this.#lost !== null || !this.#ready) return everything;
+    if (!(await this.#cookies.passed())) this.#overflow();
+    await this.#tree.settle();
+    if (identityOf(this.#root) !== this.#identity) this.#lose('root-changed');
+    return this.#isLost() ? everything : cursor.take();
+  }
+
+  /** A method, as the reason may come while something is waited for. */
+  #isLost(): boolean {
+    return this.#lost !== null;
+  }
+
+  #mark(directory: BytePath): void {
+    for (const cursor of this.#cursors) cursor.add(directory);
+  }
+
+  /**
+   * The kernel drops events of a full queue, and libuv does not say so. Full means that so many
+   * came in one go; half of it is taken for full, as events of closed watches are not seen.
+   */
+  #counted(): void {
+    if (this.#burst === 0) {
+      setImmediate(() => {
+        this.#burst = 0;
+      });
+    }
+    this.#burst += 1;
+    if (this.#burst === Math.floor(this.#burstMax)) this.#overflow();
+  }
+
+  #overflow(): void {
+    for (const cursor of this.#cursors) cursor.all = true;
+    this.#tree.refill();
+  }
+
+  #lose(reason: LostReason): void {
+    if (this.#lost !== null) return;
+    this.#lost = reason;
+    this.#tree.close();
+  }
+}
+
+/** What one reader has not been told. */
+class Cursor {
+  all = false;
+  readonly #changed = new Set<BytePath>();
+
+  add(directory: BytePath): void {
+    if (this.all) return;
+    this.#changed.add(directory);
+    if (this.#changed.size > changedMax) this.all = true;
+  }
+
+  take(): Settled {
+    const directories = [...this.#changed];
+    this.#changed.clear();
+    if (this.all) {
+      this.all = false;
+      return everything;
+    }
+    return directories.length === 0 ? unchanged : { changed: true, directories };
+  }
+}
+
+/** Files whose events are waited for. */
+class Cookies {
+  readonly #directory: string;
+  readonly #watcher: FSWatcher;
+  readonly #waiting = new Map<string, (passed: boolean) => void>();
+  readonly #prefix = `cookie-${process.pid}-${Math.random().toString(36).slice(2)}-`;
+  #made = 0;
+  #broken = false;
+
+  constructor(directory: string, onEvent: () => void) {
+    this.#directory = directory;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    this.#watcher = watch(directory, { persistent: false }, (_type, name) => {
+      onEvent();
+      if (name !== null) this.#waiting.get(name)?.(true);
+    });
+    this.#watcher.on('error', () => this.close());
+  }
+
+  /** Resolves when every event of before this call has been handled; `false`: nobody knows. */
+  async passed(): Promise<boolean> {
+    if (this.#broken) return false;
+    this.#made += 1;
+    const name = `${this.#prefix}${this.#made}`;
+    const file = path.join(this.#directory, name);
+    return new Promise((resolve) => {
+      const late = setTimeout(() => this.#waiting.get(name)?.(false), cookieMsMax);
+      this.#waiting.set(name, (passed) => {
+        clearTimeout(late);
+        this.#waiting.delete(name);
+        try {
+          unlinkSync(file);
+        } catch {
+          // Whoever removed it did what was to be done.
+        }
+        resolve(passed);
+      });
+      try {
+        closeSync(openSync(file, 'wx', 0o600));
+      } catch {
+        this.#waiting.get(name)?.(false);
+      }
+    });
+  }
+
+  close(): void {
+    this.#broken = true;
+    this.#watcher.close();
+    for (const answer of [...this.#waiting.values()]) answer(false);
+  }
+}
+
+/** `null` where there is no directory. */
+function identityOf(root: string): string | null {
+  const stat = lstatSync(root, { bigint: true, throwIfNoEntry: false });
+  return stat?.isDirectory() === true ? `${stat.dev}:${stat.ino}` : null;
+}
+
+/** Events that the kernel keeps for a reader. A watch made before a change of it has the older. */
+function queueLength(): number {
+  const least = 16_384;
+  try {
+    const set = Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'));
+    return Number.isInteger(set) && set > 0 ? Math.min(set, least) : least;
+  } catch {
+    return least;
+  }
+}

@@ -1,0 +1,261 @@
+/** One watch for each directory of a tree, kept complete while directories come and go. */
+import { watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import type { BytePath } from '../../change.ts';
+import { OpenDirectory, Slices } from './directory.ts';
+import { inotifyTells, linksCountDirectories } from './file-systems.ts';
+
+/**
+ * `no-watches`: the system gives no more of them. `file-system`: some of it changes without a word.
+ * `root-changed`: the root is another directory now, or gone.
+ */
+export type LostReason =
+  | 'too-many-directories'
+  | 'no-watches'
+  | 'file-system'
+  | 'root-changed'
+  | 'failed'
+  | 'closed';
+
+export interface WatchedTreeOptions {
+  readonly directoriesMax: number;
+  /** Something in this directory changed. Must not throw. */
+  readonly onChange: (directory: BytePath) => void;
+  /** An event came, whatever it was. Must not throw. */
+  readonly onEvent: () => void;
+  /** Not everything is watched any more, and will not be. Must not throw. */
+  readonly onLost: (reason: LostReason) => void;
+}
+
+/** A watched directory; one without a watcher cannot be read, so its entries may change unseen. */
+interface Watched {
+  readonly parent: Watched | null;
+  readonly name: string;
+  watcher: FSWatcher | null;
+  /** By name; `null` until there is one. */
+  children: Map<string, Watched> | null;
+}
+
+/** What is to be looked at again in a directory; `all`: every entry. */
+type Again = Set<string> | 'all';
+
+export class WatchedTree {
+  readonly #root: string;
+  readonly #options: WatchedTreeOptions;
+  #top: Watched = { parent: null, name: '', watcher: null, children: null };
+  /** Devices seen, and whether link counts tell of directories there. */
+  readonly #devices = new Map<bigint, boolean>();
+  readonly #again = new Map<Watched, Again>();
+  readonly #blind = new Set<Watched>();
+  #work: Promise<void> = Promise.resolve();
+  #isQueued = false;
+  #size = 0;
+  #isClosed = false;
+
+  constructor(root: string, options: WatchedTreeOptions) {
+    this.#root = root;
+    this.#options = options;
+  }
+
+  /** Directories with a watch. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Watches everything for the first time. */
+  async fill(): Promise<void> {
+    this.#enqueue(async () => this.#open(this.#top, false));
+    await this.settle();
+  }
+
+  /** Looks at everything anew, as events were lost. */
+  refill(): void {
+    this.#enqueue(async () => {
+      this.#drop(this.#top);
+      this.#top = { parent: null, name: '', watcher: null, children: null };
+      await this.#open(this.#top, true);
+    });
+  }
+
+  /** Resolves when every event that was handled has had its consequences. */
+  async settle(): Promise<void> {
+    let seen: Promise<void>;
+    do {
+      seen = this.#work;
+      await seen;
+    } while (seen !== this.#work);
+    for (const one of this.#blind) this.#options.onChange(pathOf(one));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#drop(this.#top);
+    this.#again.clear();
+    this.#devices.clear();
+  }
+
+  #enqueue(work: () => Promise<void>): void {
+    this.#work = this.#work.then(work).catch(() => this.#options.onLost('failed'));
+  }
+
+  #event(watched: Watched, type: string, name: Buffer | null): void {
+    this.#options.onEvent();
+    if (this.#isClosed) return;
+    this.#options.onChange(pathOf(watched));
+    const child = name?.toString('latin1');
+    // A change of modes may open what could not be read.
+    if (type === 'change' && child !== undefined && !this.#isBlindAt(watched, child)) return;
+    const again = this.#again.get(watched) ?? new Set<string>();
+    if (child === undefined) this.#again.set(watched, 'all');
+    else if (again !== 'all') this.#again.set(watched, again.add(child));
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    this.#enqueue(async () => this.#lookAgain());
+  }
+
+  #isBlindAt(watched: Watched, name: string): boolean {
+    const child = watched.children?.get(name);
+    return child !== undefined && child.watcher === null;
+  }
+
+  async #lookAgain(): Promise<void> {
+    this.#isQueued = false;
+    const batch = [...this.#again];
+    this.#again.clear();
+    for (const [watched, names] of batch) {
+      // Closed meanwhile: what took its place was looked at as a whole.
+      if (watched.watcher !== null) await this.#reopen(watched, names);
+    }
+  }
+
+  async #reopen(watched: Watched, names: Again): Promise<void> {
+    const known = names === 'all' ? [...(watched.children?.keys() ?? [])] : names;
+    for (const name of known) {
+      const child = watched.children?.get(name);
+      if (child === undefined) continue;
+      this.#drop(child);
+      watched.children?.delete(name);
+    }
+    const found = this.#directoriesAmong(watched, names);
+    for (const name of found) await this.#open(adopt(watched, name), true);
+  }
+
+  /** Those of `names` that are directories now; none where the directory itself is gone. */
+  #directoriesAmong(watched: Watched, names: Again): string[] {
+    try {
+      using directory = OpenDirectory.open(this.#root, pathOf(watched));
+      if (names === 'all') return subdirectories(directory);
+      return [...names].filter((name) => {
+        try {
+          return directory.look(name)?.isDirectory() === true;
+        } catch {
+          return false;
+        }
+      });
+    } catch {
+      // Its parent has an event of its own; where this is the root, its identity is looked at.
+      return [];
+    }
+  }
+
+  /** Watches a directory and all below it, breadth first. */
+  async #open(first: Watched, isNews: boolean): Promise<void> {
+    const queue = [first];
+    const slices = new Slices();
+    for (const watched of queue) {
+      if (slices.over) await slices.turn();
+      if (this.#isClosed) return;
+      const children = this.#watch(watched);
+      if (isNews) this.#options.onChange(pathOf(watched));
+      for (const name of children) queue.push(adopt(watched, name));
+    }
+  }
+
+  /** Watches one directory; the names of its directories, read after the watch was set. */
+  #watch(watched: Watched): string[] {
+    if (this.#size >= this.#options.directoriesMax) {
+      this.#options.onLost('too-many-directories');
+      return [];
+    }
+    try {
+      using directory = OpenDirectory.open(this.#root, pathOf(watched));
+      const options = { persistent: false, encoding: 'buffer' } as const;
+      const watcher = watch(directory.self, options, (type, name) => {
+        this.#event(watched, type, name);
+      });
+      watched.watcher = watcher;
+      this.#size += 1;
+      watcher.on('error', () => this.#options.onLost('failed'));
+      const stat = directory.stat();
+      const isLeaf = this.#countsOn(stat.dev, directory) && stat.nlink === 2n;
+      return isLeaf ? [] : subdirectories(directory);
+    } catch (error) {
+      this.#failed(watched, error);
+      return [];
+    }
+  }
+
+  #countsOn(device: bigint, directory: OpenDirectory): boolean {
+    const known = this.#devices.get(device);
+    if (known !== undefined) return known;
+    if (!inotifyTells(directory.self)) this.#options.onLost('file-system');
+    const counts = linksCountDirectories(directory.self);
+    this.#devices.set(device, counts);
+    return counts;
+  }
+
+  #failed(watched: Watched, error: unknown): void {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    switch (code) {
+      case 'ENOENT':
+      case 'ENOTDIR':
+      case 'ELOOP':
+        // Gone again, of which its parent has an event.
+        if (watched.parent === null) this.#options.onLost('root-changed');
+        else watched.parent.children?.delete(watched.name);
+        return;
+      case 'EACCES':
+      case 'EPERM':
+        if (watched.parent === null) this.#options.onLost('failed');
+        else this.#blind.add(watched);
+        return;
+      default:
+        this.#options.onLost(code === 'ENOSPC' || code === 'EMFILE' ? 'no-watches' : 'failed');
+    }
+  }
+
+  #drop(first: Watched): void {
+    const stack = [first];
+    for (let watched = stack.pop(); watched !== undefined; watched = stack.pop()) {
+      if (watched.watcher !== null) {
+        watched.watcher.close();
+        this.#size -= 1;
+        watched.watcher = null;
+      }
+      this.#blind.delete(watched);
+      this.#again.delete(watched);
+      stack.push(...(watched.children?.values() ?? []));
+      watched.children = null;
+    }
+  }
+}
+
+function adopt(parent: Watched, name: string): Watched {
+  const child: Watched = { parent, name, watcher: null, children: null };
+  parent.children ??= new Map();
+  parent.children.set(name, child);
+  return child;
+}
+
+function pathOf(watched: Watched): BytePath {
+  const parts: string[] = [];
+  for (let at = watched; at.parent !== null; at = at.parent) parts.push(at.name);
+  return parts.length === 1 ? (parts[0] ?? '') : parts.toReversed().join('/');
+}
+
+function subdirectories(directory: OpenDirectory): string[] {
+  return directory
+    .entries()
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name.toString('latin1'));
+}
