@@ -1,0 +1,75 @@
+/** The words of the commit filter: what it is asked, and why it holds a change. */
+import type { BytePath, Entry } from '../../change.ts';
+
+/** Why a change does not reach the real tree until a person says yes. */
+export const heldReasons = [
+  'git-hooks',
+  'git-config',
+  /** A repository that a command made and from which git would run something. */
+  'new-repository',
+  /** Git sees a projection, which nothing may be written back from. */
+  'projected-repository',
+  'editor-tasks',
+  'shell-startup',
+  'package-manager',
+  'agent-configuration',
+  'own-policy',
+  /** Policy denies writing it. */
+  'denied',
+  /** A name that policy keeps from the session, whether or not anything is there. */
+  'reserved',
+  'link-escape',
+  'set-uid',
+  'set-gid',
+  'device',
+  'special',
+  'too-many',
+  'too-large',
+] as const;
+export type HeldReason = (typeof heldReasons)[number];
+
+/** What is judged: one path of a command's changes. */
+export interface Judged {
+  readonly path: BytePath;
+  readonly before: Entry | null;
+  readonly after: Entry | null;
+}
+
+/** How the filter looks at what it judges. No answer follows a link. */
+export interface Look {
+  /** What stands in the real tree. */
+  real(path: BytePath): Entry | null;
+  /**
+   * The start of a regular file's content, bytes as latin1: `real` in the real tree, `after` as
+   * the session has it. `null` where it is no file, cannot be read, or is longer than `bytesMax`.
+   */
+  text(path: BytePath, side: 'real' | 'after', bytesMax: number): Promise<string | null>;
+}
+
+export interface FilterInput {
+  /** The workspace as the session sees it, absolute, no link in it. */
+  readonly root: string;
+  /** Whether policy denies writing a path. What is below a denied one is denied. */
+  readonly isDenied: (path: BytePath) => boolean;
+  /** Whether policy keeps a path from the session, there or not. The same holds below it. */
+  readonly isReserved: (path: BytePath) => boolean;
+  /** Paths whose built-in protection an operator has lifted, with what is below them. */
+  readonly lifted: readonly BytePath[];
+  /** Git directories that were there when the session was opened. */
+  readonly gitDirectories: readonly BytePath[];
+  /** What their configuration makes git run or read. */
+  readonly configured: readonly BytePath[];
+  readonly isProjectedGit: boolean;
+  readonly changesMax: number;
+  readonly bytesMax: number;
+}
+
+/** Holds what may not silently reach the real tree. */
+export interface CommitFilter {
+  /**
+   * The changes to hold and why; what is missing in the answer may be applied.
+   *
+   * @param changes in byte order of their paths
+   */
+  judge(changes: readonly Judged[], look: Look): Promise<Map<BytePath, HeldReason>>;
+}

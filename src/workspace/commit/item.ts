@@ -1,0 +1,118 @@
+/** The words of committing: what is to be put into the real tree, and what came of it. */
+import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+
+/** Where a content stands: `path` below the directory `tree`, never through a link. */
+export interface Source {
+  readonly tree: string;
+  readonly path: BytePath;
+}
+
+/** One path to change. Values only: a list of these is kept as JSON, to go on after a crash. */
+export interface CommitItem {
+  readonly path: BytePath;
+  /** What the change starts from, and its key: anything else that stands there is kept. */
+  readonly base: Entry | null;
+  readonly baseKey: StatKey | null;
+  readonly after: Entry | null;
+  /** The new content of a file, and the key it had when it was read. */
+  readonly source: Source | null;
+  readonly sourceKey: StatKey | null;
+}
+
+/** Why a path is not as asked, one stable word each. */
+export const refusals = [
+  /** Somebody else changed it: what they made stands. */
+  'changed-meanwhile',
+  /** The same, seen between two records of an undo: what came after theirs is undone. */
+  'changed-between',
+  /** Somebody has it open for writing. */
+  'open-elsewhere',
+  /** A directory that has something in it which is not ours to delete. */
+  'not-empty',
+  /** A directory on the way is missing, or has become a link. */
+  'no-directory',
+  /** The content is not kept, or was too large to keep. */
+  'no-content',
+  /** What stood there before was never known. */
+  'before-unknown',
+  /** A FIFO, socket or device, which is never made. */
+  'special',
+  /** The file system refused: no space, no permission, a name it does not take. */
+  'refused',
+] as const;
+export type Refusal = (typeof refusals)[number];
+
+export type ItemResult =
+  | {
+      readonly path: BytePath;
+      readonly state: 'applied';
+      /** Of what stands there now; `null`: nothing. */
+      readonly key: StatKey | null;
+    }
+  | {
+      readonly path: BytePath;
+      /** `conflict`: theirs stands. `failed`: what stood there stands. */
+      readonly state: 'conflict' | 'failed';
+      readonly reason: Refusal;
+      /** For people: what the system said. */
+      readonly detail: string | null;
+      /** Where something that somebody else made in the very moment was set aside. */
+      readonly keptAt: BytePath | null;
+    };
+
+/** The directory that is changed, and whose files are in it. */
+export interface Tree {
+  /** Absolute, without a link in it. */
+  readonly root: string;
+  /** Owner of what is new, where this process may give files away. */
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface ApplyInput {
+  readonly tree: Tree;
+  /** 8 hex digits, new for each call: temporary names are `.trl-<id>-<n>`. */
+  readonly id: string;
+  readonly items: readonly CommitItem[];
+  /** Used where a source is missing or was written meanwhile. */
+  readonly contents: Pick<Contents, 'read'>;
+  /** After each time slice of ~5 ms. Must not throw. */
+  readonly progress?: (done: number, all: number) => void;
+}
+
+/** Written durably before applying, dropped after: JSON. */
+export interface CommitIntent {
+  readonly id: string;
+  readonly tree: Tree;
+  readonly items: readonly CommitItem[];
+}
+
+/** A change that was applied, as it was recorded. */
+export interface Undoable {
+  readonly path: BytePath;
+  readonly before: Entry | null;
+  readonly after: Entry | null;
+  /** Of what applying it left; `null`: nothing, or it is not known any more. */
+  readonly key: StatKey | null;
+  /** Why it cannot be undone, if so. */
+  readonly marks: readonly ('over-cap' | 'before-unknown' | 'hardlink-split')[];
+}
+
+/** What an undo would do: `items` are for `applyChanges`, under an intent as any others. */
+export interface UndoPlan {
+  readonly items: readonly CommitItem[];
+  /** What is not undone, and why; some of these paths are undone in part and are in `items` too. */
+  readonly refused: readonly ItemResult[];
+}
+
+/** Puts changes into the real tree, each path only where it still is as the change expects. */
+export type ApplyChanges = (input: ApplyInput) => Promise<readonly ItemResult[]>;
+
+/** Finishes what an interrupted `applyChanges` began. May be called again if it is interrupted. */
+export type Recover = (
+  intent: CommitIntent,
+  contents: Pick<Contents, 'read'>,
+) => Promise<readonly ItemResult[]>;
+
+/** Looks at the tree and plans to undo records, newest first. Changes nothing. */
+export type PlanUndo = (tree: Tree, records: readonly (readonly Undoable[])[]) => Promise<UndoPlan>;
