@@ -3,9 +3,9 @@
 // clean-output.jsonl.gz.
 import { randomBytes } from 'node:crypto';
 import { globSync, readFileSync, statSync } from 'node:fs';
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
+import { rows } from './secrets/corpus.ts';
 import type { KnownValue, Piece } from '../src/redaction/finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { KnownMasker } from '../src/redaction/known/masker.ts';
@@ -26,11 +26,10 @@ interface Row {
   readonly text_b64: string;
 }
 
-const lines = (name: string): string[] =>
-  gunzipSync(readFileSync(path.join(corpus, name)))
-    .toString('utf8')
-    .trim()
-    .split('\n');
+const cleanText = (): string =>
+  rows<{ text: string }>(corpus, 'clean-output')
+    .map((row) => `${row.text}\n`)
+    .join('');
 const known = (value: string, name = 'K'): KnownValue => ({ name, value, tag: '[HIDDEN:000000]' });
 
 function run(index: KnownIndex, bytes: Uint8Array): Piece[] {
@@ -64,17 +63,17 @@ function leftOver(row: Row, shown: string, others: readonly string[], window: nu
 }
 
 function transformsReport(): void {
-  const rows = lines('secret-transforms.jsonl.gz').map((line): Row => JSON.parse(line));
+  const cases = rows<Row>(corpus, 'secret-transforms');
   const indexes = new Map<string, KnownIndex>();
-  for (const { secret } of rows) indexes.set(secret, new KnownIndex([known(secret)]));
+  for (const { secret } of cases) indexes.set(secret, new KnownIndex([known(secret)]));
   const raw = new Map<string, { secret: string; text: string }[]>();
-  for (const row of rows) {
+  for (const row of cases) {
     const text = letters(Buffer.from(row.text_b64, 'base64').toString('latin1'));
     raw.set(row.transform, [...(raw.get(row.transform) ?? []), { secret: row.secret, text }]);
   }
   const count = { token: [0, 0], password: [0, 0], 'must stay': [0, 0] };
   const missed: string[] = [];
-  for (const row of rows) {
+  for (const row of cases) {
     if (row.must_mask === null) continue;
     const bytes = Buffer.from(row.text_b64, 'base64');
     const pieces = run(indexes.get(row.secret) ?? new KnownIndex([]), bytes);
@@ -110,10 +109,7 @@ function cleanOutput(): Buffer {
     ...globSync('/usr/lib/**/*.{py,pm,so,h}'),
     ...globSync('/usr/bin/*'),
   ];
-  const text = lines('clean-output.jsonl.gz')
-    .map((line): { text: string } => JSON.parse(line))
-    .map((row) => `${row.text}\n`)
-    .join('');
+  const text = cleanText();
   for (let turn = 0; length() < bytesWanted / 2; turn += 1) {
     parts.push(Buffer.from(turn === 0 ? text : text.replaceAll(/[0-9a-f]{2}/g, changed(turn))));
   }
@@ -221,12 +217,6 @@ function endless(): void {
 transformsReport();
 const clean = cleanOutput();
 falseHits(clean);
-const logs = Buffer.from(
-  lines('clean-output.jsonl.gz')
-    .map((line): { text: string } => JSON.parse(line))
-    .map((row) => `${row.text}\n`)
-    .join('')
-    .repeat(12),
-);
+const logs = Buffer.from(cleanText().repeat(12));
 speed('logs', logs);
 endless();

@@ -12,7 +12,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { gunzipSync } from 'node:zlib';
+import { rows } from '../bench/secrets/corpus.ts';
 import { featureCount, featuresOf } from '../src/redaction/detect/features.ts';
 import { screen } from '../src/redaction/detect/screen.ts';
 import { findRuns, tokenOf } from '../src/redaction/detect/tokens.ts';
@@ -56,19 +56,8 @@ function tokensOf(text: string): { features: Float64Array; token: string; at: nu
   return found;
 }
 
-function rowsOf(file: string): Row[] {
-  const text = gunzipSync(readFileSync(path.join(corpus ?? '', file))).toString('utf8');
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const row: Row = JSON.parse(line);
-      return row;
-    });
-}
-
 /** What is no key, by category. */
-function cleanExamples(): Map<string, Example[]> {
+function cleanExamples(corpus: string): Map<string, Example[]> {
   const examples = new Map<string, Example[]>();
   const add = (kind: string, text: string, weight: number): void => {
     for (const { features, token } of tokensOf(text)) {
@@ -77,8 +66,8 @@ function cleanExamples(): Map<string, Example[]> {
       examples.set(kind, list);
     }
   };
-  for (const row of rowsOf('clean-output.jsonl.gz')) add(row.kind, row.text, 4);
-  for (const row of rowsOf('secrets-negatives.jsonl.gz')) {
+  for (const row of rows<Row>(corpus, 'clean-output')) add(row.kind, row.text, 4);
+  for (const row of rows<Row>(corpus, 'secrets-negatives')) {
     if (row.group !== 'near_miss') add(row.kind, row.text, 8);
   }
   for (const directory of values.clean ?? []) {
@@ -120,7 +109,7 @@ function heldOut(kinds: Iterable<string>, next: () => number): Set<string> {
 }
 
 const next = randomFrom(seed);
-const clean = cleanExamples();
+const clean = cleanExamples(corpus);
 const keys = keyExamples(next);
 const held = values.hold
   ? new Set([...heldOut(clean.keys(), next), ...heldOut(keys.keys(), next)])

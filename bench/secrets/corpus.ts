@@ -34,7 +34,7 @@ export interface Corpus {
   readonly clean: readonly Clean[];
 }
 
-/** A file that is not there counts as empty. @param directory Of the three files. */
+/** @param directory Of the three files. */
 export function readCorpus(directory: string): Corpus {
   return {
     positives: rows(directory, 'secrets-positives'),
@@ -45,7 +45,8 @@ export function readCorpus(directory: string): Corpus {
   };
 }
 
-function rows<Row>(directory: string, name: string): Row[] {
+/** What `DIRECTORY/NAME.jsonl[.gz]` holds; a file that is not there counts as empty. */
+export function rows<Row>(directory: string, name: string): Row[] {
   const plain = path.join(directory, `${name}.jsonl`);
   const packed = `${plain}.gz`;
   let text = '';

@@ -1,7 +1,7 @@
 /** Puts the two halves of redaction together for one stream. */
 import { Detector, type DetectorOptions } from './detect/detector.ts';
 import { thresholdsOf, type Thresholds } from './detect/thresholds.ts';
-import { userRules } from './rules/user.ts';
+import { userRules, type UserRule } from './rules/user.ts';
 import type { Prior, RedactionProfile } from './finding.ts';
 import type { KnownIndex } from './known/known-index.ts';
 import { KnownMasker } from './known/masker.ts';
@@ -17,15 +17,7 @@ export interface RedactionOptions {
     readonly shannon?: number;
     readonly bigram?: number;
   };
-  readonly patterns: readonly UserPattern[];
-}
-
-/** A user's own pattern, matched without backtracking. */
-export interface UserPattern {
-  readonly id: string;
-  readonly pattern: string;
-  /** Lines without any of these are not looked at; empty: every line is. */
-  readonly keywords: readonly string[];
+  readonly patterns: readonly UserRule[];
 }
 
 export interface OpenStream {

@@ -57,6 +57,3 @@ export class Tags {
 }
 
 const hidden = (digits: string): string => `[HIDDEN:${digits}]`;
-
-/** What a tag looks like, anywhere in a text. */
-export const tagForm = /\[HIDDEN:[0-9a-f]{6,64}\]/;
