@@ -184,6 +184,28 @@ export type Box =
       readonly seccomp: string;
     };
 
+/**
+ * The layers that are mounted in a workspace's place: commands see `upper` over `mask` over `tree`
+ * and write `upper` only. All are absolute paths of the host; none of them is visible inside.
+ */
+export interface Overlay {
+  /** The workspace, by real path. */
+  readonly tree: string;
+  /** `dev:ino` of `tree` in decimal digits, as it was surveyed: no other may be mounted. */
+  readonly place: string;
+  /**
+   * A directory of whiteouts and of directories that lead to them, else `null`. Owners and modes on
+   * disk are those of the tree: a directory is shown with the mask's.
+   */
+  readonly mask: string | null;
+  /**
+   * Of commands that wrote, beside each other in one private directory. Both are made when they are
+   * missing. Files in `upper` belong on disk to the holder's `hostUid` and `hostGid`.
+   */
+  readonly upper: string;
+  readonly work: string;
+}
+
 /** The session's user, network and mount namespace, made once and kept as descriptors. */
 export interface Holder {
   /** SHA-256 of the rest: two holders of equal id are interchangeable within a session. */
@@ -198,9 +220,12 @@ export interface Holder {
   readonly hostGid: number;
   readonly insideUid: number;
   readonly insideGid: number;
-  /** An absolute directory used as the private mount point of staged trees (`root-idmap`). */
+  /** An absolute directory used as the private mount point of staged trees. */
   readonly stage: string;
-  /** Trees bound at `<stage>/<index>` before the uid drops (`root-idmap`), else empty. */
+  /**
+   * Trees bound at `<stage>/<index>` before bubblewrap starts: idmapped with `root-idmap`, as they
+   * are where there is an overlay. Else empty.
+   */
   readonly staged: readonly {
     readonly source: string;
     readonly writable: boolean;
@@ -208,6 +233,10 @@ export interface Holder {
     readonly uid: number;
     readonly gid: number;
   }[];
+  /** What stands in the workspace's place, at `<stage>/tree`; `null`: the workspace itself. */
+  readonly overlay: Overlay | null;
+  /** Made for one command beside the session's own holder, and let go of once it is inside. */
+  readonly once: boolean;
   /** Arguments of the holder's bubblewrap, up to but without `--`. */
   readonly args: readonly string[];
   /** Small files written into the view; `fd` is the number `args` refers to (from 20 upwards). */

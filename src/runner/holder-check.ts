@@ -8,8 +8,10 @@
  * space, tab, newline and backslash as three octal digits.
  */
 
-interface Mount {
+export interface Mount {
+  /** `MAJOR:MINOR` */
   readonly device: string;
+  /** What of its file system it shows. */
   readonly root: string;
 }
 
@@ -34,6 +36,11 @@ export function misplacedMount(args: readonly string[], mountinfo: string): stri
     if (around?.mount.device !== mount.device || expected !== mount.root) return bind.target;
   }
   return null;
+}
+
+/** What `mountinfo` has at `target`, of mounts on one another the upper. */
+export function mountAt(mountinfo: string, target: string): Mount | undefined {
+  return readMounts(mountinfo).get(target)?.at(-1);
 }
 
 /** Whether `inner` shows, inside what `outer` shows, the same place of the same tree. */

@@ -1,23 +1,40 @@
 /**
- * The part of a holder that only root can do, for perl-base (on every Debian), which can make
- * system calls that no command offers.
+ * What bubblewrap cannot do for a holder, for perl-base (on every Debian), which can make system
+ * calls that no command offers: idmapped mounts, which only root can make, and overlays.
  *
- * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS STAGE HOST_UID HOST_GID COUNT, then for each tree
- * `rw|ro UID GID SOURCE`, then the program to become with its arguments.
+ * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS NR_CLOSE LEVEL STAGE HOST_UID HOST_GID COUNT, then for
+ * each tree `rw|ro UID GID SOURCE`, then 0 or `1 TREE PLACE UID GID MASK LAYERS UPPER WORK` (MASK
+ * may be empty; UPPER and WORK are paths in LAYERS), then the program to become and its arguments.
  *
  * It ends as that program, as uid and gid 0 of a user namespace that maps them to HOST_UID and
- * HOST_GID and nothing else, without supplementary groups, in a mount namespace of its own where
- * STAGE/0, STAGE/1 … are the trees: files of UID and GID there belong to HOST_UID and HOST_GID,
- * files of anybody else to ids that nobody has. Exits 9 with `idmap: …` on standard error where
- * mounting is not permitted or a file system refuses an idmapped mount of a writable tree, 1 on any
- * other failure.
+ * HOST_GID and nothing else, in a mount namespace of its own where STAGE/0, STAGE/1 … are the trees
+ * and STAGE/tree is the overlay of MASK, TREE and UPPER, shown as owned by who owns TREE.
+ *   root-idmap  without supplementary groups; files of UID and GID in the trees belong to HOST_UID
+ *               and HOST_GID, files of anybody else to ids that nobody has
+ *   user        the namespaces are made with no rights; owners are as they are
+ *   root-uid    the same as the host's root, where it may mount
+ * Options of a mount can be read inside, so they name neutral paths of the stage only.
+ *
+ * Exits 9 with `idmap: …` on standard error where mounting is not permitted or a file system
+ * refuses an idmapped mount of a writable tree, 10 with `overlay: …` where no overlay can be
+ * mounted, 1 on any other failure.
  */
 export const holderScript = String.raw`
 use strict;
-my ($nr_unshare, $nr_mount, $nr_setns, $stage, $uid, $gid, $count) = splice(@ARGV, 0, 7);
-my ($nr_open_tree, $nr_move_mount, $nr_mount_setattr) = (428, 429, 442);
+my ($nr_unshare, $nr_mount, $nr_setns, $nr_close, $level, $stage) = splice(@ARGV, 0, 6);
+my ($uid, $gid, $count) = splice(@ARGV, 0, 3);
+my $idmap = $level eq "root-idmap";
+# Without idmapped mounts it is for the overlay alone that this script runs.
+my ($lost, $why) = $idmap ? (9, "idmap") : (10, "overlay");
+my ($nr_open_tree, $nr_move_mount, $nr_openat2, $nr_mount_setattr) = (428, 429, 437, 442);
 my ($new_user, $new_ns, $rec, $empty) = (0x10000000, 0x20000, 0x8000, 0x1000);
-sub fail { print STDERR "$_[1]: $!\n"; exit $_[0] }
+my ($none, $root, $tmpfs) = ("none", "/", "tmpfs");
+my ($staging, $closed) = ("mode=0755,size=1m", "mode=0555,size=4k");
+my %spaces;
+# Whether the mounts that are found here were copied into a namespace with fewer rights.
+my $is_locked = 0;
+sub refuse { print STDERR "$_[1]\n"; exit $_[0] }
+sub fail { refuse($_[0], "$_[1]: $!") }
 
 # A user namespace that this process is not in: a child enters it and is mapped from outside.
 sub userns {
@@ -55,14 +72,14 @@ sub extents {
   return join("\n", @lines) . "\n";
 }
 sub clone_tree {
-  my ($source, $flags) = @_;
+  my ($source, $flags, $code, $for) = (@_, 1, "");
   my $fd = syscall($nr_open_tree, -100, $source, 1 | 0x80000 | $flags);
-  $fd >= 0 or fail(1, "open $source");
+  $fd >= 0 or fail($code, $for . "open $source");
   return $fd;
 }
 sub idmapped {
-  my ($source, $ro, $space, $flags) = @_;
-  my $fd = clone_tree($source, $flags);
+  my ($source, $ro, $space, $flags, @lost) = @_;
+  my $fd = clone_tree($source, $flags, @lost);
   return set_attributes($fd, 0x100000 | $ro, fileno($space), $flags) ? $fd : undef;
 }
 # Mount points inside a tree, outer ones first.
@@ -87,18 +104,96 @@ sub set_attributes {
   return syscall($nr_mount_setattr, $fd, $path, $empty | $flags, $attr, 32) == 0;
 }
 
+sub exec_program { exec { $ARGV[0] } @ARGV or fail(1, "exec $ARGV[0]") }
+# The writer's own ids alone can be mapped without rights.
+sub become_owner {
+  $is_locked = 1;
+  syscall($nr_unshare, $new_user | $new_ns) == 0 or fail(10, "overlay: unshare user");
+  for (["setgroups", "deny"], ["uid_map", "0 $uid 1"], ["gid_map", "0 $gid 1"]) {
+    open(my $file, ">", "/proc/self/$_->[0]") or fail(10, "overlay: open $_->[0]");
+    defined syswrite($file, $_->[1]) or fail(10, "overlay: write $_->[0]");
+  }
+}
+sub space_of {
+  my ($own_uid, $own_gid) = @_;
+  return $spaces{"$own_uid:$own_gid"} //= userns(extents($own_uid, $uid), extents($own_gid, $gid));
+}
+# One tree without what is mounted below; with its owner, read-only and as the sandbox's own.
+sub layer {
+  my ($source, @owner) = @_;
+  my @lost = (10, "overlay: ");
+  return clone_tree($source, 0, @lost) if !$idmap || !@owner;
+  return idmapped($source, 1, space_of(@owner), 0, @lost) // fail(9, "idmap: $source");
+}
+# Mounts in a tree are shown as they are: an overlay has nothing of them.
+sub parts_of {
+  my ($tree, @owner) = @_;
+  my @below = mounts_below($tree);
+  refuse(10, "overlay: other file systems are mounted in $tree") if @below && $is_locked;
+  return map {
+    [substr($_, length $tree), $idmap ? idmapped($_, 0, space_of(@owner), 0) : clone_tree($_, 0)]
+  } @below;
+}
+sub mount_overlay {
+  my ($tree, $place, $mask_fd, $layers_fd, $lower_fd, $upper, $work, $parts) = @_;
+  my @places = ([$lower_fd, "lower"], [$layers_fd, "layers"]);
+  push @places, [$mask_fd, "mask"] if defined $mask_fd;
+  for (@places) {
+    mkdir "$stage/$_->[1]" or fail(1, "mkdir $_->[1]");
+    place($_->[0], "$stage/$_->[1]");
+  }
+  my ($dev, $ino) = stat "$stage/lower";
+  "$dev:$ino" eq $place or refuse(1, "\"$tree\" changed meanwhile");
+  for (["upper", $upper], ["work", $work]) {
+    symlink("layers/$_->[1]", "$stage/$_->[0]") or fail(1, "symlink $_->[0]");
+  }
+  my ($type, $target) = ("overlay", "$stage/tree");
+  mkdir $target or fail(1, "mkdir $target");
+  my $lower = (defined $mask_fd ? "$stage/mask:" : "") . "$stage/lower";
+  my $options = "lowerdir=$lower,upperdir=$stage/upper,workdir=$stage/work,"
+    . "userxattr,index=off,xino=off";
+  syscall($nr_mount, $type, $target, $type, 6, $options) == 0 or fail(10, "overlay: mount");
+  place_parts($target, $parts);
+}
+# A command may have put links in the way, or have removed it: what is there is not shown then.
+sub place_parts {
+  my ($target, $parts) = @_;
+  return if !@$parts;
+  my $top = syscall($nr_open_tree, -100, $target, 0x80000);
+  for my $part (@$parts) {
+    my ($name, $part_fd) = @$part;
+    my ($at, $how, $path) = (substr($name, 1), pack("QQQ", 0x200000, 0, 0xc), "");
+    my $at_fd = syscall($nr_openat2, $top, $at, $how, 24);
+    next if $at_fd < 0;
+    if (defined $part_fd) {
+      syscall($nr_move_mount, $part_fd, $path, $at_fd, $path, 0x44) == 0 or fail(1, "place $at");
+    }
+    # What cannot be shown must not be written beneath either.
+    elsif (-d "/proc/self/fd/$at_fd") {
+      my $there = "/proc/self/fd/$at_fd";
+      syscall($nr_mount, $none, $there, $tmpfs, 7, $closed) == 0 or fail(1, "close $at");
+    }
+    syscall($nr_close, $at_fd);
+  }
+  syscall($nr_close, $top);
+}
+
 # Root without the right to mount, as in a container, can have a weaker box only.
-syscall($nr_unshare, $new_ns) == 0 or fail(9, "idmap: unshare mount");
-my ($none, $root, $tmpfs) = ("none", "/", "tmpfs");
-my ($staging, $closed) = ("mode=0755,size=1m", "mode=0555,size=4k");
+if ($level eq "user") { become_owner() }
+elsif (syscall($nr_unshare, $new_ns) != 0) {
+  $idmap ? fail(9, "idmap: unshare mount") : become_owner();
+}
 my $no_data = 0;
 syscall($nr_mount, $none, $root, $no_data, 0x40000 | 0x4000, $no_data) == 0
-  or fail(9, "idmap: make mounts private");
-my (%spaces, @trees);
+  or fail($lost, "$why: make mounts private");
+my @trees;
 for (1 .. $count) {
   my ($mode, $own_uid, $own_gid, $source) = splice(@ARGV, 0, 4);
-  my $space = $spaces{"$own_uid:$own_gid"} //=
-    userns(extents($own_uid, $uid), extents($own_gid, $gid));
+  if (!$idmap) {
+    push @trees, [clone_tree($source, $rec), -d $source, []];
+    next;
+  }
+  my $space = space_of($own_uid, $own_gid);
   my $ro = $mode eq "ro" ? 1 : 0;
   my ($fd, $parts) = (idmapped($source, $ro, $space, $rec), []);
   if (!defined $fd) {
@@ -116,6 +211,13 @@ for (1 .. $count) {
   }
   push @trees, [$fd, -d $source, $parts];
 }
+my @overlay;
+if (shift @ARGV) {
+  my ($tree, $place, $own_uid, $own_gid, $mask, $layers, $upper, $work) = splice(@ARGV, 0, 8);
+  my @owner = ($own_uid, $own_gid);
+  @overlay = ($tree, $place, $mask eq "" ? undef : layer($mask, @owner), layer($layers),
+    layer($tree, @owner), $upper, $work, [parts_of($tree, @owner)]);
+}
 syscall($nr_mount, $none, $stage, $tmpfs, 6, $staging) == 0 or fail(1, "mount $stage");
 for my $i (0 .. $#trees) {
   my ($fd, $is_dir, $parts) = @{$trees[$i]};
@@ -123,24 +225,19 @@ for my $i (0 .. $#trees) {
   if ($is_dir) { mkdir $target or fail(1, "mkdir $target") }
   else { open(my $made, ">", $target) or fail(1, "create $target") }
   place($fd, $target);
-  for my $part (@$parts) {
-    my ($at, $part_fd) = ($target . $part->[0], $part->[1]);
-    if (defined $part_fd) { place($part_fd, $at) }
-    # What cannot be shown must not be written beneath either.
-    elsif (-d $at) {
-      syscall($nr_mount, $none, $at, $tmpfs, 7, $closed) == 0 or fail(1, "close $at");
-    }
-  }
+  place_parts($target, $parts);
 }
+mount_overlay(@overlay) if @overlay;
+exec_program() if !$idmap;
 my $mine = userns("0 $uid 1\n", "0 $gid 1\n");
 syscall($nr_setns, fileno($mine), $new_user) == 0 or fail(1, "enter user namespace");
 $) = "0 0"; $( = 0; $< = 0; $> = 0;
 $< == 0 && $> == 0 && $( eq "0 0" && $) eq "0 0" or fail(1, "change ids");
-exec { $ARGV[0] } @ARGV or fail(1, "exec $ARGV[0]");
+exec_program();
 `;
 
-/** System call numbers by Node's name of the architecture: unshare, mount, setns. */
-export const holderCalls: ReadonlyMap<string, readonly [number, number, number]> = new Map([
-  ['x64', [272, 165, 308]],
-  ['arm64', [97, 40, 268]],
+/** System call numbers by Node's name of the architecture: unshare, mount, setns, close. */
+export const holderCalls: ReadonlyMap<string, readonly number[]> = new Map([
+  ['x64', [272, 165, 308, 3]],
+  ['arm64', [97, 40, 268, 57]],
 ]);

@@ -1,7 +1,8 @@
 /**
  * Makes a session's namespaces and keeps them as descriptors of this process.
  *
- *   perl (root only)  binds trees idmapped, gives up the host's uid, becomes
+ *   perl              for root: binds trees idmapped, gives up the host's uid; for whom the
+ *                     workspace has an overlay: mounts it; becomes
  *   bubblewrap        builds the whole root file system, becomes
  *   sh                prints its pid and waits
  *
@@ -12,15 +13,18 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
-import type { Holder } from '../command.ts';
+import type { Holder, Overlay } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { misplacedMount } from './holder-check.ts';
 import { holderCalls, holderScript } from './holder-script.ts';
+import { overlayArgs, prepareLayers, takeOverlay, type MountedOverlay } from './overlay.ts';
 
 /** A session's namespaces, ready to be entered any number of times. */
 export interface OpenHolder {
   /** What to put before `bwrap …`: `nsenter` (absolute) and its arguments. */
   enterArgs(): string[];
+  /** What its overlay is refreshed by; `null`: it has none. */
+  readonly overlay: MountedOverlay | null;
   /** Lets go of the namespaces; commands inside keep theirs. May be called again. */
   close(): void;
 }
@@ -30,8 +34,12 @@ export const helperEnvironment = { PATH: '/usr/bin:/bin' } as const;
 
 const readyTimeoutMs = 10_000;
 const complaintBytesMax = 4 * 1024;
-/** The exit code of the script where root may not mount, or not idmapped. */
-const idmapRefused = 9;
+/** Exit codes of the script: root may not mount, or not idmapped; no overlay can be mounted. */
+const refusals: ReadonlyMap<number | null, Reason> = new Map([
+  [9, 'idmap'],
+  [10, 'overlay'],
+]);
+type Reason = 'idmap' | 'overlay' | 'holder';
 /** The shell's own pid is the host's: a holder has no process namespace. */
 const waiting = ['--', '/bin/sh', '-c', 'echo $$; read -r _'];
 
@@ -40,7 +48,7 @@ const waiting = ['--', '/bin/sh', '-c', 'echo $$; read -r _'];
  *
  * @throws TrlError SANDBOX_UNAVAILABLE with what perl or bubblewrap said; `data.reason` is `idmap`
  *   where idmapped mounts are refused and a plan without them (`HostFacts.idmap: false`) could do,
- *   else `holder`.
+ *   `overlay` where a plan without an overlay could do, else `holder`.
  */
 export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<OpenHolder> {
   signal?.throwIfAborted();
@@ -54,7 +62,7 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
   const timer = setTimeout(stop, readyTimeoutMs);
   try {
     const pid = await readPid(child);
-    const opened = keep(holder, pid);
+    const opened = keep(holder, { script: child.pid ?? pid, inside: pid });
     if (holder.level === 'root-uid') await closeNodes(opened);
     // It may have said its pid before the kill came: what was given up is not kept.
     if (signal?.aborted === true) opened.close();
@@ -96,8 +104,8 @@ async function closeNodes(opened: OpenHolder): Promise<void> {
 function start(holder: Holder): ChildProcess {
   const { bwrap } = holder.tools;
   const build = [bwrap, ...holder.args, ...waiting];
-  const [program = bwrap, ...args] =
-    holder.level === 'root-idmap' ? [...scriptCall(holder), ...build] : build;
+  const isScripted = holder.level === 'root-idmap' || holder.overlay !== null;
+  const [program = bwrap, ...args] = isScripted ? [...scriptCall(holder), ...build] : build;
   const stdio: ('pipe' | 'ignore')[] = ['pipe', 'pipe', 'pipe'];
   for (const { fd } of holder.files) {
     while (stdio.length < fd) stdio.push('ignore');
@@ -116,12 +124,11 @@ function start(holder: Holder): ChildProcess {
 }
 
 function scriptCall(holder: Holder): string[] {
-  const { hostUid, hostGid, stage, staged, tools } = holder;
+  const { hostUid, hostGid, level, overlay, stage, staged, tools } = holder;
   const calls = holderCalls.get(process.arch);
   if (tools.perl === null || calls === undefined) {
-    throw unavailable('perl is not installed', 'holder');
+    throw unavailable('perl is not installed', level === 'root-idmap' ? 'holder' : 'overlay');
   }
-  const ids = [hostUid, hostGid, staged.length].map(String);
   const trees = staged.map(({ source, writable, uid, gid }) => [
     writable ? 'rw' : 'ro',
     String(uid),
@@ -134,10 +141,20 @@ function scriptCall(holder: Holder): string[] {
     holderScript,
     '--',
     ...calls.map(String),
+    level,
     stage,
-    ...ids,
+    ...[hostUid, hostGid, staged.length].map(String),
     ...trees.flat(),
+    ...(overlay === null ? ['0'] : layerArgs(holder, overlay)),
   ];
+}
+
+function layerArgs(holder: Holder, overlay: Overlay): string[] {
+  try {
+    return overlayArgs(holder, overlay, prepareLayers(holder, overlay));
+  } catch (error) {
+    throw unavailable(error instanceof Error ? error.message : String(error), 'overlay');
+  }
 }
 
 /** Resolves with the waiting shell's pid, or rejects with what was said instead. */
@@ -156,23 +173,31 @@ function readPid(child: ChildProcess): Promise<number> {
     child.once('error', (error) => reject(unavailable(error.message, 'holder')));
     child.once('close', (code, by) => {
       const text = complaint.trim() || `it ended with ${by ?? code} before it was ready`;
-      reject(unavailable(text, code === idmapRefused ? 'idmap' : 'holder'));
+      reject(unavailable(text, refusals.get(code) ?? 'holder'));
     });
   });
 }
 
-/** Opens the namespaces of `pid`. Node opens every descriptor close-on-exec. */
-function keep(holder: Holder, pid: number): OpenHolder {
+/**
+ * Opens the namespaces of process `inside`, which has the view, and the overlay as the process
+ * `script` has mounted it. Node opens every descriptor close-on-exec.
+ */
+function keep(holder: Holder, { script, inside }: { script: number; inside: number }): OpenHolder {
   const names = ['user', 'mnt', ...(holder.args.includes('--unshare-net') ? ['net'] : [])];
   const open = new Map<string, number>();
+  let overlay: MountedOverlay | null = null;
   const close = (): void => {
     for (const fd of open.values()) closeSync(fd);
     open.clear();
+    overlay?.close();
   };
   try {
-    const misplaced = misplacedMount(holder.args, readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
+    const view = readFileSync(`/proc/${inside}/mountinfo`, 'utf8');
+    const misplaced = misplacedMount(holder.args, view);
     if (misplaced !== null) throw new Error(`"${misplaced}" changed meanwhile`);
-    for (const name of names) open.set(name, openSync(`/proc/${pid}/ns/${name}`, 'r'));
+    for (const name of names) open.set(name, openSync(`/proc/${inside}/ns/${name}`, 'r'));
+    const from = { pid: script, view, mnt: open.get('mnt') ?? -1 };
+    if (holder.overlay !== null) overlay = takeOverlay(holder, holder.overlay, from);
   } catch (error) {
     close();
     throw unavailable(error instanceof Error ? error.message : String(error), 'holder');
@@ -189,11 +214,12 @@ function keep(holder: Holder, pid: number): OpenHolder {
         ...credentials,
       ];
     },
+    overlay,
     close,
   };
 }
 
-function unavailable(text: string, reason: 'idmap' | 'holder'): TrlError {
+function unavailable(text: string, reason: Reason): TrlError {
   const message = `Cannot make the sandbox's namespaces: ${text}`;
   return new TrlError('SANDBOX_UNAVAILABLE', message, { data: { reason } });
 }

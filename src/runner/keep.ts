@@ -13,7 +13,9 @@ import type { JournalSpace } from './journal.ts';
 import type { Waiting } from './processes.ts';
 import { openTerminal } from './pty.ts';
 import { LateSink, Redaction, type RedactionChannel } from './redaction.ts';
+import { Refresher } from './refresher.ts';
 import { States } from './state.ts';
+import type { Refreshed } from './wire.ts';
 
 export interface KeepEvents {
   output(execution: Execution): void;
@@ -25,15 +27,17 @@ export interface KeepEvents {
 const prepareAfterMs = 2;
 
 /**
- * A holder and the sandboxes that are entering it: its descriptors are named by number, so they
- * stay open until the last of those is inside or gone.
+ * A holder and what is entering or refreshing it: its descriptors are named by number, so they stay
+ * open until the last of those is done.
  */
 interface Held {
-  readonly id: string;
+  readonly holder: Holder;
   readonly opening: Promise<OpenHolder>;
   entering: number;
   dropped: boolean;
 }
+
+const isOnce = ({ box }: Plan): boolean => box.kind === 'bubblewrap' && box.holder.once;
 
 export class Keep {
   readonly states = new States();
@@ -49,6 +53,9 @@ export class Keep {
   readonly #warm = new Map<SessionId, CommandBox>();
   /** Sandboxes that are being made ahead, one a session. */
   readonly #preparing = new Map<SessionId, Promise<void>>();
+  readonly #refresher = new Refresher();
+  /** Refreshes that are under way, of one session together. */
+  readonly #refreshing = new Map<SessionId, Promise<unknown>>();
   /** Sandboxes that will be made ahead unless a command comes first. */
   readonly #soon = new Map<SessionId, NodeJS.Timeout>();
   readonly #closed = new Set<SessionId>();
@@ -98,18 +105,7 @@ export class Keep {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
     }
     this.#closed.delete(plan.session_id);
-    this.#soon.delete(plan.session_id);
-    // One that is being made is nearer to ready than one that is not begun.
-    await this.#preparing.get(plan.session_id);
-    const taken = this.#takeWarm(plan);
-    const box = taken ?? (await this.#openBox(plan));
-    try {
-      await box.ready;
-    } catch (error) {
-      await box.discard();
-      this.#dropHolder(plan.session_id);
-      throw error;
-    }
+    const { taken, box } = isOnce(plan) ? await this.#openOnce(plan) : await this.#enterHeld(plan);
     const sink = new LateSink();
     const redaction = await this.#openRedaction(plan, known, sink).catch(async (error: unknown) => {
       await box.discard();
@@ -125,7 +121,12 @@ export class Keep {
         exit: (exit) => {
           this.executions.set(plan.exec_id, execution.kept);
           this.#events.exit(execution, exit);
-          if (plan.mode === 'foreground' && plan.pty === null && exit.stopped === null) {
+          if (
+            plan.mode === 'foreground' &&
+            !isOnce(plan) &&
+            plan.pty === null &&
+            exit.stopped === null
+          ) {
             this.#prepareSoon(plan);
           }
         },
@@ -133,6 +134,82 @@ export class Keep {
     );
     this.executions.set(plan.exec_id, execution);
     return execution;
+  }
+
+  async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {
+    const session = plan.session_id;
+    this.#soon.delete(session);
+    await this.#refreshing.get(session);
+    // One that is being made is nearer to ready than one that is not begun.
+    await this.#preparing.get(session);
+    const taken = this.#takeWarm(plan);
+    const box = taken ?? (await this.#openBox(plan));
+    try {
+      await box.ready;
+    } catch (error) {
+      await box.discard();
+      this.#dropHolder(session);
+      throw error;
+    }
+    this.#expectRefresh(plan);
+    return { taken, box };
+  }
+
+  /** The sandbox alone keeps what it has entered, and the session's own holder is not touched. */
+  async #openOnce(plan: Plan): Promise<{ taken: null; box: CommandBox }> {
+    if (plan.box.kind === 'none') throw new TrlError('INTERNAL_ERROR', 'Cannot enter: no holder');
+    const holder = await openHolder(plan.box.holder);
+    try {
+      const box = await this.#enter(plan, holder, plan.box.holder.hostUid);
+      await box.ready.catch(async (error: unknown) => {
+        await box.discard();
+        throw error;
+      });
+      return { taken: null, box };
+    } finally {
+      holder.close();
+    }
+  }
+
+  /** At its end the daemon is likely to ask: the helper is started while the command runs. */
+  #expectRefresh({ box }: Plan): void {
+    if (box.kind === 'none' || box.holder.overlay === null) return;
+    if (box.holder.tools.perl !== null) this.#refresher.wake(box.holder.tools.perl);
+  }
+
+  /**
+   * Makes the session's overlay show what lies in its layers now. Commands that start later wait
+   * for it. One that cannot be refreshed is let go of: nothing starts in it any more.
+   */
+  async refresh(session: SessionId): Promise<Refreshed> {
+    const held = this.#holders.get(session);
+    const perl = held?.holder.tools.perl ?? null;
+    if (held === undefined || perl === null) return { holder: 'none', why: null };
+    const refreshing = this.#refreshHeld(session, held, perl);
+    const all = Promise.all([this.#refreshing.get(session), refreshing]);
+    this.#refreshing.set(session, all);
+    const refreshed = await refreshing;
+    if (this.#refreshing.get(session) === all) this.#refreshing.delete(session);
+    return refreshed;
+  }
+
+  /** Never rejects. */
+  async #refreshHeld(session: SessionId, held: Held, perl: string): Promise<Refreshed> {
+    held.entering += 1;
+    try {
+      const { overlay } = await held.opening;
+      if (overlay === null) return { holder: 'none', why: null };
+      await this.#refresher.refresh(overlay, perl);
+      return { holder: 'fresh', why: null };
+    } catch (error) {
+      if (this.#holders.get(session) === held) this.#dropHolder(session);
+      await this.#preparing.get(session);
+      await this.#discardWarm(session);
+      return { holder: 'dropped', why: error instanceof Error ? error.message : String(error) };
+    } finally {
+      held.entering -= 1;
+      this.#closeUnused(held);
+    }
   }
 
   #openRedaction(
@@ -160,6 +237,7 @@ export class Keep {
   async prepare(plan: Plan): Promise<void> {
     const session = plan.session_id;
     if (plan.box.kind === 'none' || plan.stdin.kind !== 'closed' || plan.pty !== null) return;
+    if (isOnce(plan)) return;
     if (this.#closed.has(session) || this.#preparing.has(session)) return;
     if (this.#warm.get(session)?.shape === shapeOf(plan)) return;
     const making = this.#makeWarm(plan).catch(() => {
@@ -213,6 +291,7 @@ export class Keep {
     for (const session of this.#warm.keys()) await this.#discardWarm(session);
     await Promise.all(all.map(({ done }) => done));
     this.redaction.close();
+    this.#refresher.close();
   }
 
   #live(): Execution[] {
@@ -252,7 +331,7 @@ export class Keep {
 
   #holder(session: SessionId, holder: Holder): Held {
     const known = this.#holders.get(session);
-    if (known !== undefined && known.id === holder.id) return known;
+    if (known !== undefined && known.holder.id === holder.id) return known;
     if (known !== undefined) this.#dropHolder(session);
     if (this.#holders.size >= limits.sessionsActive.default) {
       throw new TrlError(
@@ -261,7 +340,7 @@ export class Keep {
       );
     }
     const opening = openHolder(holder);
-    const held: Held = { id: holder.id, opening, entering: 0, dropped: false };
+    const held: Held = { holder, opening, entering: 0, dropped: false };
     this.#holders.set(session, held);
     opening.catch(() => {
       if (this.#holders.get(session) === held) this.#holders.delete(session);

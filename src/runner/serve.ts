@@ -160,6 +160,8 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       keep.states.unset(session(request, 'session_id'), names.map(String));
       return {};
     }
+    case 'refresh':
+      return keep.refresh(session(request, 'session_id'));
     case 'close':
       await keep.close(session(request, 'session_id'));
       return {};

@@ -94,6 +94,8 @@ export type RunnerRequest =
       env: Readonly<Record<string, string>>;
     }
   | { op: 'unset'; session_id: SessionId; names: string[] }
+  /** Makes the session's overlay show what lies in its layers now; answers {@link Refreshed}. */
+  | { op: 'refresh'; session_id: SessionId }
   | { op: 'close'; session_id: SessionId }
   | { op: 'shutdown' };
 
@@ -124,6 +126,17 @@ export interface ExecEntry {
   readonly journal_from: number;
   readonly journal_bytes: number;
   readonly exit: Exit | null;
+}
+
+/**
+ * What became of a session's overlay. `none`: nothing is mounted, so the next command mounts it as
+ * it is then. `fresh`: every later look of running and of later commands is at what lies there now.
+ * `dropped`: it could not be refreshed (`why`) and the next command mounts another; what runs still
+ * has the old one.
+ */
+export interface Refreshed {
+  readonly holder: 'none' | 'fresh' | 'dropped';
+  readonly why: string | null;
 }
 
 /** The carried state of a session, without values. */

@@ -35,7 +35,7 @@ export interface HostFacts {
   readonly gitIdentity: GitIdentity | null;
   /** First of a range of 262,144 host ids that nobody else uses. Root only. */
   readonly idBase: number;
-  /** An existing directory that is mounted over while a holder is made. Root only. */
+  /** An existing directory that is mounted over while a holder is made. */
   readonly stage: string;
   /** Whether this process may bind trees idmapped (root, Linux 5.12 and perl). */
   readonly idmap: boolean;

@@ -4,7 +4,7 @@
  *   holder    user, network and mount namespace with the whole root file system; once a session
  *   command   a fresh bubblewrap joined to it: own processes, IPC, host name, /proc and filter
  */
-import type { Box, Grants, Holder } from '../command.ts';
+import type { Box, Grants, Holder, Overlay } from '../command.ts';
 import type { HostFacts } from './facts.ts';
 import { seccompFd, seccompProgram } from './seccomp.ts';
 import { hostname, planView, type Cover, type Granted, type Identity } from './view.ts';
@@ -19,6 +19,8 @@ export interface BoxWorkspace {
   /** The workspace (writable) and every grant, by real path. */
   readonly granted: readonly Granted[];
   readonly covers: readonly Cover[];
+  /** What is mounted in the workspace's place. Default: the workspace itself, written directly. */
+  readonly overlay?: Overlay | null;
 }
 
 export interface BoxInput {
@@ -28,6 +30,8 @@ export interface BoxInput {
   readonly grants: Pick<Grants, 'network'>;
   /** Bound of each private tmpfs (HOME, /tmp, /var/tmp, /dev/shm) in bytes. */
   readonly scratchBytes: number;
+  /** Whether the box is for one command, beside the session's own. Default: no. */
+  readonly once?: boolean;
   /** SHA-256 of a text, in hex: keeps this module free of I/O. */
   readonly digest: (text: string) => string;
 }
@@ -53,18 +57,31 @@ export function planBox(input: BoxInput): BubblewrapBox {
     throw new RangeError('planBox needs a host on which sandboxes are available');
   }
   const identity = identify(host, workspace);
-  const staged = identity.level === 'root-idmap' ? stagedTrees(host, workspace) : [];
+  const overlay = workspace?.overlay ?? null;
+  const isStaged = identity.level === 'root-idmap' || overlay !== null;
+  const staged = isStaged ? stagedTrees(host, workspace) : [];
   const view = planView({
     host,
     identity,
     granted: workspace?.granted ?? [],
     covers: workspace?.covers ?? [],
-    sourceOf: (path) => stagedSource(path, staged, host.stage),
+    sourceOf: (path) =>
+      overlay !== null && isWithin(path, overlay.tree)
+        ? `${host.stage}/tree${path.slice(overlay.tree.length)}`
+        : stagedSource(path, staged, host.stage),
     network: grants.network,
     scratchBytes: input.scratchBytes,
   });
   const { user: _, ...ids } = identity;
-  const holder = { ...ids, stage: host.stage, staged, ...view, tools: { bwrap, nsenter, perl } };
+  const holder = {
+    ...ids,
+    stage: host.stage,
+    staged,
+    overlay,
+    once: input.once ?? false,
+    ...view,
+    tools: { bwrap, nsenter, perl },
+  };
   // Without a network namespace of its own, a command could reach the host's abstract sockets.
   const program = seccompProgram(host.arch, { unixSockets: grants.network === 'off' });
   return {
@@ -77,8 +94,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
 
 /** A toolchain inside a granted tree is shown with that tree, and writable where it is. */
 function withoutOverlap(host: HostFacts, granted: readonly Granted[]): HostFacts {
-  const isGranted = (name: string): boolean =>
-    granted.some((tree) => name === tree.path || name.startsWith(`${tree.path}/`));
+  const isGranted = (name: string): boolean => granted.some((tree) => isWithin(name, tree.path));
   return {
     ...host,
     toolchains: host.toolchains.filter((tree) => !isGranted(tree.path)),
@@ -109,7 +125,10 @@ function stagedTrees(host: HostFacts, workspace: BoxWorkspace | null): Holder['s
     granted.some(
       (outer) => tree.path.startsWith(`${outer.path}/`) && (outer.writable || !tree.writable),
     );
-  const own = granted.filter((tree) => !isPart(tree));
+  const overlay = workspace?.overlay ?? null;
+  const isMerged = (tree: Granted): boolean =>
+    overlay !== null && isWithin(tree.path, overlay.tree);
+  const own = granted.filter((tree) => !isPart(tree) && !isMerged(tree));
   return [...own, ...readOnly].map(({ path, writable, uid, gid }) => ({
     source: path,
     writable,
@@ -118,12 +137,14 @@ function stagedTrees(host: HostFacts, workspace: BoxWorkspace | null): Holder['s
   }));
 }
 
+const isWithin = (path: string, tree: string): boolean =>
+  path === tree || path.startsWith(`${tree}/`);
+
 /** The deepest staged tree that holds `path`, else the path itself. */
 function stagedSource(path: string, staged: Holder['staged'], stage: string): string {
   let best = -1;
   staged.forEach(({ source }, index) => {
-    const holds = path === source || path.startsWith(`${source}/`);
-    if (holds && source.length > (staged[best]?.source.length ?? -1)) best = index;
+    if (isWithin(path, source) && source.length > (staged[best]?.source.length ?? -1)) best = index;
   });
   const source = staged[best]?.source;
   return source === undefined ? path : `${stage}/${best}${path.slice(source.length)}`;

@@ -1,0 +1,117 @@
+/**
+ * A holder's overlay from the host's side: makes its layers, tells whether what was mounted is what
+ * was meant, and keeps what refreshing it takes.
+ */
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readlinkSync,
+  utimesSync,
+} from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import type { Holder, Overlay } from '../command.ts';
+import { mountAt } from './holder-check.ts';
+
+/** An overlay that is mounted for a session, as descriptors of this process. */
+export interface MountedOverlay {
+  /** The root of what the layers show together. */
+  readonly root: number;
+  /** Namespaces with the right to refresh it; `null`: this process has the right. */
+  readonly inside: { readonly user: number; readonly mnt: number } | null;
+  /** Brings the time of the root itself up to date: its attributes are always `upper`'s. */
+  touch(): void;
+  close(): void;
+}
+
+/** Opens a name without asking for a right to read it; Node has no constant for it. */
+const O_PATH = 0o10000000;
+const ownUser = '/proc/self/ns/user';
+
+/**
+ * Makes `upper` and a work directory of this mount's own where they are missing: the kernel empties
+ * the one it is given, which commands of an earlier mount may still be using.
+ *
+ * @throws Error what the file system said
+ */
+export function prepareLayers(holder: Holder, { tree, upper, work }: Overlay): string {
+  const layers = dirname(upper);
+  if (dirname(work) !== layers) throw new Error('its upper and work directory lie apart');
+  mkdirSync(layers, { recursive: true, mode: 0o700 });
+  mkdirSync(work, { recursive: true, mode: 0o700 });
+  if (lstatSync(upper, { throwIfNoEntry: false }) === undefined) {
+    const { mode, atime, mtime } = lstatSync(tree);
+    mkdirSync(upper, { mode: 0o700 });
+    if (process.getuid?.() === 0) chownSync(upper, holder.hostUid, holder.hostGid);
+    chmodSync(upper, mode & 0o7777);
+    utimesSync(upper, atime, mtime);
+  }
+  return mkdtempSync(join(work, 'm'));
+}
+
+/** The overlay's part of the holder script's arguments. `work`: of this mount. */
+export function overlayArgs(holder: Holder, overlay: Overlay, work: string): string[] {
+  const { tree, place, mask, upper } = overlay;
+  const layers = dirname(upper);
+  const owner = ownerOf(holder, tree);
+  return ['1', tree, place, ...owner, mask ?? '', layers, basename(upper), relative(layers, work)];
+}
+
+/** Whose files in the tree are the sandbox's own. */
+function ownerOf({ level }: Holder, tree: string): string[] {
+  const { uid, gid } = level === 'root-idmap' ? lstatSync(tree) : { uid: 0, gid: 0 };
+  return [String(uid), String(gid)];
+}
+
+/**
+ * Takes hold of the overlay that the holder's process `pid` has mounted. `view` is the mountinfo of
+ * what commands see, `mnt` its mount namespace.
+ *
+ * @throws Error where commands would see another directory in the workspace's place
+ */
+export function takeOverlay(
+  { level, stage }: Holder,
+  overlay: Overlay,
+  from: { readonly pid: number; readonly view: string; readonly mnt: number },
+): MountedOverlay {
+  const open: number[] = [];
+  const close = (): void => {
+    for (const fd of open.splice(0)) closeSync(fd);
+  };
+  const keep = (path: string, flags: number | 'r'): number => {
+    const fd = openSync(path, flags);
+    open.push(fd);
+    return fd;
+  };
+  try {
+    const root = keep(`/proc/${from.pid}/root${stage}/tree`, O_PATH);
+    const shown = mountAt(from.view, overlay.tree);
+    const isShown = shown?.root === '/' && shown.device === deviceOf(fstatSync(root).dev);
+    if (!isShown) throw new Error(`"${overlay.tree}" changed meanwhile`);
+    const user = `/proc/${from.pid}/ns/user`;
+    // Where uids are mapped, root has mounted before it entered their namespace.
+    const isOurs = level === 'root-idmap' || readlinkSync(user) === readlinkSync(ownUser);
+    const inside = isOurs ? null : { user: keep(user, 'r'), mnt: from.mnt };
+    return { root, inside, touch: () => touch(overlay), close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** `dev` as mountinfo writes it, by the kernel's layout of a 32-bit device number. */
+function deviceOf(dev: number): string {
+  const minor = (dev & 0xff) | ((dev >>> 12) & 0xfff00);
+  return `${(dev >>> 8) & 0xfff}:${minor}`;
+}
+
+/** A later time of the tree's own directory is that of a change from outside. */
+function touch({ tree, upper }: Overlay): void {
+  const { atime, mtime } = lstatSync(tree);
+  if (mtime > lstatSync(upper).mtime) utimesSync(upper, atime, mtime);
+}
