@@ -94,6 +94,8 @@ export const limits = {
   secretBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'one secret' },
   receiptChanges: { unit: 'count', default: 200, max: 200, about: 'changes in a receipt' },
   changesListed: { unit: 'count', default: 1_000, max: 1_000, about: 'changes in one list' },
+  diffBytes: { unit: 'bytes', default: 2 * MiB, max: 2 * MiB, about: 'text of a diff' },
+  diffFileBytes: { unit: 'bytes', default: 4 * MiB, max: 4 * MiB, about: 'a file in a diff' },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof limits;

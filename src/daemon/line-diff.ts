@@ -1,0 +1,238 @@
+/**
+ * Which lines differ between two contents. Always right, and short where that is cheap: what
+ * takes too long is cut at lines that both sides have exactly once, and at last told as replaced.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { diffArrays } from 'diff';
+
+/** `lines[i]` begins at `starts[i]` and ends at `starts[i + 1]`, its line feed included. */
+export interface Lines {
+  readonly bytes: Buffer;
+  readonly starts: readonly number[];
+}
+export const lineCount = ({ starts }: Lines): number => starts.length - 1;
+
+/** Old lines `[oldFrom, oldTo)` became new lines `[newFrom, newTo)`; one side may be empty. */
+export interface Edit {
+  readonly oldFrom: number;
+  readonly oldTo: number;
+  readonly newFrom: number;
+  readonly newTo: number;
+}
+
+/** How long one search may keep everybody else waiting. */
+const searchMs = 6;
+const turnMs = 5;
+const compareBytes = 64 * 1024;
+
+/** Lets others go on where the caller computed for a while. */
+export class Breath {
+  #since = performance.now();
+  async take(): Promise<void> {
+    if (performance.now() - this.#since < turnMs) return;
+    await nextTurn();
+    this.#since = performance.now();
+  }
+}
+
+export async function linesOf(bytes: Buffer): Promise<Lines> {
+  const breath = new Breath();
+  const starts = [0];
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) {
+    starts.push(at + 1);
+    if (starts.length % 4_096 === 0) await breath.take();
+  }
+  if (starts.at(-1) !== bytes.length) starts.push(bytes.length);
+  return { bytes, starts };
+}
+
+/**
+ * The edits that make the new content of the old one, in order and apart from each other.
+ *
+ * @param until of `performance.now()`: from then on nothing short is looked for
+ */
+export async function editsBetween(before: Lines, after: Lines, until: number): Promise<Edit[]> {
+  const breath = new Breath();
+  const whole = await differing(before, after, breath);
+  const ids = new Map<string, number>();
+  const numbered = async ({ bytes, starts }: Lines, from: number, to: number) => {
+    const out: number[] = [];
+    for (let line = from; line < to; line += 1) {
+      const text = bytes.toString('latin1', starts[line], starts[line + 1]);
+      const id = ids.get(text) ?? ids.size;
+      ids.set(text, id);
+      out.push(id);
+      if (out.length % 1_024 === 0) await breath.take();
+    }
+    return out;
+  };
+  const sides: Sides = {
+    old: await numbered(before, whole.oldFrom, whole.oldTo),
+    new: await numbered(after, whole.newFrom, whole.newTo),
+  };
+  await breath.take();
+  const all = { oldFrom: 0, oldTo: sides.old.length, newFrom: 0, newTo: sides.new.length };
+  const edits = searched(sides, all, until) ?? (await anchored(sides, breath, until));
+  return joined(edits).map((edit) => ({
+    oldFrom: edit.oldFrom + whole.oldFrom,
+    oldTo: edit.oldTo + whole.oldFrom,
+    newFrom: edit.newFrom + whole.newFrom,
+    newTo: edit.newTo + whole.newFrom,
+  }));
+}
+
+interface Sides {
+  readonly old: readonly number[];
+  readonly new: readonly number[];
+}
+
+/** What is left between the lines that both begin with and those that both end with. */
+async function differing(before: Lines, after: Lines, breath: Breath): Promise<Edit> {
+  const [a, b] = [before.bytes, after.bytes];
+  const most = Math.min(a.length, b.length);
+  const head = await equalBytes(breath, most, (from, to) =>
+    a.subarray(from, to).equals(b.subarray(from, to)),
+  );
+  // A last line without its end may go on in the other.
+  const from = Math.min(lineAt(before, head), lineAt(after, head));
+  // Lines of the common start are not counted again from the end.
+  const rest = most - (before.starts[from] ?? 0);
+  const tail = await equalBytes(breath, rest, (near, far) =>
+    a.subarray(a.length - far, a.length - near).equals(b.subarray(b.length - far, b.length - near)),
+  );
+  let [oldTo, newTo] = [lineCount(before), lineCount(after)];
+  while (oldTo > from && newTo > from && isWithin(before, oldTo, tail)) {
+    if (!isWithin(after, newTo, tail)) break;
+    oldTo -= 1;
+    newTo -= 1;
+  }
+  return { oldFrom: from, oldTo, newFrom: from, newTo };
+}
+
+/** Whether the line before `line` lies within the last `tail` bytes. */
+const isWithin = ({ bytes, starts }: Lines, line: number, tail: number): boolean =>
+  bytes.length - (starts[line - 1] ?? 0) <= tail;
+
+/** How many bytes are equal, at most `most`: by halves of the first piece that is not. */
+async function equalBytes(
+  breath: Breath,
+  most: number,
+  same: (from: number, to: number) => boolean,
+): Promise<number> {
+  let from = 0;
+  let step = compareBytes;
+  while (from < most) {
+    const to = Math.min(most, from + step);
+    if (same(from, to)) from = to;
+    else if (to - from === 1) return from;
+    else step = Math.max(1, (to - from) >> 1);
+    await breath.take();
+  }
+  return from;
+}
+
+/** How many whole lines end within the first `bytes` bytes. */
+function lineAt({ starts }: Lines, bytes: number): number {
+  let [low, high] = [0, starts.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((starts[middle] ?? Infinity) <= bytes) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** The shortest edits by Myers' algorithm; `null`: it took too long, or it is too late for it. */
+function searched({ old, new: now }: Sides, within: Edit, until: number): Edit[] | null {
+  const { oldFrom, oldTo, newFrom, newTo } = within;
+  if (oldFrom === oldTo || newFrom === newTo) return [within];
+  if (performance.now() > until) return null;
+  const found = diffArrays(old.slice(oldFrom, oldTo), now.slice(newFrom, newTo), {
+    timeout: searchMs,
+  });
+  // The types promise a value, the time-out takes it back.
+  const parts: typeof found | undefined = found;
+  if (parts === undefined) return null;
+  const edits: Edit[] = [];
+  let [atOld, atNew] = [oldFrom, newFrom];
+  for (const { added, removed, count } of parts) {
+    const [toOld, toNew] = [added ? atOld : atOld + count, removed ? atNew : atNew + count];
+    if (added || removed) {
+      edits.push({ oldFrom: atOld, oldTo: toOld, newFrom: atNew, newTo: toNew });
+    }
+    [atOld, atNew] = [toOld, toNew];
+  }
+  return edits;
+}
+
+/** Between lines that stand once on each side and in the same order on both. */
+async function anchored(sides: Sides, breath: Breath, until: number): Promise<Edit[]> {
+  const anchors = await longestRise(await commonOnce(sides, breath), breath);
+  const edits: Edit[] = [];
+  let [atOld, atNew] = [0, 0];
+  const ends: readonly [number, number][] = [...anchors, [sides.old.length, sides.new.length]];
+  for (const [oldTo, newTo] of ends) {
+    const gap = { oldFrom: atOld, oldTo, newFrom: atNew, newTo };
+    if (oldTo > atOld || newTo > atNew) edits.push(...(searched(sides, gap, until) ?? [gap]));
+    [atOld, atNew] = [oldTo + 1, newTo + 1];
+    await breath.take();
+  }
+  return edits;
+}
+
+/** Where lines stand that each side has exactly once, in the order of the old side. */
+async function commonOnce(sides: Sides, breath: Breath): Promise<[number, number][]> {
+  const places = async (ids: readonly number[]) => {
+    const once = new Map<number, number>();
+    for (const [place, id] of ids.entries()) {
+      once.set(id, once.has(id) ? -1 : place);
+      if (place % 4_096 === 0) await breath.take();
+    }
+    return once;
+  };
+  const [old, now] = [await places(sides.old), await places(sides.new)];
+  const pairs: [number, number][] = [];
+  for (const [id, place] of old) {
+    const other = now.get(id) ?? -1;
+    if (place !== -1 && other !== -1) pairs.push([place, other]);
+    if (place % 1_024 === 0) await breath.take();
+  }
+  return pairs;
+}
+
+/** The longest run of pairs whose second parts rise, by patience sorting. */
+async function longestRise(
+  pairs: readonly [number, number][],
+  breath: Breath,
+): Promise<[number, number][]> {
+  interface Card {
+    readonly pair: [number, number];
+    readonly under: Card | null;
+  }
+  const piles: Card[] = [];
+  for (const [at, pair] of pairs.entries()) {
+    if (at % 1_024 === 0) await breath.take();
+    let [low, high] = [0, piles.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((piles[middle]?.pair[1] ?? Infinity) < pair[1]) low = middle + 1;
+      else high = middle;
+    }
+    piles[low] = { pair, under: piles[low - 1] ?? null };
+  }
+  const run: [number, number][] = [];
+  for (let card = piles.at(-1) ?? null; card !== null; card = card.under) run.push(card.pair);
+  return run.toReversed();
+}
+
+/** Edits that touch each other as one. */
+function joined(edits: readonly Edit[]): Edit[] {
+  const out: Edit[] = [];
+  for (const edit of edits) {
+    const last = out.at(-1);
+    if (last !== undefined && last.oldTo === edit.oldFrom && last.newTo === edit.newFrom) {
+      out[out.length - 1] = { ...last, oldTo: edit.oldTo, newTo: edit.newTo };
+    } else if (edit.oldTo > edit.oldFrom || edit.newTo > edit.newFrom) out.push(edit);
+  }
+  return out;
+}
