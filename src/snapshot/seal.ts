@@ -1,0 +1,89 @@
+/**
+ * How what is kept is sealed: AES-256-GCM with a key for each segment, bound to the place where it
+ * stands, so that nothing can be read, changed, or moved without the store's key.
+ *
+ *   sealed = nonce (12 random bytes) | ciphertext | tag (16)
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomFillSync,
+  type KeyObject,
+} from 'node:crypto';
+
+/** Names a content inside the store: a content that is guessed cannot be confirmed by it. */
+export type ContentId = string;
+
+export interface Keys {
+  /** `sha256`: lower-case hex. */
+  idOf(sha256: string): ContentId;
+  /** The key of the segment with this salt. */
+  keyOf(salt: Uint8Array): KeyObject;
+}
+
+export const sealBytes = 12 + 16;
+const [nonceBytes, tagBytes, idBytes] = [12, 16, 16];
+
+export function deriveKeys(key: Uint8Array): Keys {
+  const derive = (salt: Uint8Array, info: string): KeyObject =>
+    createSecretKey(new Uint8Array(hkdfSync('sha256', key, salt, `trl snapshot ${info}`, 32)));
+  const ids = derive(new Uint8Array(), 'ids');
+  return {
+    // 128 bits: whoever has no key cannot look for two contents of one id, and reads are verified.
+    idOf: (sha256) =>
+      createHmac('sha256', ids).update(sha256).digest().toString('base64url', 0, idBytes),
+    keyOf: (salt) => derive(salt, 'segment'),
+  };
+}
+
+/** What a sealed thing is; with its position it is what the seal is bound to. */
+export const roles = { header: 1, directory: 2, body: 3, index: 4 } as const;
+
+export function boundTo(role: number, position: number, head?: Uint8Array): Buffer {
+  const bound = Buffer.alloc(9);
+  bound.writeUInt8(role, 0);
+  bound.writeBigUInt64LE(BigInt(position), 1);
+  return head === undefined ? bound : Buffer.concat([bound, head]);
+}
+
+const nonces = Buffer.alloc(nonceBytes * 256);
+let noncesUsed = nonces.length;
+
+function freshNonce(): Buffer {
+  if (noncesUsed === nonces.length) {
+    randomFillSync(nonces);
+    noncesUsed = 0;
+  }
+  noncesUsed += nonceBytes;
+  return Buffer.from(nonces.subarray(noncesUsed - nonceBytes, noncesUsed));
+}
+
+/** The pieces in order; together they are `plain.length + sealBytes` long. */
+export function seal(key: KeyObject, bound: Uint8Array, plain: Uint8Array): Buffer[] {
+  const nonce = freshNonce();
+  const cipher = createCipheriv('aes-256-gcm', key, nonce);
+  cipher.setAAD(bound);
+  const sealed = cipher.update(plain);
+  cipher.final();
+  return [nonce, sealed, cipher.getAuthTag()];
+}
+
+/** `null`: it is not what was sealed there. */
+export function unseal(key: KeyObject, bound: Uint8Array, sealed: Buffer): Buffer | null {
+  if (sealed.length < sealBytes) return null;
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), {
+    authTagLength: tagBytes,
+  });
+  decipher.setAAD(bound);
+  decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
+  const plain = decipher.update(sealed.subarray(nonceBytes, sealed.length - tagBytes));
+  try {
+    decipher.final();
+  } catch {
+    return null;
+  }
+  return plain;
+}

@@ -1,0 +1,250 @@
+/**
+ * One append-only file of the store. Numbers are little-endian; "sealed" is of `seal.ts`.
+ *
+ *   segment = magic "TRLSNAP1" | number u32 | 0 u32 | salt (32) | proof (28) | batch ...
+ *   batch   = magic "TRLB" | bytes of the directory u32 | bytes of all bodies u32
+ *           | sealed directory | sealed body ...
+ *
+ * A batch is written only when the one before it is known to be on disk, so only the last one can
+ * be torn. Beside a segment that is full or was closed lies its index: all its directories, sealed
+ * together. It is never needed, only faster than to walk through the batches.
+ */
+import { randomBytes, type KeyObject } from 'node:crypto';
+import { readSync } from 'node:fs';
+import { open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import { bodyBytes, decodeLines, encodeLines, type Line } from './directory.ts';
+import { boundTo, roles, seal, sealBytes, unseal, type Keys } from './seal.ts';
+
+export const headerBytes = 48 + sealBytes;
+export const batchHeadBytes = 12;
+export const batchMagic = Buffer.from('TRLB');
+const magic = Buffer.from('TRLSNAP1');
+const nothing = new Uint8Array();
+
+/** Where a body lies, sealed. */
+export interface Place {
+  readonly segment: Segment;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** A directory, and where the first body of its batch begins. */
+export interface Directory {
+  readonly bodiesAt: number;
+  readonly text: string;
+}
+
+/** What is to be written: one line of the directory and its body, packed, where it has one. */
+export interface Piece {
+  readonly line: Line;
+  readonly payload: Buffer | null;
+}
+
+export const segmentFile = (directory: string, number: number): string =>
+  path.join(directory, `${String(number).padStart(8, '0')}.segment`);
+
+export const indexFile = (file: string): string => file.replace(/segment$/, 'index');
+
+export class Segment {
+  readonly number: number;
+  readonly file: string;
+  readonly handle: FileHandle;
+  readonly key: KeyObject;
+  /** Bytes that are written and on disk. */
+  end: number;
+  /** Bytes of bodies that are still wanted. */
+  liveBytes = 0;
+  /** A write failed such that nothing may follow it. */
+  broken = false;
+  /** Directories of all batches, while the index is not written. */
+  readonly directories: Directory[] = [];
+  readonly #header: Buffer;
+
+  private constructor(at: { number: number; file: string; handle: FileHandle }, own: Own) {
+    this.number = at.number;
+    this.file = at.file;
+    this.handle = at.handle;
+    this.key = own.key;
+    this.#header = own.header;
+    this.end = own.end;
+  }
+
+  static async create(directory: string, number: number, keys: Keys): Promise<Segment> {
+    const file = segmentFile(directory, number);
+    const start = Buffer.alloc(48);
+    magic.copy(start);
+    start.writeUInt32LE(number, 8);
+    randomBytes(32).copy(start, 16);
+    const key = keys.keyOf(start.subarray(16));
+    const proof = seal(key, boundTo(roles.header, number, start), nothing);
+    const handle = await open(file, 'wx+', 0o600);
+    const header = Buffer.concat([start, ...proof]);
+    return new Segment({ number, file, handle }, { key, header, end: 0 });
+  }
+
+  /**
+   * `torn`: it was never finished, nothing was ever on disk for certain. `foreign`: the key does
+   * not fit, or its head is damaged.
+   */
+  static async open(file: string, keys: Keys): Promise<Segment | 'torn' | 'foreign'> {
+    const number = Number.parseInt(path.basename(file), 10);
+    const handle = await open(file, 'r+');
+    const header = Buffer.alloc(headerBytes);
+    const { bytesRead } = await handle.read(header, 0, headerBytes, 0);
+    const start = header.subarray(0, 48);
+    const key = keys.keyOf(start.subarray(16));
+    const proof = unseal(key, boundTo(roles.header, number, start), header.subarray(48));
+    if (bytesRead === headerBytes && proof !== null && start.subarray(0, 8).equals(magic)) {
+      const { size } = await handle.stat();
+      return new Segment({ number, file, handle }, { key, header, end: size });
+    }
+    await handle.close();
+    return bytesRead < headerBytes || header.every((byte) => byte === 0) ? 'torn' : 'foreign';
+  }
+
+  /**
+   * Writes one batch, all of it or none: it is on disk when this resolves.
+   *
+   * @throws what the file system says; the segment may be `broken` then
+   */
+  async append(pieces: readonly Piece[]): Promise<Place[]> {
+    const isFirst = this.end === 0;
+    const start = isFirst ? headerBytes : this.end;
+    const { batch, text, places } = this.#batch(pieces, start);
+    const bytes = Buffer.concat(isFirst ? [this.#header, ...batch] : batch);
+    try {
+      await this.#write(bytes);
+    } catch (error) {
+      await this.handle.truncate(this.end).catch(() => (this.broken = true));
+      throw error;
+    }
+    try {
+      await this.handle.datasync();
+      if (isFirst) await syncDirectory(path.dirname(this.file));
+    } catch (error) {
+      // What the disk did not take may be gone from memory, too: nothing is built upon it.
+      this.broken = true;
+      await this.handle.truncate(this.end).catch(() => null);
+      throw error;
+    }
+    this.end += bytes.length;
+    const bodiesAt = this.end - places.reduce((sum, place) => sum + place.bytes, 0);
+    this.directories.push({ bodiesAt, text });
+    return places;
+  }
+
+  #batch(
+    pieces: readonly Piece[],
+    start: number,
+  ): { batch: Buffer[]; text: string; places: Place[] } {
+    const text = encodeLines(pieces.map(({ line }) => line));
+    const plain = Buffer.from(text);
+    const head = Buffer.alloc(batchHeadBytes);
+    batchMagic.copy(head);
+    head.writeUInt32LE(plain.length + sealBytes, 4);
+    head.writeUInt32LE(
+      pieces.reduce((sum, { line }) => sum + bodyBytes(line), 0),
+      8,
+    );
+    const batch = [head, ...seal(this.key, boundTo(roles.directory, start, head), plain)];
+    let offset = start + batchHeadBytes + plain.length + sealBytes;
+    const places = pieces.map(({ payload }) => {
+      const bytes = payload === null ? 0 : payload.length + sealBytes;
+      const place = { segment: this, offset, bytes };
+      if (payload === null) return place;
+      batch.push(...seal(this.key, boundTo(roles.body, offset), payload));
+      offset += bytes;
+      return place;
+    });
+    return { batch, text, places };
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    let done = 0;
+    while (done < bytes.length) {
+      const left = bytes.length - done;
+      const { bytesWritten } = await this.handle.write(bytes, done, left, this.end + done);
+      done += bytesWritten;
+    }
+  }
+
+  /** A body, packed; `null`: it is damaged. */
+  async read({ offset, bytes }: Place): Promise<Buffer | null> {
+    const sealed = Buffer.allocUnsafe(bytes);
+    const { bytesRead } = await this.handle.read(sealed, 0, bytes, offset);
+    return bytesRead === bytes ? this.#unseal(sealed, offset) : null;
+  }
+
+  /** Like {@link read}, for small bodies. */
+  readNow({ offset, bytes }: Place): Buffer | null {
+    const sealed = Buffer.allocUnsafe(bytes);
+    const read = readSync(this.handle.fd, sealed, 0, bytes, offset);
+    return read === bytes ? this.#unseal(sealed, offset) : null;
+  }
+
+  #unseal(sealed: Buffer, offset: number): Buffer | null {
+    return unseal(this.key, boundTo(roles.body, offset), sealed);
+  }
+
+  async writeIndex(): Promise<void> {
+    const lines = this.directories.map(({ bodiesAt, text }) => `${bodiesAt} ${text}`);
+    const plain = Buffer.from([this.end, ...lines].join('\n'));
+    const file = indexFile(this.file);
+    const sealed = seal(this.key, boundTo(roles.index, this.number), plain);
+    await writeFile(`${file}.new`, Buffer.concat(sealed), { mode: 0o600 });
+    await rename(`${file}.new`, file);
+  }
+
+  /** The directories up to a position, or `null` where no index fits. */
+  async readIndex(): Promise<{ end: number; directories: Directory[] } | null> {
+    const sealed = await readFile(indexFile(this.file)).catch(() => null);
+    if (sealed === null) return null;
+    const plain = unseal(this.key, boundTo(roles.index, this.number), sealed);
+    const [first, ...rest] = plain?.toString().split('\n') ?? [];
+    const end = Number(first);
+    // The file is shorter: it is not the one that the index was written for.
+    if (first === undefined || !(end >= headerBytes && end <= this.end)) return null;
+    const directories = rest.map((line) => {
+      const space = line.indexOf(' ');
+      return { bodiesAt: Number(line.slice(0, space)), text: line.slice(space + 1) };
+    });
+    return { end, directories };
+  }
+
+  async remove(): Promise<void> {
+    await rm(indexFile(this.file), { force: true });
+    await rm(this.file, { force: true });
+    await syncDirectory(path.dirname(this.file));
+    // Waits for reads that are under way.
+    await this.handle.close();
+  }
+}
+
+interface Own {
+  readonly key: KeyObject;
+  readonly header: Buffer;
+  readonly end: number;
+}
+
+/** The lines of a directory and where the body of each lies. */
+export function* placesOf(
+  segment: Segment,
+  { bodiesAt, text }: Directory,
+): Generator<{ line: Line; place: Place }> {
+  let offset = bodiesAt;
+  for (const line of decodeLines(text) ?? []) {
+    const bytes = bodyBytes(line);
+    yield { line, place: { segment, offset, bytes } };
+    offset += bytes;
+  }
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

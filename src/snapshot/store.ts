@@ -1,0 +1,388 @@
+/**
+ * Contents by hash and records by name, in append-only segments of one directory that one process
+ * owns. All of it is sealed. What was put or appended is on disk when a later `sync` resolves.
+ */
+import { createHash, hash } from 'node:crypto';
+import type { Contents } from '../change.ts';
+import { TrlError } from '../errors.ts';
+import { Catalog, made, Rebuilding, type Content, type StoredRecord } from './catalog.ts';
+import { unpack } from './payload.ts';
+import { pieceBytes, piecesOf, readSmall, stampOf } from './reading.ts';
+import { Retention, type DroppedRecord } from './retention.ts';
+import type { ContentId } from './seal.ts';
+import { placesOf } from './segment.ts';
+import { Segments } from './segments.ts';
+import { Writer } from './writer.ts';
+
+export interface SnapshotStoreOptions {
+  /** At least 32 secret bytes; whoever has them can read everything. */
+  readonly key: Uint8Array;
+  /** Bytes of all files; exceeded for a moment while what is wanted is copied together. */
+  readonly storeBytesMax: number;
+  /** Bytes of the largest content that is kept. */
+  readonly fileBytesMax: number;
+  /** Milliseconds for which records of kind `changes` are kept. */
+  readonly keepMs: number;
+  /** Must not throw. */
+  readonly log: (line: string) => void;
+  /** Told of each record that is given up. Must not throw. Default: nobody. */
+  readonly onDrop?: (record: DroppedRecord) => void;
+  /** Bytes of one file, default: 1/16 of the store, between 1 and 64 MiB. */
+  readonly segmentBytes?: number;
+  /** Unix milliseconds. Default: `Date.now`. */
+  readonly now?: () => number;
+}
+
+export interface SnapshotStats {
+  /** Of all files, and what of them is wanted. */
+  readonly bytes: number;
+  readonly liveBytes: number;
+  readonly segments: number;
+  readonly contents: number;
+  readonly records: number;
+  /** Given to the store and not yet on disk. */
+  readonly pendingBytes: number;
+  /** Given up since open, as too old or for want of room. */
+  readonly droppedRecords: number;
+  readonly droppedBytes: number;
+  /** Contents that were not kept: too large, or no room. */
+  readonly refusedContents: number;
+  /** Contents and records that cannot be read any more. */
+  readonly damaged: number;
+  readonly damagedBytes: number;
+  /** Cut off at open: never said to be on disk. */
+  readonly tornBytes: number;
+  /** Waits for the disk since open. */
+  readonly syncs: number;
+  /** Why the last write failed, or `null`. */
+  readonly failure: string | null;
+}
+
+export interface AppendOptions {
+  /** SHA-256 of the contents that are kept as long as the record is. Default: none. */
+  readonly contents?: readonly string[];
+  /** It is never given up by itself. Default: `false`. */
+  readonly pin?: boolean;
+}
+
+const keyBytesMin = 32;
+const MiB = 1024 * 1024;
+/** While the disk takes nothing, no more than this waits. */
+const pendingBytesMax = 32 * MiB;
+const recordBytesMax = 1024 * MiB;
+const retainEveryMs = 60_000;
+
+export class SnapshotStore implements Contents {
+  readonly fileBytesMax: number;
+  readonly #options: SnapshotStoreOptions;
+  readonly #catalog: Catalog;
+  readonly #segments: Segments;
+  readonly #writer: Writer;
+  readonly #retention: Retention;
+  readonly #now: () => number;
+  readonly #timer: NodeJS.Timeout;
+  #retaining: Promise<void> | null = null;
+  #refusedContents = 0;
+  #damaged = 0;
+
+  private constructor(options: SnapshotStoreOptions, directory: string, own: Own) {
+    this.#options = options;
+    this.fileBytesMax = options.fileBytesMax;
+    this.#now = own.now;
+    this.#catalog = own.catalog;
+    this.#segments = own.segments;
+    const { catalog, segments } = own;
+    const segment = (): ReturnType<Segments['active']> => segments.active();
+    this.#writer = new Writer({ catalog, directory, segment });
+    const { storeBytesMax, keepMs, log, onDrop = () => undefined } = options;
+    const bounds = { storeBytesMax, keepMs, now: own.now, log, onDrop };
+    this.#retention = new Retention({ catalog, writer: this.#writer, segments, ...bounds });
+    this.#timer = setInterval(() => this.#retainSoon(), retainEveryMs).unref();
+  }
+
+  /**
+   * @throws TrlError `INVALID_PARAMS` for a short key, `INTERNAL_ERROR` where the key does not fit
+   * what is there or the directory is another user's
+   */
+  static async open(directory: string, options: SnapshotStoreOptions): Promise<SnapshotStore> {
+    if (options.key.length < keyBytesMin) {
+      const found = `the key has ${options.key.length} bytes; wanted at least ${keyBytesMin}`;
+      throw new TrlError('INVALID_PARAMS', `Cannot open the snapshots "${directory}": ${found}`);
+    }
+    const { key, log, now = Date.now } = options;
+    const share = Math.min(Math.max(Math.floor(options.storeBytesMax / 16), MiB), 64 * MiB);
+    const segmentBytes = options.segmentBytes ?? share;
+    const rebuilding = new Rebuilding();
+    const segments = await Segments.open(
+      { directory, key, segmentBytes, log },
+      (segment, found) => {
+        for (const { line, place } of placesOf(segment, found)) rebuilding.add(line, place);
+      },
+    );
+    const catalog = new Catalog();
+    rebuilding.into(catalog, now());
+    const store = new SnapshotStore(options, directory, { catalog, segments, now });
+    store.#retention.expire();
+    return store;
+  }
+
+  has(sha256: string): boolean {
+    return this.#find(sha256) !== null;
+  }
+
+  /** Meant for what is at hand and not large; `has` tells whether it was kept. */
+  put(bytes: Uint8Array): string {
+    const sha256 = hash('sha256', bytes, 'hex');
+    if (this.#find(sha256) !== null) return sha256;
+    if (bytes.length > this.fileBytesMax || !this.#hasRoom(bytes.length)) {
+      this.#refusedContents += 1;
+      return sha256;
+    }
+    if (bytes.length <= pieceBytes) {
+      this.#keep(sha256, Buffer.from(bytes));
+      return sha256;
+    }
+    const parts: Content[] = [];
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      const piece = Buffer.from(bytes.subarray(at, at + pieceBytes));
+      parts.push(this.#keep(hash('sha256', piece, 'hex'), piece));
+    }
+    this.#keepList(sha256, parts);
+    return sha256;
+  }
+
+  /** `isSteady`: nobody wrote to it meanwhile. What is kept always has the hash that is told. */
+  async putFile(fd: number): Promise<FileKept> {
+    const stamp = stampOf(fd);
+    const small = readSmall(fd);
+    if (small !== null) {
+      const size = small.length;
+      const sha256 = this.put(small);
+      return { sha256, size, kept: this.has(sha256), isSteady: stampOf(fd) === stamp };
+    }
+    const whole = createHash('sha256');
+    const parts: Content[] = [];
+    let size = 0;
+    let kept = true;
+    try {
+      for await (const piece of piecesOf(fd)) {
+        whole.update(piece);
+        size += piece.length;
+        kept &&= size <= this.fileBytesMax && this.#hasRoom(piece.length);
+        if (!kept) continue;
+        const part = this.#keep(hash('sha256', piece, 'hex'), piece);
+        this.#catalog.hold(part);
+        parts.push(part);
+        await this.#writer.drain();
+      }
+      const sha256 = whole.digest('hex');
+      if (kept) this.#keepList(sha256, parts);
+      else this.#refusedContents += 1;
+      return { sha256, size, kept, isSteady: stampOf(fd) === stamp };
+    } finally {
+      for (const part of parts) this.#catalog.release(part, this.#now());
+    }
+  }
+
+  async read(sha256: string): Promise<Buffer | null> {
+    const content = this.#catalog.contents.get(this.#idOf(sha256));
+    if (content === undefined) return null;
+    const whole = createHash('sha256');
+    const pieces: Buffer[] = [];
+    for (const part of content.parts ?? [content]) {
+      const piece = await this.#readOne(part);
+      if (piece === 'gone') return null;
+      if (piece === 'damaged') throw this.#damage(content, part);
+      whole.update(piece);
+      pieces.push(piece);
+    }
+    if (whole.digest('hex') !== sha256) throw this.#damage(content, content);
+    const [only] = pieces;
+    return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+  }
+
+  async #readOne({ plain, place }: Content): Promise<Buffer | 'gone' | 'damaged'> {
+    if (plain !== null) return Buffer.from(plain);
+    if (place === null) return 'gone';
+    const payload = await place.segment.read(place);
+    return (payload === null ? null : unpack(payload, pieceBytes)) ?? 'damaged';
+  }
+
+  /** What is damaged is no longer here, so that putting it again heals it. */
+  #damage(content: Content, part: Content): TrlError {
+    this.#damaged += 1;
+    const file = part.place?.segment.file ?? 'memory';
+    for (const lost of new Set([content, part])) {
+      if (this.#catalog.isKept(lost)) this.#catalog.forget(lost, this.#now());
+    }
+    this.#options.log(`snapshots: a content in "${file}" is damaged`);
+    return new TrlError('INTERNAL_ERROR', `Cannot read a kept content: "${file}" is damaged`);
+  }
+
+  /** The newest of an id stands. It is durable with the next {@link sync}. */
+  append(kind: string, id: string, value: object, options: AppendOptions = {}): void {
+    const named = new Set(options.contents ?? []);
+    const contents = [...named].flatMap(
+      (sha256) => this.#catalog.contents.get(this.#idOf(sha256)) ?? [],
+    );
+    const json = JSON.stringify(value);
+    const pinned = options.pin ?? false;
+    const at = { kind, id, atMs: this.#now(), pinned };
+    const record: StoredRecord = { ...at, contents, place: null, json };
+    this.#catalog.addRecord(record, this.#now());
+    this.#writer.add({ type: 'record', record, payload: null });
+  }
+
+  /** Removes a record. No error where there is none. */
+  drop(kind: string, id: string): void {
+    this.#retention.forget(kind, id);
+  }
+
+  /**
+   * `null`: there is none.
+   *
+   * @throws TrlError `INTERNAL_ERROR` where it is damaged
+   */
+  get(kind: string, id: string): unknown {
+    const record = this.#catalog.record(kind, id);
+    return record === null ? null : this.#valueOf(record);
+  }
+
+  /** All of a kind, oldest first; one that is damaged is left out, counted and told to the log. */
+  *records(kind: string): Generator<{ readonly id: string; readonly value: unknown }> {
+    for (const record of Array.from(this.#catalog.recordsOf(kind))) {
+      if (!this.#catalog.isCurrent(record)) continue;
+      let value: unknown;
+      try {
+        value = this.#valueOf(record);
+      } catch {
+        continue;
+      }
+      yield { id: record.id, value };
+    }
+  }
+
+  #valueOf({ kind, id, json, place }: StoredRecord): unknown {
+    if (json !== null) return JSON.parse(json);
+    const payload = place?.segment.readNow(place) ?? null;
+    const plain = payload === null ? null : unpack(payload, recordBytesMax);
+    if (plain !== null) return JSON.parse(plain.toString());
+    this.#damaged += 1;
+    this.#options.log(`snapshots: the record ${kind} "${id}" is damaged`);
+    throw new TrlError('INTERNAL_ERROR', `Cannot read the record ${kind} "${id}": it is damaged`);
+  }
+
+  /**
+   * Resolves when all that was put and appended before is on disk. After a failure it all waits
+   * still, in order, and the next `sync` tries again.
+   *
+   * @throws TrlError `QUOTA_EXCEEDED` where the disk is full, `INTERNAL_ERROR` for other failures
+   */
+  async sync(): Promise<void> {
+    await this.#writer.sync();
+    if (this.#segments.bytes() > this.#options.storeBytesMax) this.#retainSoon();
+  }
+
+  /** Gives up what is too old or too much and frees its room on disk. Done by itself, too. */
+  async retain(): Promise<void> {
+    await this.#retaining;
+    this.#retaining ??= this.#retain().finally(() => (this.#retaining = null));
+    await this.#retaining;
+  }
+
+  async #retain(): Promise<void> {
+    this.#retention.expire();
+    this.#retention.makeRoom(0);
+    await this.#retention.sweep();
+  }
+
+  #retainSoon(): void {
+    if (this.#retaining !== null) return;
+    this.retain().catch((error: unknown) => {
+      this.#options.log(`snapshots: cannot free room: ${String(error)}`);
+    });
+  }
+
+  stats(): SnapshotStats {
+    const { contents, recordCount: records, liveBytes } = this.#catalog;
+    const { droppedRecords, droppedBytes } = this.#retention;
+    const { pendingBytes, syncs, failure } = this.#writer;
+    return {
+      bytes: this.#segments.bytes(),
+      liveBytes,
+      segments: this.#segments.all().length,
+      contents: contents.size,
+      records,
+      pendingBytes,
+      droppedRecords,
+      droppedBytes,
+      refusedContents: this.#refusedContents,
+      damaged: this.#damaged,
+      ...this.#segments.losses,
+      syncs,
+      failure: failure?.message ?? null,
+    };
+  }
+
+  /** @throws like {@link sync}; the files are closed nevertheless. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#retaining?.catch(() => null);
+    try {
+      await this.#writer.sync();
+    } finally {
+      await this.#writer.between(() => this.#segments.close());
+    }
+  }
+
+  #idOf(sha256: string): ContentId {
+    return this.#segments.keys.idOf(sha256);
+  }
+
+  /** A content that somebody asks for is wanted: it is not given up in the next minutes. */
+  #find(sha256: string): Content | null {
+    const content = this.#catalog.contents.get(this.#idOf(sha256));
+    if (content === undefined) return null;
+    content.touchedMs = this.#now();
+    return content;
+  }
+
+  #keep(sha256: string, plain: Buffer): Content {
+    const id = this.#idOf(sha256);
+    const found = this.#catalog.contents.get(id);
+    const content = found ?? made(id, null, this.#now());
+    content.touchedMs = this.#now();
+    if (found !== undefined) return found;
+    content.plain = plain;
+    this.#catalog.addContent(content);
+    this.#writer.add({ type: 'content', content, payload: null });
+    return content;
+  }
+
+  #keepList(sha256: string, parts: readonly Content[]): void {
+    const [only] = parts;
+    if (this.#find(sha256) !== null || only === undefined || parts.length === 1) return;
+    const content = made(this.#idOf(sha256), parts, this.#now());
+    this.#catalog.addContent(content);
+    this.#writer.add({ type: 'content', content, payload: null });
+  }
+
+  #hasRoom(bytes: number): boolean {
+    const waiting = this.#writer.pendingBytes + bytes;
+    if (this.#writer.failure !== null && waiting > pendingBytesMax) return false;
+    return this.#retention.makeRoom(bytes);
+  }
+}
+
+export interface FileKept {
+  readonly sha256: string;
+  readonly size: number;
+  readonly kept: boolean;
+  readonly isSteady: boolean;
+}
+
+interface Own {
+  readonly catalog: Catalog;
+  readonly segments: Segments;
+  readonly now: () => number;
+}

@@ -1,0 +1,239 @@
+/**
+ * Puts what waits to be kept on disk, in order, in batches: whoever asks for that while a batch is
+ * under way shares the next one. What could not be written stays at the head of the queue.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { TrlError } from '../errors.ts';
+import type { Catalog, Content, StoredRecord, Tombstone } from './catalog.ts';
+import type { Line } from './directory.ts';
+import { pack } from './payload.ts';
+import { sealBytes } from './seal.ts';
+import type { Piece, Place, Segment } from './segment.ts';
+
+/** `payload`: it is copied from another segment, packed as it was. */
+export type Item =
+  | { readonly type: 'content'; readonly content: Content; readonly payload: Buffer | null }
+  | { readonly type: 'record'; readonly record: StoredRecord; readonly payload: Buffer | null }
+  | { readonly type: 'drop'; readonly tombstone: Tombstone };
+
+interface Waiter {
+  /** Everything up to this number has to be on disk. */
+  readonly upTo: number;
+  readonly resolve: () => void;
+  readonly reject: (error: TrlError) => void;
+}
+
+export interface WriterOptions {
+  readonly catalog: Catalog;
+  readonly directory: string;
+  /** The segment to write to: a new one where the last is full or broken. */
+  readonly segment: () => Promise<Segment>;
+}
+
+const batchBytesMax = 4 * 1024 * 1024;
+/** What waits without anybody asking for it is written when it comes to this. */
+const waitingBytesMax = 1024 * 1024;
+/** How long the event loop is held at a time. */
+const sliceMs = 2;
+
+export class Writer {
+  readonly #options: WriterOptions;
+  #queue: Item[] = [];
+  #waiters: Waiter[] = [];
+  #queued = 0;
+  #written = 0;
+  #running: Promise<void> | null = null;
+  /** Bytes that wait, as they were given. */
+  pendingBytes = 0;
+  /** Why the last try failed; `null` after one that did not. */
+  failure: TrlError | null = null;
+  syncs = 0;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  add(item: Item): void {
+    this.#queue.push(item);
+    this.#queued += 1;
+    this.pendingBytes += sizeOf(item);
+    if (this.pendingBytes > waitingBytesMax && this.failure === null) this.#start();
+  }
+
+  /** Resolves when all that was added before is on disk. */
+  sync(): Promise<void> {
+    const upTo = this.#queued;
+    if (this.#written >= upTo) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ upTo, resolve, reject });
+      this.#start();
+    });
+  }
+
+  /** Resolves when little waits, or when writing fails. */
+  async drain(): Promise<void> {
+    while (this.pendingBytes > batchBytesMax && this.failure === null) {
+      this.#start();
+      await this.#running;
+    }
+  }
+
+  /** Does `work` while no write is under way. */
+  async between(work: () => Promise<void>): Promise<void> {
+    while (this.#running !== null) await this.#running;
+    const done = work();
+    this.#begin(done.catch(() => null));
+    await done;
+  }
+
+  #start(): void {
+    if (this.#running === null) this.#begin(this.#run());
+  }
+
+  /** `work` never rejects. */
+  #begin(work: Promise<unknown>): void {
+    this.#running = work.then(() => this.#end());
+  }
+
+  #end(): void {
+    this.#running = null;
+    // Somebody may have asked meanwhile.
+    if (this.#waiters.length > 0) this.#start();
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const taken = this.#take();
+      try {
+        await this.#write(taken);
+        this.failure = null;
+      } catch (cause) {
+        this.#queue = [...taken, ...this.#queue];
+        this.#fail(cause);
+        return;
+      }
+      this.#written += taken.length;
+      this.pendingBytes -= taken.reduce((sum, item) => sum + sizeOf(item), 0);
+      for (const item of taken) forgetBytes(item);
+      this.#settle();
+    }
+  }
+
+  #take(): Item[] {
+    let bytes = 0;
+    const over = this.#queue.findIndex((item) => {
+      bytes += sizeOf(item);
+      return bytes > batchBytesMax;
+    });
+    // One that is larger than a batch is a batch of its own.
+    return this.#queue.splice(0, over === -1 ? this.#queue.length : Math.max(over, 1));
+  }
+
+  async #write(items: readonly Item[]): Promise<void> {
+    const { catalog } = this.#options;
+    const segment = await this.#options.segment();
+    const wanted = items.filter((item) => isWanted(catalog, item));
+    const pieces: Piece[] = [];
+    let sliceStart = performance.now();
+    for (const item of wanted) {
+      // Whatever there was of a dropped record was written before it.
+      if (item.type === 'drop' && item.tombstone.segment === null) {
+        item.tombstone.upTo = segment.number;
+      }
+      pieces.push(await pieceOf(item));
+      if (performance.now() - sliceStart < sliceMs) continue;
+      await setImmediate();
+      sliceStart = performance.now();
+    }
+    if (pieces.length === 0) return;
+    const places = await segment.append(pieces);
+    this.syncs += 1;
+    for (const [index, item] of wanted.entries()) {
+      const place = places[index];
+      if (place !== undefined) settle(catalog, item, place);
+    }
+  }
+
+  #settle(): void {
+    const done = this.#waiters.filter(({ upTo }) => upTo <= this.#written);
+    this.#waiters = this.#waiters.filter(({ upTo }) => upTo > this.#written);
+    for (const { resolve } of done) resolve();
+  }
+
+  #fail(cause: unknown): void {
+    const isFull = cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC';
+    const isQuota = cause instanceof Error && 'code' in cause && cause.code === 'EDQUOT';
+    const reason = isFull || isQuota ? 'no space is left on the disk' : String(cause);
+    this.failure = new TrlError(
+      isFull || isQuota ? 'QUOTA_EXCEEDED' : 'INTERNAL_ERROR',
+      `Cannot write snapshots to "${this.#options.directory}": ${reason}`,
+      { cause },
+    );
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const { reject } of waiters) reject(this.failure);
+  }
+}
+
+/** What is copied has to be wanted still; what is new is written, as somebody may wait for it. */
+function isWanted(catalog: Catalog, item: Item): boolean {
+  switch (item.type) {
+    case 'content':
+      return item.payload === null || catalog.isKept(item.content);
+    case 'record':
+      return item.payload === null || catalog.isCurrent(item.record);
+    case 'drop':
+      return item.tombstone.segment === null || catalog.isBuried(item.tombstone);
+  }
+}
+
+async function pieceOf(item: Item): Promise<Piece> {
+  if (item.type === 'drop') {
+    const { kind, id, upTo: segment } = item.tombstone;
+    return { line: { type: 'drop', kind, id, segment }, payload: null };
+  }
+  if (item.type === 'content' && item.content.parts !== null) {
+    const { id, parts } = item.content;
+    return { line: { type: 'list', id, parts: parts.map((part) => part.id) }, payload: null };
+  }
+  const payload = item.payload ?? (await pack(plainOf(item)));
+  return { line: lineOf(item, payload.length + sealBytes), payload };
+}
+
+function plainOf(item: Exclude<Item, { type: 'drop' }>): Uint8Array {
+  if (item.type === 'record') return Buffer.from(item.record.json ?? 'null');
+  return item.content.plain ?? new Uint8Array();
+}
+
+function lineOf(item: Exclude<Item, { type: 'drop' }>, bytes: number): Line {
+  if (item.type === 'content') return { type: 'content', id: item.content.id, bytes };
+  const { kind, id, atMs, pinned, contents } = item.record;
+  const ids = contents.map((content) => content.id);
+  return { type: 'record', kind, id, bytes, atMs, pinned, contents: ids };
+}
+
+function settle(catalog: Catalog, item: Item, place: Place): void {
+  switch (item.type) {
+    case 'content':
+      if (catalog.isKept(item.content)) catalog.placed(item.content, place);
+      return;
+    case 'record':
+      if (catalog.isCurrent(item.record)) catalog.placed(item.record, place);
+      return;
+    case 'drop':
+      item.tombstone.segment = place.segment;
+  }
+}
+
+function forgetBytes(item: Item): void {
+  if (item.type === 'content') item.content.plain = null;
+  else if (item.type === 'record') item.record.json = null;
+}
+
+function sizeOf(item: Item): number {
+  if (item.type === 'drop') return 0;
+  if (item.payload !== null) return item.payload.length;
+  return item.type === 'record'
+    ? (item.record.json?.length ?? 0)
+    : (item.content.plain?.length ?? 0);
+}
