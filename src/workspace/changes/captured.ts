@@ -22,8 +22,8 @@ export interface Captured extends Difference {
   /** Unix nanoseconds: compared with the start of the command, it tells that somebody else wrote. */
   readonly baseCtimeNs: bigint | null;
   /**
-   * The command saw a file of the real tree there and wrote to it in place. With `base: null`
-   * somebody else deleted it meanwhile.
+   * Only with `base: null`: the command saw a file of the real tree there and wrote to it in
+   * place, and somebody else deleted it meanwhile. Not seen where that file had other names.
    */
   readonly isCopyUp: boolean;
   /** The path, or a directory above it, does not exist for the session. */
@@ -37,7 +37,7 @@ export interface Captured extends Difference {
 }
 
 export interface Capture {
-  /** In byte order of the paths: a directory comes before what is in it. */
+  /** As a walk meets them: a directory, all that is in it, then its neighbour by bytes. */
   readonly changes: readonly Captured[];
   /** Whether everything was looked at; otherwise `skipped` says what was not. */
   readonly complete: boolean;

@@ -26,6 +26,8 @@ interface Batch {
 const letters = { opaque: 'o', copied: 'c' } as const;
 const asksOfBatch = 4_096;
 const accessDenied = '!13';
+/** Only removing meets it: then there is nothing to do. */
+const noSuchAttribute = '!61';
 
 /**
  * The helper starts with the first ask and ends when it is idle, closed, or this process ends.
@@ -80,10 +82,13 @@ export class LayerAttributes implements Disposable {
 
   async #do(ask: Ask, paths: readonly BytePath[], about: string): Promise<void> {
     const said = await this.#ask(paths.map((path) => `${ask}${path}`));
-    const at = said.findIndex((answer) => answer !== 'y');
+    const at = said.findIndex((answer) => answer !== 'y' && answer !== noSuchAttribute);
     if (at === -1) return;
     const name = Buffer.from(paths[at] ?? '', 'latin1').toString();
-    throw new TrlError('INTERNAL_ERROR', `Cannot ${about} at "${name}": errno ${said[at]?.slice(1)}`);
+    throw new TrlError(
+      'INTERNAL_ERROR',
+      `Cannot ${about} at "${name}": errno ${said[at]?.slice(1)}`,
+    );
   }
 
   async #ask(asks: readonly string[]): Promise<string[]> {

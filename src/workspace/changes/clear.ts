@@ -1,0 +1,171 @@
+/** Takes out of an upper layer what the real tree says by itself now. */
+import { rmdirSync, unlinkSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
+import type { BytePath } from '../../change.ts';
+import { isTrlError } from '../../errors.ts';
+import type { TreeCursor } from './cursor.ts';
+import type { LayerAttributes } from './layer-attributes.ts';
+import { above, inherited, inTreeOrder, nameOf, type Ledger, type Told } from './ledger.ts';
+import type { Pace } from './pace.ts';
+import { isWhiteout, modeOf, statKey } from './stat.ts';
+
+export interface ClearGround {
+  readonly upper: string;
+  readonly attributes: LayerAttributes;
+  readonly ledger: Ledger;
+  /** Paths whose upper version nobody needs; what was cleared leaves the set. */
+  readonly settled: Set<BytePath>;
+  readonly upperCursor: TreeCursor;
+  readonly realCursor: TreeCursor;
+  readonly pace: Pace;
+}
+
+/**
+ * Children before their directories. An opaque directory hides what the real tree has below: what
+ * is in it is cleared only once it hides nothing that is still to be hidden, and then it is made
+ * opaque no longer, so that what stays in it and what the real tree has stand beside each other.
+ *
+ * @returns settled paths that are not as they were captured, and stayed
+ */
+export async function clearLayer(ground: ClearGround): Promise<BytePath[]> {
+  const { ledger, settled, pace } = ground;
+  const paths = new Set<BytePath>();
+  for (const path of settled) {
+    // A directory may have become empty by what went before it.
+    for (let up = path; up !== '' && !paths.has(up); up = above(up)) paths.add(up);
+  }
+  const ordered = inTreeOrder(paths);
+  const blocked = await openOpaque(ground, ordered);
+  const isBlocked = inherited((path) => blocked.has(path));
+  const changed: BytePath[] = [];
+  const removed: BytePath[] = [];
+  const unlinked = new Set<bigint>();
+  for (const path of ordered.toReversed()) {
+    if (pace.isDue()) await pace.rest();
+    const told = ledger.get(path);
+    if (told === undefined || told.key === null || isBlocked(path)) continue;
+    if (told.entry?.type === 'directory') {
+      if (!blocked.has(path) && removeDirectory(ground, path, told)) removed.push(path);
+    } else if (settled.has(path)) {
+      const isRemoved = removeEntry(ground, path, told, unlinked);
+      (isRemoved ? removed : changed).push(path);
+    }
+  }
+  ledger.forget(removed);
+  for (const path of removed) settled.delete(path);
+  for (const path of settled) if (ledger.get(path) === undefined) settled.delete(path);
+  return changed;
+}
+
+/** Makes opaque directories transparent where they may be; answers those that may not. */
+async function openOpaque(ground: ClearGround, paths: BytePath[]): Promise<Set<BytePath>> {
+  const { ledger, settled } = ground;
+  const opaque = paths.filter((path) => {
+    const told = ledger.get(path);
+    return told?.entry?.type === 'directory' && told.hides && realStat(ground, path)?.isDirectory();
+  });
+  const blocked = new Set<BytePath>();
+  if (opaque.length === 0) return blocked;
+  /** Directories above something that must stay hidden. */
+  const hiding = new Set<BytePath>();
+  for (const [path, told] of ledger.entries()) {
+    if (told.key !== null || settled.has(path)) continue;
+    for (let up = above(path); !hiding.has(up); up = above(up)) {
+      hiding.add(up);
+      if (up === '') break;
+    }
+  }
+  const open: BytePath[] = [];
+  for (const path of opaque) {
+    if (hiding.has(path)) blocked.add(path);
+    else open.push(path);
+  }
+  for (const path of await failedToOpen(ground, open)) blocked.add(path);
+  const opened = open.filter((path) => !blocked.has(path));
+  for (const path of opened) {
+    const told = ledger.get(path);
+    if (told !== undefined) ledger.set(path, { ...told, hides: false });
+  }
+  ledger.uncover(opened);
+  return blocked;
+}
+
+async function failedToOpen(ground: ClearGround, paths: BytePath[]): Promise<BytePath[]> {
+  const { upper, attributes, upperCursor } = ground;
+  const prefix = Buffer.from(upper).toString('latin1');
+  const clear = async (some: BytePath[]): Promise<boolean> => {
+    try {
+      await attributes.clearOpaque(some.map((path) => `${prefix}/${path}`));
+      return true;
+    } catch (error) {
+      if (isTrlError(error, 'INTERNAL_ERROR')) return false;
+      throw error;
+    }
+  };
+  if (paths.length === 0 || (await clear(paths))) return [];
+  // Modes keep this process out of some.
+  const failed: BytePath[] = [];
+  for (const path of paths) {
+    const isThere = upperCursor.goto(above(path)) === 'here';
+    const isClear = isThere && (await upperCursor.readable(nameOf(path), () => clear([path])));
+    if (!isClear) failed.push(path);
+  }
+  return failed;
+}
+
+/** `false`: it is not what was captured. */
+function removeEntry(
+  ground: ClearGround,
+  path: BytePath,
+  told: Told,
+  unlinked: Set<bigint>,
+): boolean {
+  const { upperCursor } = ground;
+  if (upperCursor.goto(above(path)) !== 'here') return true;
+  const stat = upperCursor.stat(nameOf(path));
+  if (stat === null) return true;
+  const isOurs = told.entry === null ? isWhiteout(stat) : isAsTold(stat, told, unlinked);
+  if (!isOurs) return false;
+  if (stat.nlink > 1n) unlinked.add(stat.ino);
+  unlinkSync(upperCursor.at(nameOf(path)));
+  return true;
+}
+
+/** Taking away one name of a file changes the ctime that is seen by its others. */
+function isAsTold(stat: BigIntStats, told: Told, unlinked: ReadonlySet<bigint>): boolean {
+  const key = statKey(stat);
+  if (key === told.key) return true;
+  const withoutCtime = (one: string): string => one.slice(0, one.lastIndexOf(':'));
+  return unlinked.has(stat.ino) && withoutCtime(key) === withoutCtime(told.key ?? '');
+}
+
+function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boolean {
+  const { upperCursor, settled } = ground;
+  if (!settled.has(path)) {
+    const real = realStat(ground, path);
+    const isPlain = real?.isDirectory() === true && !told.hides;
+    if (!isPlain || told.entry?.type !== 'directory') return false;
+    if (modeOf(real) !== told.entry.mode) return false;
+  }
+  if (upperCursor.goto(above(path)) !== 'here') return true;
+  const stat = upperCursor.stat(nameOf(path));
+  if (stat === null) return true;
+  if (!stat.isDirectory()) return false;
+  try {
+    rmdirSync(upperCursor.at(nameOf(path)));
+    return true;
+  } catch {
+    // Something is still in it.
+    return false;
+  }
+}
+
+function realStat(ground: ClearGround, path: BytePath): BigIntStats | null {
+  const { realCursor } = ground;
+  if (realCursor.goto(above(path)) !== 'here') return null;
+  try {
+    return realCursor.stat(nameOf(path));
+  } catch {
+    return null;
+  }
+}

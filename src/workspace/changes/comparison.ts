@@ -1,0 +1,294 @@
+/** One capture of an upper layer: what was found, held against what the session saw before. */
+import type { BigIntStats } from 'node:fs';
+import type { BytePath, ChangeMark, Contents, Entry } from '../../change.ts';
+import { TrlError } from '../../errors.ts';
+import type { Captured, UpperOptions } from './captured.ts';
+import { kindOf } from './compare.ts';
+import type { TreeCursor } from './cursor.ts';
+import { readStanding, standing, type Standing } from './entries.ts';
+import { askLayer, type Asked } from './layer-questions.ts';
+import { above, inherited, nameOf, type Ledger, type Told } from './ledger.ts';
+import type { Pace } from './pace.ts';
+import { isWhiteout } from './stat.ts';
+import type { Found, Survey } from './survey.ts';
+
+export interface ComparisonGround extends UpperOptions {
+  readonly ledger: Ledger;
+  readonly pace: Pace;
+  readonly upperCursor: TreeCursor;
+  readonly realCursor: TreeCursor;
+}
+
+/** What stands in the real tree. */
+interface Base {
+  readonly stat: BigIntStats | null;
+  /** This process may not look. */
+  readonly isClosed: boolean;
+}
+
+type Draft = Omit<Captured, 'hasMaskedBelow'>;
+
+const noBase: Base = { stat: null, isClosed: false };
+/** Clocks of older kernels stand still for up to 10 ms: two writes may have one time. */
+const freshNs = 20_000_000n;
+
+export class Comparison {
+  readonly #ground: ComparisonGround;
+  readonly #found: ReadonlyMap<BytePath, Found>;
+  readonly #skipped: Set<BytePath>;
+  /** What the ledger will say; `null`: nothing. */
+  readonly #next = new Map<BytePath, Told | null>();
+  readonly #drafts: Draft[] = [];
+  readonly #overMasked = new Set<BytePath>();
+  #asked: Asked = { opaque: new Set(), copied: new Set() };
+  readonly #unmet: ReadonlySet<BytePath>;
+  /** Whether a directory above hid the real tree, as the session saw it before, and as it does. */
+  readonly #wasHidden: (path: BytePath) => boolean;
+  readonly #isHidden: (path: BytePath) => boolean;
+  readonly #isBelowMasked: (path: BytePath) => boolean;
+  readonly #isBelowSkipped: (path: BytePath) => boolean;
+
+  constructor(ground: ComparisonGround, survey: Survey) {
+    const { ledger } = ground;
+    this.#ground = ground;
+    this.#found = new Map(survey.found.map((found) => [found.path, found]));
+    this.#skipped = new Set(survey.skipped);
+    this.#unmet = new Set(ledger.unmet());
+    this.#wasHidden = inherited((path) => ledger.get(path)?.hides ?? false);
+    this.#isHidden = inherited((path) => this.#hides(path));
+    this.#isBelowMasked = inherited((path) => path !== '' && ground.isMasked(path));
+    this.#isBelowSkipped = inherited((path) => this.#skipped.has(path));
+  }
+
+  /** The ledger is changed only when all went well. */
+  async run(): Promise<{ changes: Captured[]; skipped: BytePath[] }> {
+    const { pace, ledger } = this.#ground;
+    const bases = new Map<BytePath, Base>();
+    for (const { path } of this.#found.values()) {
+      if (pace.isDue()) await pace.rest();
+      bases.set(path, this.#base(path));
+    }
+    this.#asked = await askLayer(this.#ground, this.#questions(bases));
+    for (const found of this.#found.values()) {
+      if (pace.isDue()) await pace.rest();
+      await this.#compare(found, bases.get(found.path) ?? noBase);
+    }
+    for (const path of this.#unmet) {
+      if (pace.isDue()) await pace.rest();
+      this.#gone(path);
+    }
+    for (const [path, told] of this.#next) {
+      if (told === null) ledger.delete(path);
+      else ledger.set(path, told);
+    }
+    const changes = this.#drafts.map((draft) => {
+      return { ...draft, hasMaskedBelow: this.#overMasked.has(draft.path) };
+    });
+    return { changes, skipped: [...this.#skipped] };
+  }
+
+  *#questions(bases: ReadonlyMap<BytePath, Base>): Iterable<[Found, 'opaque' | 'copied']> {
+    for (const found of this.#found.values()) {
+      const base = bases.get(found.path)?.stat ?? null;
+      if (found.stat.isDirectory()) yield [found, 'opaque'];
+      else if (found.stat.isFile() && base === null) yield [found, 'copied'];
+    }
+  }
+
+  #hides(path: BytePath): boolean {
+    const found = this.#found.get(path);
+    if (found !== undefined) return !found.stat.isDirectory() || this.#asked.opaque.has(path);
+    return !this.#unmet.has(path) && (this.#ground.ledger.get(path)?.hides ?? false);
+  }
+
+  #isMasked(path: BytePath): boolean {
+    return this.#ground.isMasked(path) || this.#isBelowMasked(path);
+  }
+
+  #base(path: BytePath): Base {
+    if (this.#isMasked(path)) return noBase;
+    const { realCursor } = this.#ground;
+    const entered = realCursor.goto(above(path));
+    if (entered !== 'here') return { stat: null, isClosed: entered === 'closed' };
+    try {
+      return { stat: realCursor.stat(nameOf(path)), isClosed: false };
+    } catch {
+      return { stat: null, isClosed: true };
+    }
+  }
+
+  async #compare(found: Found, base: Base): Promise<void> {
+    const { path, stat, told } = found;
+    const now = await this.#upperStanding(found);
+    if (now === 'gone') return;
+    const isSeen = told === undefined && !this.#wasHidden(path);
+    const under = await this.#baseStanding(path, base, isSeen, told);
+    const before = told === undefined ? (isSeen ? (under?.entry ?? null) : null) : told.entry;
+    const owner = told === undefined ? this.#shifted(under) : told.owner;
+    const hides = this.#hides(path);
+    const isCopyUp = this.#asked.copied.has(path);
+    this.#next.set(path, {
+      key: now.key,
+      entry: now.entry,
+      owner: now.owner,
+      hides,
+      isFresh: stat.isFile() && now.ctimeNs > BigInt(Date.now()) * 1_000_000n - freshNs,
+      base: under === null ? null : { key: under.key, entry: under.entry },
+    });
+    const kind = kindOf(before, now.entry, owner === now.owner);
+    const marks = this.#marks(before, now.entry);
+    const isUnknown = base.isClosed || (isCopyUp && base.stat === null && told === undefined);
+    if (isUnknown && !marks.includes('before-unknown')) marks.push('before-unknown');
+    // Whether it was written in place or replaced, the layer does not say: no origin is noted.
+    if (isSeen && kind === 'modified' && (under?.links ?? 0) > 1) marks.push('hardlink-split');
+    if (kind !== null) {
+      const { upper } = this.#ground;
+      const sourceAt = now.entry?.type === 'file' ? { tree: upper, path } : null;
+      const sides = { path, kind, before, after: now.entry, marks };
+      const more = { isCopyUp, isMasked: this.#isMasked(path), sourceAt, upperKey: now.key };
+      this.#drafts.push({ ...sides, ...this.#baseOf(under), ...more });
+    }
+    const isNewlyHidden = hides && told?.hides !== true && !this.#wasHidden(path);
+    const isOwn = !this.#isHidden(path) && base.stat?.isDirectory() === true;
+    if (isNewlyHidden && isOwn) await this.#below(path);
+  }
+
+  /** The upper entry as an entry of the session: a whiteout is nothing. */
+  async #upperStanding(
+    found: Found,
+  ): Promise<(Omit<Standing, 'entry'> & { entry: Entry | null }) | 'gone'> {
+    const { upperCursor, contents } = this.#ground;
+    const { path, stat } = found;
+    const name = nameOf(path);
+    if (upperCursor.goto(above(path)) !== 'here') return 'gone';
+    const now = await readStanding(upperCursor, name, stat, contents);
+    if (now === null) return 'gone';
+    return isWhiteout(stat) ? { ...now, entry: null, owner: '' } : now;
+  }
+
+  /** What stands in the real tree; its content only where it is the side of before. */
+  async #baseStanding(
+    path: BytePath,
+    base: Base,
+    isContentNeeded: boolean,
+    told: Told | undefined,
+  ): Promise<Standing | null> {
+    const { realCursor, contents } = this.#ground;
+    const name = nameOf(path);
+    if (base.stat === null || realCursor.goto(above(path)) !== 'here') return null;
+    if (isContentNeeded) return readStanding(realCursor, name, base.stat, contents);
+    const now = standing(realCursor, name, base.stat);
+    const isKnown = now !== null && told?.base?.key === now.key;
+    return isKnown && told.base !== null ? { ...now, entry: told.base.entry } : now;
+  }
+
+  /** Tells all that was seen of the real tree below `top` as deleted, where nothing came instead. */
+  async #below(top: BytePath): Promise<void> {
+    const { realCursor, pace, contents, ledger, isMasked } = this.#ground;
+    const waiting = [top];
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      const entered = realCursor.goto(path);
+      if (entered === 'closed') this.#skipped.add(path);
+      if (entered !== 'here') continue;
+      const directories: BytePath[] = [];
+      for (const name of await realCursor.names()) {
+        if (pace.isDue()) await pace.rest();
+        const child = `${path}/${name}`;
+        if (isMasked(child)) {
+          this.#leaveMasked(child);
+          continue;
+        }
+        const stat = statOrNull(realCursor, name);
+        if (stat === 'closed') this.#skipped.add(child);
+        if (stat === null || stat === 'closed') continue;
+        if (stat.isDirectory()) directories.push(child);
+        if (this.#found.has(child) || ledger.get(child) !== undefined) continue;
+        const stood = await readStanding(realCursor, name, stat, contents);
+        if (stood !== null) this.#deleted(child, stood.entry, stood);
+      }
+      waiting.push(...directories.toReversed());
+    }
+  }
+
+  #leaveMasked(path: BytePath): void {
+    for (let up = above(path); !this.#overMasked.has(up); up = above(up)) {
+      this.#overMasked.add(up);
+      if (up === '') return;
+    }
+  }
+
+  /** An upper entry that is not there any more, without a whiteout in its place. */
+  #gone(path: BytePath): void {
+    if (this.#isBelowSkipped(path)) return;
+    const told = this.#ground.ledger.get(path);
+    const { stat } = this.#base(path);
+    // Commands cannot bring the real tree back: somebody cleared the layer.
+    if (told === undefined || (!this.#isHidden(path) && stat !== null)) {
+      this.#next.set(path, null);
+      return;
+    }
+    const under = stat === null ? null : standing(this.#ground.realCursor, nameOf(path), stat);
+    if (told.entry !== null) this.#deleted(path, told.entry, under);
+    this.#next.set(path, under === null ? null : hiddenBelow(under));
+  }
+
+  #deleted(path: BytePath, before: Entry, under: Standing | null): void {
+    this.#drafts.push({
+      path,
+      kind: 'deleted',
+      before,
+      after: null,
+      marks: this.#marks(before, null),
+      ...this.#baseOf(under),
+      isCopyUp: false,
+      isMasked: this.#isMasked(path),
+      sourceAt: null,
+      upperKey: null,
+    });
+    if (under !== null) this.#next.set(path, hiddenBelow(under));
+  }
+
+  #baseOf(under: Standing | null): Pick<Captured, 'base' | 'baseKey' | 'baseCtimeNs'> {
+    if (under === null) return { base: null, baseKey: null, baseCtimeNs: null };
+    return { base: under.entry, baseKey: under.key, baseCtimeNs: under.ctimeNs };
+  }
+
+  #marks(before: Entry | null, after: Entry | null): ChangeMark[] {
+    return marksOf(before, after, this.#ground.contents);
+  }
+
+  #shifted(under: Standing | null): string {
+    if (under === null) return '';
+    const [uid, gid] = under.owner.split(':').map(Number);
+    const { idShift } = this.#ground;
+    return `${(uid ?? 0) + idShift.uid}:${(gid ?? 0) + idShift.gid}`;
+  }
+}
+
+/** What the contents of two sides are marked with. */
+export function marksOf(
+  before: Entry | null,
+  after: Entry | null,
+  contents: Contents,
+): ChangeMark[] {
+  const marks: ChangeMark[] = [];
+  const isLost = (entry: Entry | null): boolean =>
+    entry?.type === 'file' && entry.sha256 !== null && !contents.has(entry.sha256);
+  if (isLost(before) || isLost(after)) marks.push('over-cap');
+  if (before?.type === 'file' && before.sha256 === null) marks.push('before-unknown');
+  return marks;
+}
+
+function hiddenBelow(under: Standing): Told {
+  const base = { key: under.key, entry: under.entry };
+  return { key: null, entry: null, owner: '', hides: true, isFresh: false, base };
+}
+
+function statOrNull(cursor: TreeCursor, name: string): BigIntStats | null | 'closed' {
+  try {
+    return cursor.stat(name);
+  } catch (error) {
+    if (error instanceof TrlError) throw error;
+    return 'closed';
+  }
+}

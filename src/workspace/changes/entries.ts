@@ -1,0 +1,89 @@
+/** Reads what stands at a path, and keeps its content. */
+import { closeSync, readFileSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
+import type { Contents, Entry, StatKey } from '../../change.ts';
+import type { SourceAt } from './captured.ts';
+import { TreeCursor } from './cursor.ts';
+import { milliseconds, modeOf, statKey, typeOf } from './stat.ts';
+
+/** What stood somewhere, with the key that it had before its content was read. */
+export interface Standing {
+  readonly entry: Entry;
+  readonly key: StatKey;
+  readonly ctimeNs: bigint;
+  /** `uid:gid`. */
+  readonly owner: string;
+  readonly links: number;
+}
+
+/** Files of at most this size are read at once, larger ones in parts between other work. */
+const atOnceBytes = 256 * 1024;
+
+/** What a stat alone tells: a file's hash stays unknown. */
+export function standing(cursor: TreeCursor, name: string, stat: BigIntStats): Standing | null {
+  const type = typeOf(stat);
+  if (type === 'file') return about(stat, fileEntry(stat));
+  if (type !== 'symlink') return about(stat, { type, mode: modeOf(stat) });
+  const target = cursor.readLink(name);
+  return target === null ? null : about(stat, { type, target });
+}
+
+/**
+ * What stands at `name` where the cursor is, its content kept. `null`: it went away meanwhile.
+ * Special files are not opened, links not followed. A file that is written meanwhile is told as it
+ * was read, under the key of before: the next look finds it changed.
+ */
+export async function readStanding(
+  cursor: TreeCursor,
+  name: string,
+  stat: BigIntStats,
+  contents: Contents,
+): Promise<Standing | null> {
+  if (!stat.isFile()) return standing(cursor, name, stat);
+  const file = cursor.openFile(name);
+  if (file === 'missing') return null;
+  if (file === 'closed') return standing(cursor, name, stat);
+  try {
+    const { sha256, size } = await keep(file.fd, file.stat, contents);
+    return about(file.stat, { ...fileEntry(file.stat), size, sha256 });
+  } finally {
+    closeSync(file.fd);
+  }
+}
+
+/**
+ * Opens a regular file for reading, whatever its depth, without following a link; `null` where
+ * there is none. The caller closes it.
+ */
+export function openSource(source: SourceAt, options = { mayWiden: false }): number | null {
+  const cut = source.path.lastIndexOf('/');
+  using cursor = new TreeCursor(source.tree, options);
+  if (cursor.goto(source.path.slice(0, Math.max(cut, 0))) !== 'here') return null;
+  const file = cursor.openFile(source.path.slice(cut + 1));
+  return typeof file === 'string' ? null : file.fd;
+}
+
+async function keep(
+  fd: number,
+  stat: BigIntStats,
+  contents: Contents,
+): Promise<{ sha256: string; size: number }> {
+  if (stat.size > Math.min(atOnceBytes, contents.fileBytesMax)) return contents.putFile(fd);
+  const bytes = readFileSync(fd);
+  return { sha256: contents.put(bytes), size: bytes.length };
+}
+
+function fileEntry(stat: BigIntStats): Extract<Entry, { readonly type: 'file' }> {
+  const mtimeMs = milliseconds(stat.mtimeNs);
+  return { type: 'file', mode: modeOf(stat), size: Number(stat.size), mtimeMs, sha256: null };
+}
+
+function about(stat: BigIntStats, entry: Entry): Standing {
+  return {
+    entry,
+    key: statKey(stat),
+    ctimeNs: stat.ctimeNs,
+    owner: `${stat.uid}:${stat.gid}`,
+    links: Number(stat.nlink),
+  };
+}

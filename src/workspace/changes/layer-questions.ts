@@ -1,0 +1,55 @@
+/** Asks a layer what stats do not say of the entries that were found in it. */
+import type { BytePath } from '../../change.ts';
+import { TrlError } from '../../errors.ts';
+import type { TreeCursor } from './cursor.ts';
+import type { LayerAttributes, LayerQuestion } from './layer-attributes.ts';
+import { above, nameOf } from './ledger.ts';
+import type { Found } from './survey.ts';
+
+export interface Asked {
+  readonly opaque: ReadonlySet<BytePath>;
+  readonly copied: ReadonlySet<BytePath>;
+}
+
+export interface AskGround {
+  readonly upper: string;
+  readonly upperCursor: TreeCursor;
+  readonly attributes: LayerAttributes;
+}
+
+/** One round trip for all, unless modes keep this process out of some. */
+export async function askLayer(
+  ground: AskGround,
+  questions: Iterable<readonly [Found, LayerQuestion]>,
+): Promise<Asked> {
+  const asked = [...questions];
+  const prefix = Buffer.from(ground.upper).toString('latin1');
+  const asks = asked.map(([{ path }, question]) => ({ path: `${prefix}/${path}`, question }));
+  const answers = await ground.attributes.read(asks);
+  const said = { opaque: new Set<BytePath>(), copied: new Set<BytePath>() };
+  for (const [at, [found, question]] of asked.entries()) {
+    const ask = asks[at];
+    const answer = answers[at] ?? (ask === undefined ? null : await askClosed(ground, found, ask));
+    if (answer === null) {
+      const name = Buffer.from(found.path, 'latin1').toString();
+      throw new TrlError('INTERNAL_ERROR', `Cannot read the layer of an overlay at "${name}"`);
+    }
+    if (answer) said[question].add(found.path);
+  }
+  return said;
+}
+
+/** Asks again with the modes on the way widened, as for reading. */
+async function askClosed(
+  ground: AskGround,
+  found: Found,
+  ask: { readonly path: BytePath; readonly question: LayerQuestion },
+): Promise<boolean | null> {
+  const { upperCursor, attributes } = ground;
+  // Gone meanwhile: neither.
+  if (upperCursor.goto(above(found.path)) !== 'here') return false;
+  return upperCursor.readable(
+    nameOf(found.path),
+    async () => (await attributes.read([ask]))[0] ?? null,
+  );
+}

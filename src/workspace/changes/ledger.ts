@@ -1,0 +1,151 @@
+/** What was told already, so that a later capture tells only what is new. */
+import type { BytePath, Entry, StatKey } from '../../change.ts';
+import { quickKey, type QuickKey } from './stat.ts';
+
+/** What the session sees at a path since it was told. */
+export interface Told {
+  /** Of the upper entry; `null`: there is none, a directory above hides what is below. */
+  readonly key: StatKey | null;
+  /** `null`: nothing. */
+  readonly entry: Entry | null;
+  /** `uid:gid` in the upper layer, `''` where there is none. */
+  readonly owner: string;
+  /** Nothing of the real tree is seen below: a whiteout, no directory, or an opaque one. */
+  readonly hides: boolean;
+  /** It was written so shortly before it was read that a later write may not show in its key. */
+  readonly isFresh: boolean;
+  /** What stood in the real tree, with its hash, so that it is not read again. */
+  readonly base: { readonly key: StatKey; readonly entry: Entry } | null;
+}
+
+export type LedgerLines = readonly (readonly [BytePath, Told])[];
+
+interface Line extends Told {
+  /** Made at the first look. */
+  quick: QuickKey | null;
+  /** The number of the last survey that met it. */
+  seenBy: number;
+}
+
+export class Ledger {
+  readonly #lines = new Map<BytePath, Line>();
+  #survey = 0;
+
+  get size(): number {
+    return this.#lines.size;
+  }
+
+  get(path: BytePath): Told | undefined {
+    return this.#lines.get(path);
+  }
+
+  set(path: BytePath, told: Told): void {
+    this.#lines.set(path, { ...told, quick: null, seenBy: this.#survey });
+  }
+
+  delete(path: BytePath): void {
+    this.#lines.delete(path);
+  }
+
+  clear(): void {
+    this.#lines.clear();
+  }
+
+  entries(): IterableIterator<[BytePath, Told]> {
+    return this.#lines.entries();
+  }
+
+  /** Begins a survey: what it does not `meet` is `unmet` at its end. */
+  begin(): void {
+    this.#survey += 1;
+  }
+
+  /** What is known of a path that stands in the upper layer. */
+  meet(path: BytePath): { readonly told: Told; readonly quick: QuickKey | null } | null {
+    const line = this.#lines.get(path);
+    if (line === undefined) return null;
+    line.seenBy = this.#survey;
+    if (line.key === null) return { told: line, quick: null };
+    line.quick ??= quickKey(line.key);
+    return { told: line, quick: line.quick };
+  }
+
+  /** Paths that had an upper entry, which this survey did not meet. */
+  unmet(): BytePath[] {
+    const found: BytePath[] = [];
+    for (const [path, line] of this.#lines) {
+      if (line.key !== null && line.seenBy !== this.#survey) found.push(path);
+    }
+    return found;
+  }
+
+  /** Forgets paths, and what was hidden below those that hid something. */
+  forget(paths: Iterable<BytePath>): void {
+    const hid = new Set<BytePath>();
+    for (const path of paths) {
+      if (this.#lines.get(path)?.hides === true) hid.add(path);
+      this.#lines.delete(path);
+    }
+    this.uncover(hid);
+  }
+
+  /** Forgets what was hidden below directories that hide no longer. */
+  uncover(paths: Iterable<BytePath>): void {
+    const open = new Set(paths);
+    if (open.size === 0) return;
+    const wasHidden = inherited((path) => open.has(path));
+    for (const [path, line] of this.#lines) {
+      if (line.key === null && wasHidden(path)) this.#lines.delete(path);
+    }
+  }
+
+  /** For JSON. */
+  toLines(): LedgerLines {
+    return Array.from(this.#lines, ([path, { key, entry, owner, hides, isFresh, base }]) => {
+      return [path, { key, entry, owner, hides, isFresh, base }] as const;
+    });
+  }
+
+  restore(lines: LedgerLines): void {
+    this.#lines.clear();
+    for (const [path, told] of lines) this.set(path, told);
+  }
+}
+
+/** Whether `holds` holds for any directory above a path; each directory is asked once. */
+export function inherited(holds: (path: BytePath) => boolean): (path: BytePath) => boolean {
+  const known = new Map<BytePath, boolean>([['', holds('')]]);
+  return (path) => {
+    if (path === '') return false;
+    const open: BytePath[] = [];
+    let directory = above(path);
+    let answer = known.get(directory);
+    while (answer === undefined) {
+      open.push(directory);
+      directory = above(directory);
+      answer = known.get(directory);
+    }
+    for (const one of open.toReversed()) {
+      answer ||= holds(one);
+      known.set(one, answer);
+    }
+    return answer;
+  };
+}
+
+/** The directory that a path is in; `''` for names at the top. */
+export function above(path: BytePath): BytePath {
+  return path.slice(0, Math.max(path.lastIndexOf('/'), 0));
+}
+
+export function nameOf(path: BytePath): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** Sorts as a walk would meet them: a directory, all that is in it, then its next neighbour. */
+export function inTreeOrder(paths: Iterable<BytePath>): BytePath[] {
+  // No name holds a NUL, and nothing sorts before it.
+  return Array.from(paths, (path) => path.replaceAll('/', '\0'))
+    .toSorted((a, b) => (a < b ? -1 : Number(a > b)))
+    .map((key) => key.replaceAll('\0', '/'));
+}

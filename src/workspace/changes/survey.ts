@@ -1,0 +1,71 @@
+/** Walks an upper layer and finds what is not known yet. */
+import type { BigIntStats } from 'node:fs';
+import type { BytePath } from '../../change.ts';
+import type { Entered, TreeCursor } from './cursor.ts';
+import type { Ledger, Told } from './ledger.ts';
+import type { Pace } from './pace.ts';
+import { isSame, isWhiteout } from './stat.ts';
+
+/** Longer paths are not told: each of a tree of n nested directories costs its whole length. */
+export const pathBytesMax = 16 * 1024;
+
+/** An upper entry that is new, or not as it was told. */
+export interface Found {
+  readonly path: BytePath;
+  readonly stat: BigIntStats;
+  readonly told: Told | undefined;
+}
+
+export interface Survey {
+  /** In the order of the walk: a directory before what is in it. */
+  readonly found: readonly Found[];
+  readonly skipped: readonly BytePath[];
+}
+
+export interface SurveyGround {
+  readonly cursor: TreeCursor;
+  readonly ledger: Ledger;
+  readonly pace: Pace;
+}
+
+/** Every known entry costs one `lstat`; a directory that it cannot read is among the skipped. */
+export async function survey(ground: SurveyGround): Promise<Survey> {
+  const { cursor, ledger, pace } = ground;
+  const found: Found[] = [];
+  const skipped: BytePath[] = [];
+  ledger.begin();
+  const waiting: BytePath[] = [''];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const entered: Entered = cursor.goto(path);
+    if (entered === 'closed') skipped.push(path);
+    if (entered !== 'here') continue;
+    const directories: BytePath[] = [];
+    for (const name of await cursor.names()) {
+      if (pace.isDue()) await pace.rest();
+      const child = path === '' ? name : `${path}/${name}`;
+      const isDirectory = look(ground, child, name, found);
+      if (!isDirectory) continue;
+      if (child.length > pathBytesMax) skipped.push(child);
+      else directories.push(child);
+    }
+    for (const directory of directories.toReversed()) waiting.push(directory);
+  }
+  return { found, skipped };
+}
+
+/** Notes one entry; answers whether it is a directory. */
+function look(ground: SurveyGround, path: BytePath, name: string, found: Found[]): boolean {
+  const known = ground.ledger.meet(path);
+  if (known?.quick != null) {
+    const stat = ground.cursor.quickStat(name);
+    if (stat === null) return false;
+    if (isSame(known.quick, stat) && !known.told.isFresh) return stat.isDirectory();
+  }
+  const stat = ground.cursor.stat(name);
+  if (stat === null) return false;
+  // Whiteouts are links to each other: their key changes with every other one that comes.
+  const stayed = isWhiteout(stat) && known !== null && known.told.entry === null;
+  const isUpper = known?.told.key != null;
+  if (!(stayed && isUpper)) found.push({ path, stat, told: known?.told });
+  return stat.isDirectory();
+}

@@ -1,0 +1,165 @@
+/** Changes of a session's commands, from the upper layer of its overlay. */
+import { lstatSync } from 'node:fs';
+import type { BytePath } from '../../change.ts';
+import { TrlError } from '../../errors.ts';
+import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
+import { clearLayer } from './clear.ts';
+import { Comparison } from './comparison.ts';
+import { TreeCursor } from './cursor.ts';
+import { emptyDirectory } from './empty.ts';
+import { inTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
+import { Pace } from './pace.ts';
+import { modeOf, permissions, statKey } from './stat.ts';
+import { survey } from './survey.ts';
+
+/** How often a capture begins anew where somebody moved what it was reading. */
+const attemptsMax = 3;
+
+/**
+ * Made when the upper layer is made, before a command runs. What it tells is exact for contents,
+ * modes, types, links and special files. It does not compare extended attributes, times of
+ * directories, or device numbers. A process that lives on and writes through a mapping that it has
+ * since before a capture is seen when the kernel notes its next write (up to half a minute).
+ */
+export class UpperCapture implements LayerCapture {
+  readonly #options: UpperOptions;
+  readonly #ledger = new Ledger();
+  /** Told as done with, but still in the layer: a directory above could not be cleared. */
+  readonly #settled = new Set<BytePath>();
+  /** The mode of the tree's own directory before any command. */
+  #firstMode: number;
+  /** The same, as it was last told. */
+  #rootMode: number;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @throws Error of `lstat` where there is no upper layer */
+  constructor(options: UpperOptions) {
+    this.#options = options;
+    this.#firstMode = lstatSync(options.upper).mode & permissions;
+    this.#rootMode = this.#firstMode;
+  }
+
+  /** @throws TrlError SANDBOX_UNAVAILABLE without perl; INTERNAL_ERROR where it cannot be read */
+  capture(): Promise<Capture> {
+    return this.#alone(async () => {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await this.#capture();
+        } catch (error) {
+          if (attempt === attemptsMax) throw error;
+        }
+      }
+    });
+  }
+
+  clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]> {
+    return this.#alone(async () => {
+      const { upper, root, attributes } = this.#options;
+      for (const path of paths) this.#settled.add(path);
+      const pace = new Pace();
+      using upperCursor = new TreeCursor(upper, { mayWiden: true });
+      using realCursor = new TreeCursor(root, { mayWiden: false });
+      const ledger = this.#ledger;
+      const settled = this.#settled;
+      const ground = { upper, attributes, ledger, settled, upperCursor, realCursor, pace };
+      return clearLayer(ground);
+    });
+  }
+
+  forget(paths: readonly BytePath[]): void {
+    this.#ledger.forget(paths);
+    for (const path of paths) this.#settled.delete(path);
+  }
+
+  discard(): Promise<void> {
+    return this.#alone(async () => {
+      await emptyDirectory(this.#options.upper, this.#firstMode);
+      this.#rootMode = this.#firstMode;
+      this.#ledger.clear();
+      this.#settled.clear();
+    });
+  }
+
+  ledgerJson(): string {
+    const state: State = {
+      version: 1,
+      modes: [this.#firstMode, this.#rootMode],
+      settled: [...this.#settled],
+      lines: this.#ledger.toLines(),
+    };
+    return JSON.stringify(state);
+  }
+
+  restoreLedger(json: string): void {
+    const { modes, settled, lines } = parseState(json);
+    [this.#firstMode, this.#rootMode] = modes;
+    this.#settled.clear();
+    for (const path of settled) this.#settled.add(path);
+    this.#ledger.restore(lines);
+  }
+
+  async #capture(): Promise<Capture> {
+    const pace = new Pace();
+    const ledger = this.#ledger;
+    using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
+    using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
+    const surveyed = await survey({ cursor: upperCursor, ledger, pace });
+    const ground = { ...this.#options, ledger, pace, upperCursor, realCursor };
+    const { changes, skipped } = await new Comparison(ground, surveyed).run();
+    const own = this.#ownMode();
+    if (own !== null) changes.push(own);
+    for (const { path } of changes) this.#settled.delete(path);
+    const byPath = new Map(changes.map((change) => [change.path, change]));
+    const ordered = inTreeOrder(byPath.keys()).flatMap((path) => byPath.get(path) ?? []);
+    return { changes: ordered, complete: skipped.length === 0, skipped };
+  }
+
+  /** The mode of the workspace itself. */
+  #ownMode(): Captured | null {
+    const stat = lstatSync(this.#options.upper, { bigint: true });
+    const after = { type: 'directory', mode: modeOf(stat) } as const;
+    const before = { type: 'directory', mode: this.#rootMode } as const;
+    if (after.mode === before.mode) return null;
+    this.#rootMode = after.mode;
+    const base = lstatSync(this.#options.root, { bigint: true });
+    return {
+      path: '',
+      kind: 'mode',
+      before,
+      after,
+      marks: [],
+      base: { type: 'directory', mode: modeOf(base) },
+      baseKey: statKey(base),
+      baseCtimeNs: base.ctimeNs,
+      isCopyUp: false,
+      isMasked: false,
+      hasMaskedBelow: false,
+      sourceAt: null,
+      upperKey: statKey(stat),
+    };
+  }
+
+  /** One after the other, whatever became of the one before. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(work, work);
+    this.#last = mine.catch(() => null);
+    return mine;
+  }
+}
+
+interface State {
+  readonly version: 1;
+  readonly modes: readonly [number, number];
+  readonly settled: readonly BytePath[];
+  readonly lines: LedgerLines;
+}
+
+function parseState(json: string): State {
+  try {
+    const state: State = JSON.parse(json);
+    if (state.version === 1) return state;
+  } catch {
+    // Told below.
+  }
+  throw new TrlError('INTERNAL_ERROR', 'Cannot go on with a ledger of changes: it is damaged');
+}

@@ -1,0 +1,59 @@
+// What capturing tells is held against two pictures of the whole tree, made without it.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import type { Capture } from '../src/workspace/changes/captured.ts';
+import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
+import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { battery, treeScript } from './support/changes-battery.ts';
+import { differences, MemoryContents, noOverlay, picture, Stage, Yard } from './support/changes.ts';
+import { told } from './support/changes-told.ts';
+
+test('every operation on an overlay is told exactly', { skip: noOverlay() }, async (t) => {
+  using yard = new Yard();
+  const [root, upper, work] = [
+    yard.directory('real'),
+    yard.directory('upper'),
+    yard.directory('work'),
+  ];
+  spawnSync('sh', ['-c', treeScript], { cwd: root });
+  await using stage = await Stage.overlay(yard, [root], upper, work);
+  using attributes = new LayerAttributes();
+  const contents = new MemoryContents();
+  const idShift = { uid: 0, gid: 0 };
+  const capturing = new UpperCapture({
+    root,
+    upper,
+    idShift,
+    isMasked: () => false,
+    contents,
+    attributes,
+  });
+  for (const operation of battery) {
+    await t.test(operation.name, async () => {
+      const before = picture(stage.view);
+      const code = await stage.run(operation.script);
+      const after = picture(stage.view);
+      const capture = await capturing.capture();
+      assert.equal(code, operation.overlayCode ?? 0, stage.complaints.slice(-300));
+      assert.deepEqual(await told(capture, contents), differences(before, after));
+      assert.equal(capture.complete, true);
+      if (operation.metadataOnly !== undefined) {
+        assert.deepEqual(metadataOnly(capture), operation.metadataOnly);
+      }
+      for (const [path, marks] of Object.entries(operation.overlayMarks ?? {})) {
+        const change = capture.changes.find((one) => one.path === path);
+        assert.deepEqual(change?.marks, marks);
+      }
+      assert.deepEqual(await capturing.capture(), { changes: [], complete: true, skipped: [] });
+      await capturing.discard();
+      await stage.refresh();
+      assert.deepEqual(differences(picture(root), picture(stage.view)), {});
+      assert.deepEqual([...picture(upper).keys()], ['']);
+    });
+  }
+});
+
+function metadataOnly(capture: Capture): string[] {
+  return capture.changes.filter(({ kind }) => kind === 'metadata-only').map(({ path }) => path);
+}
