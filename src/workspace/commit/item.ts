@@ -1,5 +1,6 @@
 /** The words of committing: what is to be put into the real tree, and what came of it. */
 import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+import type { AtomicRenames } from './renames.ts';
 
 /** Where a content stands: `path` below the directory `tree`, never through a link. */
 export interface Source {
@@ -76,6 +77,8 @@ export interface ApplyInput {
   readonly items: readonly CommitItem[];
   /** Used where a source is missing or was written meanwhile. */
   readonly contents: Pick<Contents, 'read'>;
+  /** Shared by all calls, as it keeps a program running. */
+  readonly renames: AtomicRenames;
   /** After each time slice of ~5 ms. Must not throw. */
   readonly progress?: (done: number, all: number) => void;
 }
@@ -104,15 +107,3 @@ export interface UndoPlan {
   /** What is not undone, and why; some of these paths are undone in part and are in `items` too. */
   readonly refused: readonly ItemResult[];
 }
-
-/** Puts changes into the real tree, each path only where it still is as the change expects. */
-export type ApplyChanges = (input: ApplyInput) => Promise<readonly ItemResult[]>;
-
-/** Finishes what an interrupted `applyChanges` began. May be called again if it is interrupted. */
-export type Recover = (
-  intent: CommitIntent,
-  contents: Pick<Contents, 'read'>,
-) => Promise<readonly ItemResult[]>;
-
-/** Looks at the tree and plans to undo records, newest first. Changes nothing. */
-export type PlanUndo = (tree: Tree, records: readonly (readonly Undoable[])[]) => Promise<UndoPlan>;

@@ -1,0 +1,388 @@
+/**
+ * Puts changes into the real tree, each path only where it still is as the change expects: anything
+ * that somebody else made meanwhile stands, and is reported.
+ *
+ * Contents are written under a temporary name in the same directory. A new file gets its name by
+ * `link`, which overwrites nothing; what replaces a file is exchanged with it, and exchanged back
+ * where what came out is not what was expected (`renames.ts`). Every step goes through descriptors
+ * of directories and follows no link. So nobody sees half a file, and nothing outside is reached.
+ *
+ * A moment that remains: modes and times, set by descriptor after a look, may hide that somebody
+ * else set them within those microseconds; no content is lost by it.
+ */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lchownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+  utimesSync,
+  type BigIntStats,
+} from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BytePath, Entry, StatKey } from '../../change.ts';
+import { writeFile, writeLink, type Owner } from './content.ts';
+import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
+import type { Rename, Renamed } from './renames.ts';
+import { codeOf, isSame, keyAfter, keyOf, removeOwn, statAt } from './standing.ts';
+import { below, TreeSteps } from './steps.ts';
+import { join, nameOf, parentOf } from './view.ts';
+import { Workplace } from './workplace.ts';
+
+const { O_NOFOLLOW } = constants;
+/** Linux: a handle that names without opening; Node has no constant for it. */
+const O_PATH = 0o10000000;
+const sliceMs = 5;
+const renamesMax = 128;
+const ownerAll = 0o700;
+const permissions = 0o7777;
+
+interface Queued {
+  readonly item: CommitItem;
+  readonly rename: Rename;
+  /** What is to stand there, as it was made; `null`: nothing. */
+  readonly made: BigIntStats | null;
+}
+
+/** @returns in the order of the items. Throws nothing that one path could cause. */
+export async function applyChanges(input: ApplyInput): Promise<readonly ItemResult[]> {
+  const applying = new Applying(input);
+  try {
+    await applying.run();
+  } finally {
+    applying.close();
+  }
+  return input.items.map((item) => applying.resultOf(item.path));
+}
+
+export function temporaryName(id: string, index: number): string {
+  return `.trl-${id}-${index}`;
+}
+
+class Applying {
+  readonly #input: ApplyInput;
+  readonly #place: Workplace;
+  readonly #sources = new Map<string, TreeSteps>();
+  readonly #results = new Map<BytePath, ItemResult>();
+  readonly #isRoot = process.geteuid?.() === 0;
+  #queue: Queued[] = [];
+  readonly #directories = new Map<BytePath, CommitItem>();
+  #sliceStart = performance.now();
+
+  constructor(input: ApplyInput) {
+    this.#input = input;
+    this.#place = new Workplace(input.tree.root);
+  }
+
+  resultOf(path: BytePath): ItemResult {
+    const result = this.#results.get(path);
+    return result ?? { path, state: 'failed', reason: 'refused', detail: null, keptAt: null };
+  }
+
+  async run(): Promise<void> {
+    const numbered = this.#input.items.map((item, index) => ({ item, index }));
+    const gone = numbered.filter(({ item }) => item.after === null);
+    const isDirectory = ({ item }: { item: CommitItem }): boolean =>
+      item.base?.type === 'directory';
+    // A directory goes when what was in it went, the deepest first.
+    const directories = gone.filter(isDirectory).toSorted((a, b) => order(b.item, a.item));
+    const rest = numbered.filter(({ item }) => item.after !== null);
+    for (const { item, index } of gone.filter((one) => !isDirectory(one))) {
+      await this.#slice();
+      this.#try(item, () => {
+        this.#remove(item, index);
+      });
+    }
+    await this.#flush();
+    for (const { item } of directories) {
+      await this.#slice();
+      this.#try(item, () => {
+        if (this.#stands(item) !== null) this.#removeDirectory(item);
+      });
+    }
+    for (const { item, index } of rest.toSorted((a, b) => order(a.item, b.item))) {
+      await this.#slice();
+      try {
+        await this.#put(item, index);
+      } catch (error) {
+        this.#fail(item, error);
+      }
+    }
+    await this.#flush();
+    this.#place.setModes((path, outcome) => {
+      const item = this.#directories.get(path);
+      if (item === undefined) return;
+      if ('key' in outcome) this.#done(item, outcome.key);
+      else this.#fail(item, outcome.error);
+    });
+  }
+
+  close(): void {
+    this.#place.release();
+    for (const steps of this.#sources.values()) steps.close();
+  }
+
+  async #slice(): Promise<void> {
+    if (this.#queue.length >= renamesMax) await this.#flush();
+    if (performance.now() - this.#sliceStart < sliceMs) return;
+    await this.#flush();
+    this.#input.progress?.(this.#results.size, this.#input.items.length);
+    await turn();
+    this.#sliceStart = performance.now();
+  }
+
+  #try(item: CommitItem, act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#fail(item, error);
+    }
+  }
+
+  /** What stands there, if it is what the change expects; otherwise reports and answers `null`. */
+  #stands(item: CommitItem): BigIntStats | 'nothing' | null {
+    if (this.#place.steps.directory(parentOf(item.path)) === null) {
+      this.#refuse(item, 'no-directory');
+      return null;
+    }
+    const stat = statAt(this.#place.steps, item.path);
+    if (isSame(stat, item.baseKey)) return stat ?? 'nothing';
+    this.#refuse(item, 'changed-meanwhile');
+    return null;
+  }
+
+  #remove(item: CommitItem, index: number): void {
+    const stat = this.#stands(item);
+    if (stat === null) return;
+    if (stat === 'nothing') this.#done(item, null);
+    else this.#enqueue({ item, index, kind: 'away', made: null });
+  }
+
+  #removeDirectory(item: CommitItem): void {
+    this.#place.enter(parentOf(item.path));
+    rmdirSync(this.#place.at(item.path));
+    this.#done(item, null);
+  }
+
+  async #put(item: CommitItem, index: number): Promise<void> {
+    const { after } = item;
+    if (after === null) return;
+    if (after.type !== 'file' && after.type !== 'directory' && after.type !== 'symlink') {
+      this.#refuse(item, 'special');
+      return;
+    }
+    let stat = this.#stands(item);
+    if (stat === null) return;
+    if (after.type === 'directory') {
+      await this.#putDirectory({ item, index, after, stat });
+      return;
+    }
+    if (stat !== 'nothing' && stat.isDirectory()) {
+      this.#removeDirectory(item);
+      this.#results.delete(item.path);
+      stat = 'nothing';
+    }
+    if (stat !== 'nothing' && isMetaOnly(item, stat)) {
+      this.#setMeta(item, after);
+      return;
+    }
+    const made = await this.#make({ item, index, after, stat });
+    if (made === null) return;
+    if (stat === 'nothing') this.#name(item, index, made);
+    else this.#enqueue({ item, index, kind: 'exchange', made });
+  }
+
+  async #putDirectory(putting: {
+    readonly item: CommitItem;
+    readonly index: number;
+    readonly after: Extract<Entry, { type: 'directory' }>;
+    readonly stat: BigIntStats | 'nothing';
+  }): Promise<void> {
+    const { item, index, after, stat } = putting;
+    if (stat !== 'nothing' && stat.isDirectory()) {
+      this.#setLater(item, after.mode);
+      return;
+    }
+    if (stat !== 'nothing') {
+      this.#enqueue({ item, index, kind: 'away', made: null });
+      await this.#flush();
+      if (this.#results.get(item.path)?.state !== 'applied') return;
+      this.#results.delete(item.path);
+    }
+    this.#place.enter(parentOf(item.path));
+    const at = this.#place.at(item.path);
+    mkdirSync(at, { mode: (after.mode & 0o777) | ownerAll });
+    if (this.#isRoot) lchownSync(at, this.#input.tree.uid, this.#input.tree.gid);
+    this.#setLater(item, after.mode);
+  }
+
+  /** Makes the new thing under its temporary name. */
+  async #make(making: {
+    readonly item: CommitItem;
+    readonly index: number;
+    readonly after: Extract<Entry, { type: 'file' | 'symlink' }>;
+    readonly stat: BigIntStats | 'nothing';
+  }): Promise<BigIntStats | null> {
+    const { item, index, after, stat } = making;
+    const { tree, contents } = this.#input;
+    const owner: Owner =
+      stat === 'nothing' ? tree : { uid: Number(stat.uid), gid: Number(stat.gid) };
+    const directory = this.#place.enter(parentOf(item.path));
+    const at = below(directory, temporaryName(this.#input.id, index));
+    if (after.type === 'symlink') writeLink(at, after.target, owner);
+    else {
+      const stepsOf = (source: Source): TreeSteps => this.#stepsOf(source);
+      const written = writeFile({ item, at, owner, contents, stepsOf }, after);
+      if (!(typeof written === 'boolean' ? written : await written)) {
+        this.#refuse(item, 'no-content');
+        return null;
+      }
+    }
+    return lstatSync(at, { bigint: true });
+  }
+
+  /** Gives what was made its name, where nothing has it. */
+  #name(item: CommitItem, index: number, made: BigIntStats): void {
+    const directory = this.#place.hold(parentOf(item.path));
+    const from = below(directory, temporaryName(this.#input.id, index));
+    const to = below(directory, nameOf(item.path));
+    try {
+      linkSync(from, to);
+      unlinkSync(from);
+    } catch (error) {
+      if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) {
+        unlinkSync(from);
+        throw error;
+      }
+      // A file system without hard links: a moment remains between the look and the rename.
+      if (lstatSync(to, { throwIfNoEntry: false }) === undefined) renameSync(from, to);
+      else {
+        unlinkSync(from);
+        this.#refuse(item, 'changed-meanwhile');
+        return;
+      }
+    }
+    this.#done(item, keyAfter(to, made));
+  }
+
+  #setMeta(item: CommitItem, after: Entry): void {
+    const fd = openSync(this.#place.at(item.path), O_PATH | O_NOFOLLOW);
+    try {
+      const stat = fstatSync(fd, { bigint: true });
+      if (keyOf(stat) !== item.baseKey) {
+        this.#refuse(item, 'changed-meanwhile');
+        return;
+      }
+      const at = `/proc/self/fd/${fd}`;
+      if (after.type === 'file') {
+        utimesSync(at, new Date(), after.mtimeMs / 1000);
+        if ((Number(stat.mode) & permissions) !== after.mode) chmodSync(at, after.mode);
+      }
+      this.#done(item, keyOf(fstatSync(fd, { bigint: true })));
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #enqueue(queued: {
+    readonly item: CommitItem;
+    readonly index: number;
+    readonly kind: Rename['kind'];
+    readonly made: BigIntStats | null;
+  }): void {
+    const { item, index, kind, made } = queued;
+    const directory = this.#place.enter(parentOf(item.path));
+    this.#queue.push({
+      item,
+      made,
+      rename: {
+        kind,
+        directory,
+        name: nameOf(item.path),
+        temporary: temporaryName(this.#input.id, index),
+        kept: `.trl-kept-${this.#input.id}-${index}`,
+        key: item.baseKey ?? '',
+      },
+    });
+  }
+
+  async #flush(): Promise<void> {
+    const queue = this.#queue;
+    this.#queue = [];
+    const answers = await this.#input.renames.run(queue.map(({ rename }) => rename));
+    for (const [at, queued] of queue.entries()) this.#conclude(queued, answers[at] ?? 'refused');
+    // What is open may be moved away before it is used again.
+    this.#place.release();
+  }
+
+  #conclude({ item, rename, made }: Queued, answer: Renamed): void {
+    if (answer === 'done') {
+      const at = below(rename.directory, rename.name);
+      this.#done(item, made === null ? null : keyAfter(at, made));
+      return;
+    }
+    if (made !== null) removeOwn(below(rename.directory, rename.temporary), made);
+    if (answer === 'open') this.#refuse(item, 'open-elsewhere');
+    if (answer === 'changed') this.#refuse(item, 'changed-meanwhile');
+    if (answer === 'refused') this.#refuse(item, 'refused', 'the file cannot be renamed');
+    if (answer !== 'kept') return;
+    const keptAt = join(parentOf(item.path), rename.kept);
+    const reason = 'changed-meanwhile';
+    this.#results.set(item.path, {
+      path: item.path,
+      state: 'conflict',
+      reason,
+      detail: null,
+      keptAt,
+    });
+  }
+
+  #setLater(item: CommitItem, mode: number): void {
+    this.#directories.set(item.path, item);
+    this.#place.setLater(item.path, mode);
+  }
+
+  #stepsOf({ tree }: Source): TreeSteps {
+    const steps = this.#sources.get(tree) ?? new TreeSteps(tree);
+    this.#sources.set(tree, steps);
+    return steps;
+  }
+
+  #done({ path }: CommitItem, key: StatKey | null): void {
+    this.#results.set(path, { path, state: 'applied', key });
+  }
+
+  #refuse({ path }: CommitItem, reason: Refusal, detail: string | null = null): void {
+    const isTheirs = ['changed-meanwhile', 'open-elsewhere', 'not-empty', 'no-directory'];
+    const state = isTheirs.includes(reason) ? 'conflict' : 'failed';
+    this.#results.set(path, { path, state, reason, detail, keptAt: null });
+  }
+
+  #fail(item: CommitItem, error: unknown): void {
+    const code = codeOf(error);
+    const reason = new Map<string, Refusal>([
+      ['EEXIST', 'changed-meanwhile'],
+      ['ENOTEMPTY', 'not-empty'],
+      ['ENOENT', 'no-directory'],
+      ['ENOTDIR', 'no-directory'],
+    ]).get(code);
+    this.#refuse(item, reason ?? 'refused', code === '' ? String(error) : code);
+  }
+}
+
+function order(a: CommitItem, b: CommitItem): number {
+  return a.path < b.path ? -1 : Number(a.path > b.path);
+}
+
+/** Whether mode and times are all that differs. A file with other names is replaced nonetheless. */
+function isMetaOnly({ base, after }: CommitItem, stat: BigIntStats): boolean {
+  if (base?.type !== 'file' || after?.type !== 'file') return false;
+  return stat.nlink === 1n && base.sha256 !== null && base.sha256 === after.sha256;
+}

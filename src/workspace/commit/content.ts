@@ -1,0 +1,211 @@
+/** New contents, written whole under a temporary name before anybody sees them. */
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  futimesSync,
+  lchownSync,
+  openSync,
+  read as readAsync,
+  readSync,
+  symlinkSync,
+  unlinkSync,
+  writeSync,
+  type BigIntStats,
+} from 'node:fs';
+import { copyFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { Contents, Entry } from '../../change.ts';
+import type { CommitItem, Source } from './item.ts';
+import { keyOf } from './standing.ts';
+import type { TreeSteps } from './steps.ts';
+
+const { COPYFILE_FICLONE, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
+/** Files up to this are copied at once: less than a millisecond. */
+const smallBytes = 256 * 1024;
+const chunkBytes = 1024 * 1024;
+const blockBytes = 512n;
+const readChunk = promisify(readAsync);
+
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface Writing {
+  readonly item: CommitItem;
+  /** The temporary name, which must not exist. */
+  readonly at: Buffer;
+  readonly owner: Owner;
+  readonly contents: Pick<Contents, 'read'>;
+  readonly stepsOf: (source: Source) => TreeSteps;
+}
+
+type FileEntry = Extract<Entry, { type: 'file' }>;
+
+/** Makes a link at a temporary name. */
+export function writeLink(at: Buffer, target: string, owner: Owner): void {
+  symlinkSync(Buffer.from(target, 'latin1'), at);
+  if (process.geteuid?.() === 0) lchownSync(at, owner.uid, owner.gid);
+}
+
+/**
+ * Writes a file with its mode, owner and times. `false` where its content is not to be had as it
+ * was recorded; nothing is left then, nor when it throws what the system says.
+ */
+export function writeFile(writing: Writing, after: FileEntry): Promise<boolean> | boolean {
+  const { item, at } = writing;
+  const source = item.source === null ? null : openSource(writing, item.source);
+  if (source === null) return fromStore(writing, after);
+  const { size, blocks } = source.stat;
+  if (size <= smallBytes && !isSparse(size, blocks)) {
+    try {
+      if (copySmall(source.fd, writing, after)) return true;
+    } finally {
+      closeSync(source.fd);
+    }
+    return fromStore(writing, after);
+  }
+  return copyLarge(source, writing, after)
+    .finally(() => {
+      closeSync(source.fd);
+    })
+    .then((isRight) => {
+      if (isRight) return true;
+      remove(at);
+      return fromStore(writing, after);
+    })
+    .catch((error: unknown) => {
+      remove(at);
+      throw error;
+    });
+}
+
+interface Opened {
+  readonly fd: number;
+  readonly stat: BigIntStats;
+}
+
+function openSource({ stepsOf }: Writing, source: Source): Opened | null {
+  const fd = stepsOf(source).open(source.path);
+  return fd === null ? null : { fd, stat: fstatSync(fd, { bigint: true }) };
+}
+
+function isSparse(size: bigint, blocks: bigint): boolean {
+  return blocks * blockBytes < size;
+}
+
+function copySmall(fd: number, writing: Writing, after: FileEntry): boolean {
+  const { item } = writing;
+  const bytes = Buffer.allocUnsafe(after.size + 1);
+  let size = 0;
+  for (let count = 1; count > 0 && size < bytes.length; size += count) {
+    count = readSync(fd, bytes, size, bytes.length - size, size);
+  }
+  const isAsRead = keyOf(fstatSync(fd, { bigint: true })) === item.sourceKey;
+  const content = bytes.subarray(0, size);
+  if (size !== after.size || !(isAsRead || hash(content) === after.sha256)) return false;
+  writeBytes(writing, after, content);
+  return true;
+}
+
+async function fromStore(writing: Writing, after: FileEntry): Promise<boolean> {
+  const bytes = after.sha256 === null ? null : await writing.contents.read(after.sha256);
+  if (bytes === null) return false;
+  writeBytes(writing, after, bytes);
+  return true;
+}
+
+function writeBytes(writing: Writing, after: FileEntry, bytes: Uint8Array): void {
+  const fd = create(writing.at);
+  try {
+    writeAll(fd, bytes, 0);
+    finish(fd, writing.owner, after);
+  } catch (error) {
+    remove(writing.at);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Cloned where the file system can, else copied in the kernel; holes stay holes. */
+async function copyLarge(source: Opened, writing: Writing, after: FileEntry): Promise<boolean> {
+  const { item, at, owner } = writing;
+  const isUnwritten = (): boolean =>
+    keyOf(fstatSync(source.fd, { bigint: true })) === item.sourceKey;
+  if (Number(source.stat.size) !== after.size) return false;
+  const fd = create(at);
+  try {
+    if (isSparse(source.stat.size, source.stat.blocks)) {
+      await copyChunks(source.fd, fd, after.size);
+    } else {
+      await copyFile(`/proc/self/fd/${source.fd}`, `/proc/self/fd/${fd}`, COPYFILE_FICLONE);
+    }
+    if (fstatSync(fd).size !== after.size) return false;
+    if (!isUnwritten() && (await hashFile(fd)) !== after.sha256) return false;
+    finish(fd, owner, after);
+    return true;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function copyChunks(from: number, to: number, size: number): Promise<void> {
+  const bytes = Buffer.alloc(chunkBytes);
+  const zeros = Buffer.alloc(chunkBytes);
+  let at = 0;
+  while (at < size) {
+    const { bytesRead } = await readChunk(from, bytes, 0, chunkBytes, at);
+    if (bytesRead === 0) break;
+    const isHole = bytes.subarray(0, bytesRead).equals(zeros.subarray(0, bytesRead));
+    if (!isHole) writeAll(to, bytes.subarray(0, bytesRead), at);
+    at += bytesRead;
+  }
+  ftruncateSync(to, at);
+}
+
+/** SHA-256 of an open file, from its start, in lower-case hex. */
+export async function hashFile(fd: number): Promise<string> {
+  const bytes = Buffer.allocUnsafe(chunkBytes);
+  const sum = createHash('sha256');
+  for (let at = 0; ;) {
+    const { bytesRead } = await readChunk(fd, bytes, 0, chunkBytes, at);
+    if (bytesRead === 0) return sum.digest('hex');
+    sum.update(bytes.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+}
+
+function writeAll(fd: number, bytes: Uint8Array, at: number): void {
+  let done = 0;
+  while (done < bytes.length) {
+    done += writeSync(fd, bytes, done, bytes.length - done, at + done);
+  }
+}
+
+function hash(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function create(at: Buffer): number {
+  return openSync(at, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+}
+
+function finish(fd: number, owner: Owner, after: FileEntry): void {
+  if (process.geteuid?.() === 0) fchownSync(fd, owner.uid, owner.gid);
+  fchmodSync(fd, after.mode);
+  futimesSync(fd, new Date(), after.mtimeMs / 1000);
+}
+
+function remove(at: Buffer): void {
+  try {
+    unlinkSync(at);
+  } catch {
+    // It was never made.
+  }
+}

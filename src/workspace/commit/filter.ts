@@ -1,0 +1,180 @@
+/**
+ * The commit filter: which of a command's changes may not silently reach the real tree, and why.
+ * It decides by names, types and, for git's configuration, by content; it changes nothing.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BytePath, Entry } from '../../change.ts';
+import type { CommitFilter, FilterInput, HeldReason, Judged } from './held.ts';
+import { protectedBy } from './protected.ts';
+import { Repositories } from './repositories.ts';
+import { fold, partsOf } from './spelling.ts';
+import { MergedView, parentOf } from './view.ts';
+
+const setUid = 0o4000;
+const setGid = 0o2000;
+const changesPerTurn = 256;
+const gitName = '.git';
+
+/** Builds the filter of one session. */
+export function openFilter(input: FilterInput): CommitFilter {
+  const rootBytes = Buffer.from(input.root).toString('latin1');
+  const known = new Set(input.gitDirectories);
+  const configured = new Set(input.configured);
+  const lifted = new Set(input.lifted);
+  return {
+    judge: async (changes, look) => {
+      const byPath = new Map(changes.map((change) => [change.path, change]));
+      const view = new MergedView(rootBytes, byPath, look);
+      const repositories = new Repositories(input.root, known, view);
+      const one = new Judgement({ input, view, repositories, configured, lifted });
+      const held = new Map<BytePath, HeldReason>();
+      for (const [at, change] of changes.entries()) {
+        if (at % changesPerTurn === changesPerTurn - 1) await turn();
+        const answer = one.judge(change);
+        const reason = answer instanceof Promise ? await answer : answer;
+        if (reason !== null) held.set(change.path, reason);
+      }
+      holdDependent(byPath, held, known);
+      holdTooMuch(changes, held, input);
+      return held;
+    },
+  };
+}
+
+interface Parts {
+  readonly input: FilterInput;
+  readonly view: MergedView;
+  readonly repositories: Repositories;
+  readonly configured: ReadonlySet<BytePath>;
+  readonly lifted: ReadonlySet<BytePath>;
+}
+
+type Answer = HeldReason | null;
+
+class Judgement {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  judge(change: Judged): Promise<Answer> | Answer {
+    const { input, lifted } = this.#parts;
+    const { path: name } = change;
+    // First, so that nothing else tells a name that is there from one that is not.
+    if (isUnder(name, input.isReserved)) return 'reserved';
+    if (isUnder(name, input.isDenied)) return 'denied';
+    const found = this.#byEntry(change) ?? this.#byPlace(change);
+    if (found !== null) return found;
+    if (lifted.size > 0 && isUnder(name, (one) => lifted.has(one))) return null;
+    return this.#builtIn(change);
+  }
+
+  /** By what it is. */
+  #byEntry({ path: name, before, after }: Judged): Answer {
+    if (after === null) return null;
+    if (after.type === 'device') return 'device';
+    if (after.type === 'fifo' || after.type === 'socket') return 'special';
+    if (after.type === 'symlink') return this.#byTarget(name, after.target);
+    const gained = after.mode & ~this.#inherited(name, before, after) & (setUid | setGid);
+    if ((gained & setUid) !== 0) return 'set-uid';
+    return (gained & setGid) === 0 ? null : 'set-gid';
+  }
+
+  #byTarget(name: BytePath, target: string): Answer {
+    const { input, view } = this.#parts;
+    const leads = view.resolve(parentOf(name), target);
+    if (leads === null) return 'link-escape';
+    return isUnder(leads, input.isReserved) ? 'reserved' : null;
+  }
+
+  /** Bits that say nothing new: of the same content, or as a directory gives them to what is in it. */
+  #inherited(name: BytePath, before: Entry | null, after: Entry): number {
+    if (after.type === 'directory') {
+      const parent = this.#parts.view.entry(parentOf(name));
+      const own = before?.type === 'directory' ? before.mode : 0;
+      return own | (parent?.type === 'directory' ? parent.mode & setGid : 0);
+    }
+    const isSame =
+      before?.type === 'file' &&
+      after.type === 'file' &&
+      after.sha256 !== null &&
+      before.sha256 === after.sha256;
+    return isSame ? before.mode : 0;
+  }
+
+  /** A directory on the way that is a link on the host leads elsewhere there. */
+  #byPlace({ path: name }: Judged): Answer {
+    const { view } = this.#parts;
+    for (let at = parentOf(name); at !== ''; at = parentOf(at)) {
+      if (view.isChanged(at)) continue;
+      const type = view.real(at)?.type;
+      if (type === 'directory') return null;
+      if (type === 'symlink') return 'link-escape';
+    }
+    return null;
+  }
+
+  #builtIn(change: Judged): Promise<Answer> | Answer {
+    const { input, repositories, configured } = this.#parts;
+    const { path: name, before, after } = change;
+    const parts = partsOf(name).map(fold);
+    if (input.isProjectedGit && parts.includes(gitName)) return 'projected-repository';
+    if (configured.size > 0 && isUnder(name, (one) => configured.has(one))) return 'git-config';
+    const isDirectory = (after ?? before)?.type === 'directory';
+    const as = after === null ? 'gone' : isDirectory ? 'directory' : 'link';
+    return protectedBy(parts, as) ?? repositories.judge(change, parts);
+  }
+}
+
+/** Whether a path or one above it is one of those. */
+function isUnder(name: BytePath, is: (one: BytePath) => boolean): boolean {
+  for (let at = name; at !== ''; at = parentOf(at)) if (is(at)) return true;
+  return false;
+}
+
+/**
+ * What is in a directory that is held cannot come without it, and a directory that must stay for
+ * something held in it cannot go.
+ */
+function holdDependent(
+  byPath: ReadonlyMap<BytePath, Judged>,
+  held: Map<BytePath, HeldReason>,
+  known: ReadonlySet<BytePath>,
+): void {
+  for (const [name, reason] of held) {
+    for (let at = parentOf(name); at !== ''; at = parentOf(at)) {
+      const above = byPath.get(at);
+      if (above !== undefined && above.after?.type !== 'directory' && !held.has(at)) {
+        held.set(at, reason);
+      }
+    }
+  }
+  for (const { path: name, after } of byPath.values()) {
+    if (held.has(name)) continue;
+    for (let at = parentOf(name); at !== ''; at = parentOf(at)) {
+      const reason = held.get(at);
+      const above = byPath.get(at);
+      if (reason === undefined || above === undefined) continue;
+      // With modes held on a directory that stays, what is in it is free.
+      if (above.before?.type === 'directory' && above.after?.type === 'directory') continue;
+      // What is deleted below a directory that stays may go, but a repository is not taken apart.
+      if (after === null && above.after === null && !known.has(at)) continue;
+      held.set(name, reason);
+      break;
+    }
+  }
+}
+
+/** All or nothing: half of too much would be a tree that nobody made. */
+function holdTooMuch(
+  changes: readonly Judged[],
+  held: Map<BytePath, HeldReason>,
+  { changesMax, bytesMax }: FilterInput,
+): void {
+  const free = changes.filter((change) => !held.has(change.path));
+  const bytes = free.reduce((sum, { after }) => sum + (after?.type === 'file' ? after.size : 0), 0);
+  const reason = free.length > changesMax ? 'too-many' : 'too-large';
+  if (free.length <= changesMax && bytes <= bytesMax) return;
+  for (const change of free) held.set(change.path, reason);
+}

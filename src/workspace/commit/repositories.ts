@@ -1,0 +1,295 @@
+/**
+ * What git would run or obey from the repositories of a tree.
+ *
+ *   known    a git directory that was there when the session was opened: its hooks and
+ *            configuration stay as they are, but for branches and remotes that are new in it
+ *   new      one that a command made: held is what makes git run something, by content
+ *
+ * A directory named `.git` is one whatever is in it yet; any other as soon as git would take it for
+ * one, which the last of its parts completes: that part is held where the others are bad.
+ */
+import path from 'node:path';
+import type { BytePath } from '../../change.ts';
+import { isPlainConfig, parseGitConfig } from '../git-config.ts';
+import type { HeldReason, Judged } from './held.ts';
+import { isPlainEdit } from './plain-edit.ts';
+import { fold } from './spelling.ts';
+import { join, parentOf, type MergedView } from './view.ts';
+
+const textBytesMax = 256 * 1024;
+/** Nothing in them is run: objects, names of branches, words about them. */
+const stores: ReadonlySet<string> = new Set(['objects', 'refs', 'logs', 'lfs']);
+/** What tells a git directory, and what git obeys in it. */
+const telling: ReadonlySet<string> = new Set([
+  'hooks',
+  'config',
+  'config.worktree',
+  'commondir',
+  'info',
+  'head',
+  'objects',
+  'refs',
+  'gitdir',
+  'remotes',
+  'branches',
+]);
+const completing: ReadonlySet<string> = new Set(['HEAD', 'objects', 'refs', 'commondir']);
+/** Lines of a rebase in progress that run something when it goes on. */
+const runsOnRebase = /^\s*(?:x|exec)\s/m;
+
+interface Place {
+  /** The git directory. */
+  readonly git: BytePath;
+  /** The rest of the path, folded. */
+  readonly rest: readonly string[];
+}
+
+export class Repositories {
+  readonly #root: string;
+  readonly #known: ReadonlySet<BytePath>;
+  readonly #view: MergedView;
+  readonly #taken = new Map<BytePath, boolean>();
+  readonly #sound = new Map<BytePath, Promise<boolean>>();
+
+  /** @param root absolute, as text */
+  constructor(root: string, known: ReadonlySet<BytePath>, view: MergedView) {
+    this.#root = root;
+    this.#known = known;
+    this.#view = view;
+  }
+
+  /** `null` at once for what has nothing to do with git: most paths. */
+  judge(change: Judged, parts: readonly string[]): Promise<HeldReason | null> | HeldReason | null {
+    const at = parts.findLastIndex((part) => part === '.git');
+    const isNamed =
+      at >= 0 || parts.some((part) => telling.has(part)) || this.#isBelowKnown(change);
+    return isNamed ? this.#judge(change, parts) : null;
+  }
+
+  #isBelowKnown({ path: name }: Judged): boolean {
+    for (let at = name; at !== ''; at = parentOf(at)) {
+      if (this.#known.has(at) && fold(at.split('/').at(-1) ?? '') !== '.git') return true;
+    }
+    return false;
+  }
+
+  async #judge(change: Judged, parts: readonly string[]): Promise<HeldReason | null> {
+    const written = change.path.split('/');
+    const spelled = parts.findIndex((part, at) => part === '.git' && written[at] !== '.git');
+    if (spelled >= 0 || written.length !== parts.length) return 'git-config';
+    if (parts.at(-1) === '.git') return this.#judgeRoot(change);
+    for (const place of this.#places(written, parts)) {
+      const reason = this.#known.has(place.git)
+        ? await this.#inKnown(change, place)
+        : await this.#inNew(change, place);
+      if (reason !== null) return reason;
+    }
+    return null;
+  }
+
+  /** Every git directory that the path lies in, by name, by knowledge, or by what is in it. */
+  #places(written: readonly string[], parts: readonly string[]): Place[] {
+    const found: Place[] = [];
+    let inside: 'none' | 'git' | 'modules' | 'store' = 'none';
+    for (const [at, part] of parts.entries()) {
+      const git = written.slice(0, at).join('/');
+      const rest = parts.slice(at);
+      const last = parts[at - 1];
+      const isNamed = last === '.git' || this.#known.has(git);
+      // The names of modules may have slashes: any directory below may be one.
+      const isModule = inside === 'modules' && last !== 'modules';
+      const isAdmin = inside === 'git' && parts[at - 2] === 'worktrees';
+      if (isNamed || isModule || isAdmin || (telling.has(part) && this.#isTaken(git))) {
+        found.push({ git, rest });
+      }
+      if (isNamed) inside = 'git';
+      if (inside !== 'none' && inside !== 'store') {
+        if (stores.has(part) && (inside === 'git' || isModule)) inside = 'store';
+        else if (inside === 'git' && part === 'modules') inside = 'modules';
+      }
+    }
+    return found;
+  }
+
+  /** Whether git would take a directory for one of its own. */
+  #isTaken(git: BytePath): boolean {
+    const known = this.#taken.get(git);
+    if (known !== undefined) return known;
+    const has = (name: string): boolean => this.#view.entry(join(git, name)) !== null;
+    const isTaken = has('HEAD') && (has('commondir') || (has('objects') && has('refs')));
+    this.#taken.set(git, isTaken);
+    return isTaken;
+  }
+
+  /** The entry named `.git` itself. */
+  async #judgeRoot(change: Judged): Promise<HeldReason | null> {
+    const { path: name, before, after } = change;
+    const was = before?.type ?? 'directory';
+    // With its worktree.
+    if (after === null && this.#view.entry(parentOf(name)) === null) return null;
+    if (after?.type === 'directory' || after === null) {
+      return was === 'directory' || !this.#isOld(change) ? null : 'git-config';
+    }
+    if (this.#isOld(change)) return 'git-config';
+    if (after.type !== 'file') return 'new-repository';
+    const text = (await this.#view.text(name, textBytesMax)) ?? '';
+    const value = /^gitdir: ([^\r\n\0]+)[\r\n]*$/.exec(text)?.[1];
+    const target = value === undefined ? null : this.#view.resolve(parentOf(name), value);
+    if (target === null) return 'new-repository';
+    const isSound =
+      this.#known.has(target) || (this.#isTaken(target) && (await this.#isSound(target)));
+    return isSound ? null : 'new-repository';
+  }
+
+  /** Whether a `.git` was in the real tree and not made by a command whose work is not there. */
+  #isOld(change: Judged): boolean {
+    return change.before !== null && this.#view.real(change.path) !== null;
+  }
+
+  async #inKnown(change: Judged, { git, rest }: Place): Promise<HeldReason | null> {
+    const [first = '', second] = rest;
+    // A worktree that is removed takes its record with it.
+    if (isRecord(git) && this.#view.entry(git) === null) return null;
+    if (first === 'hooks') {
+      const isNewDirectory = rest.length === 1 && change.before === null;
+      return isNewDirectory && change.after?.type === 'directory' ? null : 'git-hooks';
+    }
+    if (first === 'config' && rest.length === 1) {
+      if (change.after?.type !== 'file') return 'git-config';
+      const before = await this.#view.realText(change.path, textBytesMax);
+      const after = await this.#view.text(change.path, textBytesMax);
+      return before !== null && after !== null && isPlainEdit(before, after, git)
+        ? null
+        : 'git-config';
+    }
+    if (first === 'config.worktree' || first === 'commondir' || first === 'gitdir') {
+      return 'git-config';
+    }
+    if (first === 'info' && (second === 'attributes' || isLink(change, rest))) return 'git-config';
+    return this.#inAny(change, rest);
+  }
+
+  async #inNew(change: Judged, place: Place): Promise<HeldReason | null> {
+    const { git, rest } = place;
+    const [first = ''] = rest;
+    const last = rest.length === 1;
+    if (first === 'hooks') {
+      const name = rest.length === 2 ? (rest[1] ?? '') : '';
+      const isHarmless = last ? change.after?.type === 'directory' : name.endsWith('.sample');
+      return isHarmless || change.after === null ? null : 'new-repository';
+    }
+    if (first === 'info' && (rest[1] === 'attributes' || isLink(change, rest))) {
+      return change.after === null ? null : 'new-repository';
+    }
+    if (change.after === null) return null;
+    if (last && (first === 'config' || first === 'config.worktree')) {
+      return (await this.#isPlain(join(git, first), git)) ? null : 'new-repository';
+    }
+    if (last && first === 'commondir') {
+      return (await this.#sharesSoundly(git)) ? null : 'new-repository';
+    }
+    if (last && first === 'gitdir') {
+      const text = await this.#view.text(change.path, textBytesMax);
+      const back = text === null ? null : this.#view.resolve(git, text.replace(/[\r\n]+$/, ''));
+      return back === null ? 'new-repository' : null;
+    }
+    const name = change.path.slice(git === '' ? 0 : git.length + 1);
+    if (completing.has(name) && this.#isTaken(git) && !(await this.#isSound(git))) {
+      return 'new-repository';
+    }
+    return this.#inAny(change, rest);
+  }
+
+  async #inAny(change: Judged, rest: readonly string[]): Promise<HeldReason | null> {
+    const { path: name, after } = change;
+    const [first] = rest;
+    if (after === null || after.type === 'directory') return null;
+    // Remotes in files of their own, which nobody looks at.
+    if (first === 'remotes' || first === 'branches') return 'git-config';
+    const isTodo = rest.at(-1) === 'git-rebase-todo';
+    const isAlternates = rest.join('/') === 'objects/info/alternates';
+    if (!isTodo && !isAlternates) return null;
+    const text = await this.#view.text(name, textBytesMax);
+    if (text === null) return 'git-config';
+    if (isTodo) return runsOnRebase.test(text) ? 'git-hooks' : null;
+    const from = parentOf(parentOf(name));
+    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    return lines.every((line) => this.#view.resolve(from, line) !== null) ? null : 'link-escape';
+  }
+
+  /** Whether nothing that stands in a new git directory makes git run something. */
+  #isSound(git: BytePath): Promise<boolean> {
+    const known = this.#sound.get(git);
+    if (known !== undefined) return known;
+    // A circle of `commondir` finds this answer, and waits for nothing.
+    this.#sound.set(git, Promise.resolve(false));
+    const answer = this.#lookThrough(git);
+    this.#sound.set(git, answer);
+    return answer;
+  }
+
+  async #lookThrough(git: BytePath): Promise<boolean> {
+    const has = (name: string): boolean => this.#view.entry(join(git, name)) !== null;
+    for (const name of ['config', 'config.worktree']) {
+      if (has(name) && !(await this.#isPlain(join(git, name), git))) return false;
+    }
+    if (has('commondir') && !(await this.#sharesSoundly(git))) return false;
+    const hooks = this.#view.real(join(git, 'hooks'));
+    return hooks === null || this.#wasFiltered(git);
+  }
+
+  /** Hooks that were there before their repository was one are somebody's trap. */
+  #wasFiltered(git: BytePath): boolean {
+    const had = (name: string): boolean => this.#view.real(join(git, name)) !== null;
+    const isTaken = had('HEAD') && (had('commondir') || (had('objects') && had('refs')));
+    return isTaken || git === '.git' || git.endsWith('/.git');
+  }
+
+  async #isPlain(config: BytePath, git: BytePath): Promise<boolean> {
+    if (this.#view.entry(config)?.type !== 'file') return false;
+    const bytes = await this.#view.text(config, textBytesMax);
+    if (bytes === null) return false;
+    const text = Buffer.from(bytes, 'latin1').toString('utf8');
+    const worktree = await this.#worktreeOf(git, text);
+    return isPlainConfig(text, this.#absolute(git), worktree);
+  }
+
+  /** The directory that a configuration names as worktree, where that agrees. */
+  async #worktreeOf(git: BytePath, config: string): Promise<string | null> {
+    const isNamed = (name: string): boolean => name === 'core.worktree';
+    const value = parseGitConfig(config)?.findLast(({ name }) => isNamed(name))?.value;
+    if (value === undefined) return null;
+    const worktree = this.#view.resolve(git, Buffer.from(value, 'utf8').toString('latin1'));
+    if (worktree === null) return null;
+    const pointer = join(worktree, '.git');
+    if (pointer === git) return this.#absolute(worktree);
+    const text = await this.#view.text(pointer, textBytesMax);
+    const back = /^gitdir: ([^\r\n\0]+)[\r\n]*$/.exec(text ?? '')?.[1];
+    const agrees = back !== undefined && this.#view.resolve(worktree, back) === git;
+    return agrees ? this.#absolute(worktree) : null;
+  }
+
+  async #sharesSoundly(git: BytePath): Promise<boolean> {
+    const name = join(git, 'commondir');
+    if (this.#view.entry(name)?.type !== 'file') return false;
+    const text = await this.#view.text(name, textBytesMax);
+    const common = text === null ? null : this.#view.resolve(git, text.replace(/[\r\n]+$/, ''));
+    if (common === null || common === git) return false;
+    if (this.#known.has(common)) return true;
+    return this.#isTaken(common) && this.#isSound(common);
+  }
+
+  #absolute(name: BytePath): string {
+    return path.join(this.#root, Buffer.from(name, 'latin1').toString('utf8'));
+  }
+}
+
+/** Of a worktree, in its repository. */
+function isRecord(git: BytePath): boolean {
+  return git.split('/').at(-2) === 'worktrees';
+}
+
+/** A link or file in the place of a directory that git looks into. */
+function isLink(change: Judged, rest: readonly string[]): boolean {
+  return rest.length === 1 && change.after !== null && change.after.type !== 'directory';
+}

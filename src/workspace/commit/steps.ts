@@ -1,0 +1,107 @@
+/**
+ * Paths in a tree, by descriptors: each directory is opened relative to the one that holds it and
+ * never through a link, so that nothing can be led elsewhere, names are bytes, and a path may be
+ * longer than the system takes.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import type { BytePath } from '../../change.ts';
+
+const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+/** Linux: a handle that names without opening; Node has no constant for it. */
+const O_PATH = 0o10000000;
+const openMax = 64;
+
+export class TreeSteps {
+  readonly #root: string;
+  /** By path, the least recently opened first. */
+  readonly #open = new Map<BytePath, number>();
+
+  /** @param root absolute, without a link in it */
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** A directory's descriptor, valid until the next call; `null`: missing, or a link on the way. */
+  directory(path: BytePath): number | null {
+    const known = this.#open.get(path);
+    if (known !== undefined) return known;
+    let at = path;
+    while (at !== '' && !this.#open.has(at)) at = at.slice(0, Math.max(0, at.lastIndexOf('/')));
+    let fd = this.#open.get(at) ?? this.#step(Buffer.from(this.#root), '');
+    const rest = path.slice(at === '' ? 0 : at.length + 1).split('/');
+    for (const name of path === '' ? [] : rest) {
+      if (fd === null) return null;
+      at = at === '' ? name : `${at}/${name}`;
+      fd = this.#step(below(fd, name), at);
+    }
+    return fd;
+  }
+
+  /** The way to an entry for system calls, valid until the next call; `null` as `directory`. */
+  at(path: BytePath): Buffer | null {
+    const slash = path.lastIndexOf('/');
+    const fd = this.directory(slash < 0 ? '' : path.slice(0, slash));
+    return fd === null ? null : below(fd, path.slice(slash + 1));
+  }
+
+  /** A regular file, open for reading; the caller closes it. `null` for anything else. */
+  open(path: BytePath): number | null {
+    const at = this.at(path);
+    const fd = at === null ? null : openOrNull(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd === null) return null;
+    if (fstatSync(fd).isFile()) return fd;
+    closeSync(fd);
+    return null;
+  }
+
+  /** A regular file's content as latin1; `null` where it is longer than `bytesMax`, or no file. */
+  read(path: BytePath, bytesMax: number): string | null {
+    const fd = this.open(path);
+    if (fd === null) return null;
+    try {
+      const { size } = fstatSync(fd);
+      if (size > bytesMax) return null;
+      const bytes = Buffer.alloc(size);
+      let filled = 0;
+      for (let count = 1; count > 0 && filled < size; filled += count) {
+        count = readSync(fd, bytes, filled, size - filled, filled);
+      }
+      return bytes.toString('latin1', 0, filled);
+    } catch {
+      return null;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Closes everything: what is asked for next is looked up anew. */
+  close(): void {
+    for (const fd of this.#open.values()) closeSync(fd);
+    this.#open.clear();
+  }
+
+  #step(name: Buffer, path: BytePath): number | null {
+    const fd = openOrNull(name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    if (fd === null) return null;
+    for (const [oldest, unused] of this.#open) {
+      if (this.#open.size < openMax) break;
+      this.#open.delete(oldest);
+      closeSync(unused);
+    }
+    this.#open.set(path, fd);
+    return fd;
+  }
+}
+
+/** The way to an entry of an open directory. */
+export function below(fd: number, name: string): Buffer {
+  return Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), Buffer.from(name, 'latin1')]);
+}
+
+function openOrNull(name: Buffer, flags: number): number | null {
+  try {
+    return openSync(name, flags);
+  } catch {
+    return null;
+  }
+}

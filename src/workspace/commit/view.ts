@@ -1,0 +1,102 @@
+/** The tree as it would be with all changes in it, and where paths in it lead. Reads no content. */
+import type { BytePath, Entry } from '../../change.ts';
+import type { Judged, Look } from './held.ts';
+
+const linksMax = 40;
+
+export class MergedView {
+  readonly #root: string;
+  readonly #changes: ReadonlyMap<BytePath, Judged>;
+  readonly #look: Look;
+  readonly #real = new Map<BytePath, Entry | null>();
+
+  /** @param root absolute, as bytes */
+  constructor(root: string, changes: ReadonlyMap<BytePath, Judged>, look: Look) {
+    this.#root = root;
+    this.#changes = changes;
+    this.#look = look;
+  }
+
+  entry(path: BytePath): Entry | null {
+    const change = this.#changes.get(path);
+    return change === undefined ? this.real(path) : change.after;
+  }
+
+  /** Whether the content at `path` is one that a change brings. */
+  isChanged(path: BytePath): boolean {
+    return this.#changes.has(path);
+  }
+
+  real(path: BytePath): Entry | null {
+    const known = this.#real.get(path);
+    if (known !== undefined) return known;
+    const found = path === '' ? ({ type: 'directory', mode: 0 } as const) : this.#look.real(path);
+    this.#real.set(path, found);
+    return found;
+  }
+
+  /** The start of a content, as it would be; `null` where it cannot be told. */
+  text(path: BytePath, bytesMax: number): Promise<string | null> {
+    const side = this.#changes.has(path) ? 'after' : 'real';
+    return this.#look.text(path, side, bytesMax);
+  }
+
+  realText(path: BytePath, bytesMax: number): Promise<string | null> {
+    return this.#look.text(path, 'real', bytesMax);
+  }
+
+  /**
+   * Where `target`, written in the directory `from`, leads to; `null`: out of the workspace, or it
+   * could later. A `..` behind a name could: when the name becomes a link.
+   */
+  resolve(from: BytePath, target: string): BytePath | null {
+    let links = 0;
+    let at: string[] = from === '' ? [] : from.split('/');
+    let rest = this.#enter(target);
+    if (rest === null) return null;
+    if (target.startsWith('/')) at = [];
+    while (rest.length > 0) {
+      const [part = '', ...after]: string[] = rest;
+      rest = after;
+      if (part === '..') {
+        if (at.pop() === undefined) return null;
+        continue;
+      }
+      const entry = this.entry([...at, part].join('/'));
+      if (entry?.type !== 'symlink') {
+        at.push(part);
+        continue;
+      }
+      const next = this.#enter(entry.target);
+      if (next === null || ++links > linksMax) return null;
+      if (entry.target.startsWith('/')) at = [];
+      rest = [...next, ...rest];
+    }
+    return at.join('/');
+  }
+
+  /** The parts of a target, from the workspace if it is absolute; `null`: elsewhere. */
+  #enter(target: string): string[] | null {
+    const isAbsolute = target.startsWith('/');
+    if (isAbsolute && target !== this.#root && !target.startsWith(`${this.#root}/`)) return null;
+    const relative = isAbsolute ? target.slice(this.#root.length) : target;
+    const parts = relative.split('/').filter((part) => part !== '' && part !== '.');
+    return parts.lastIndexOf('..') > parts.findIndex((part) => part !== '..') &&
+      parts.some((part) => part !== '..')
+      ? null
+      : parts;
+  }
+}
+
+export function parentOf(path: BytePath): BytePath {
+  const at = path.lastIndexOf('/');
+  return at < 0 ? '' : path.slice(0, at);
+}
+
+export function join(directory: BytePath, name: string): BytePath {
+  return directory === '' ? name : `${directory}/${name}`;
+}
+
+export function nameOf(path: BytePath): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

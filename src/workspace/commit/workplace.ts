@@ -1,0 +1,91 @@
+/** The directories of a tree in which something is being changed, held open and made writable. */
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+} from 'node:fs';
+import type { BytePath, StatKey } from '../../change.ts';
+import { keyOf } from './standing.ts';
+import { below, TreeSteps } from './steps.ts';
+
+const { O_DIRECTORY, R_OK, W_OK, X_OK } = constants;
+const O_PATH = 0o10000000;
+const ownerAll = 0o700;
+const permissions = 0o7777;
+
+export class Workplace {
+  readonly steps: TreeSteps;
+  readonly #isRoot = process.geteuid?.() === 0;
+  readonly #held = new Map<BytePath, number>();
+  /** Modes to be set when everything in the directories is done. */
+  readonly #modes = new Map<BytePath, number>();
+
+  /** @param root absolute, without a link in it */
+  constructor(root: string) {
+    this.steps = new TreeSteps(root);
+  }
+
+  /** The way to an entry. @throws Error `ENOTDIR` where its directory is missing or a link. */
+  at(path: BytePath): Buffer {
+    return this.steps.at(path) ?? missing();
+  }
+
+  /** A directory that stays open until `release`. @throws as `at` */
+  hold(path: BytePath): number {
+    const known = this.#held.get(path);
+    if (known !== undefined) return known;
+    const fd = openSync(below(this.steps.directory(path) ?? missing(), '.'), O_PATH | O_DIRECTORY);
+    this.#held.set(path, fd);
+    return fd;
+  }
+
+  /** Holds a directory and lets its owner write to it, until its mode is set at the end. */
+  enter(path: BytePath): number {
+    const fd = this.hold(path);
+    if (this.#isRoot) return fd;
+    try {
+      accessSync(`/proc/self/fd/${fd}/.`, R_OK | W_OK | X_OK);
+    } catch {
+      const mode = fstatSync(fd).mode & permissions;
+      chmodSync(`/proc/self/fd/${fd}`, mode | ownerAll);
+      if (!this.#modes.has(path)) this.#modes.set(path, mode);
+    }
+    return fd;
+  }
+
+  /** Notes the mode that a directory is to have at the end. */
+  setLater(path: BytePath, mode: number): void {
+    this.#modes.set(path, mode);
+  }
+
+  /** Sets modes, the deepest directories first, and tells each key or what went wrong. */
+  setModes(tell: (path: BytePath, outcome: { key: StatKey } | { error: unknown }) => void): void {
+    const deepestFirst = [...this.#modes].toSorted(([a], [b]) => (a < b ? 1 : -1));
+    for (const [path, mode] of deepestFirst) {
+      try {
+        const at = this.at(path);
+        const stat = lstatSync(at);
+        if (!stat.isDirectory()) missing();
+        if ((stat.mode & permissions) !== mode) chmodSync(at, mode);
+        tell(path, { key: keyOf(lstatSync(at, { bigint: true })) });
+      } catch (error) {
+        tell(path, { error });
+      }
+    }
+  }
+
+  /** Closes what is held. What is asked for next is looked up anew. */
+  release(): void {
+    for (const fd of this.#held.values()) closeSync(fd);
+    this.#held.clear();
+    this.steps.close();
+  }
+}
+
+function missing(): never {
+  throw Object.assign(new Error('no directory'), { code: 'ENOTDIR' });
+}
