@@ -26,7 +26,9 @@ export function readRules(entries: readonly string[], base: Base): Rules {
   const isName = (entry: string): boolean => !isGlob(entry) || !/[*?]/.test(entry);
   const paths = absolute.filter(isName).map((entry) => path.normalize(entry));
   const globs = absolute.filter(isGlob).map(byRealBase);
-  const matchers = globs.map((glob) => picomatch(glob, { dot: true, nonegate: true }));
+  // `s`: a name may hold a newline, which `**` must pass as anything else.
+  const options = { dot: true, nonegate: true, flags: 's' };
+  const matchers = globs.map((glob) => picomatch(glob, options));
   return {
     paths: [...new Set(paths.map((one) => (one === '/' ? one : one.replace(/\/+$/, ''))))],
     matches: (name) => matchers.some((match) => match(name)),

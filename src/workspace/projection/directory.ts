@@ -26,6 +26,30 @@ export function parentOf(path: BytePath): BytePath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
+/** Whether `paths` holds `path` or what holds it. */
+export function isAtOrBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
+  return paths.has(path) || isBelow(path, paths);
+}
+
+/** Whether `paths` holds what holds `path`. */
+export function isBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
+  for (let at = path; at !== '';) {
+    at = parentOf(at);
+    if (paths.has(at)) return true;
+  }
+  return false;
+}
+
+/** Without what lies below another of them, in byte order. */
+export function topmost(paths: readonly BytePath[]): BytePath[] {
+  const all = new Set(paths);
+  return [...all].filter((path) => !isBelow(path, all)).toSorted();
+}
+
+export function sameList(one: readonly BytePath[], other: readonly BytePath[]): boolean {
+  return one.length === other.length && one.every((path, at) => path === other[at]);
+}
+
 /** A directory held open. What it names stays the same whatever is renamed meanwhile. */
 export class OpenDirectory {
   readonly #fd: number;

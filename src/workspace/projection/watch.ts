@@ -259,7 +259,7 @@ class Cookies {
   close(): void {
     this.#broken = true;
     this.#watcher.close();
-    for (const answer of [...this.#waiting.values()]) answer(false);
+    for (const answer of this.#waiting.values()) answer(false);
   }
 }
 

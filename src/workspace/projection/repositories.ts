@@ -1,0 +1,130 @@
+/** What becomes of each repository of a workspace where policy hides files. */
+import { lstatSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { BytePath } from '../../change.ts';
+import { bytePathOf, bytesOf, isAtOrBelow, joined, parentOf } from './directory.ts';
+import { CleanCommits } from './git-history.ts';
+import { emptyRepository, GitFailure } from './git-process.ts';
+import { projectGit } from './git-projection.ts';
+import { readRepository, type Repository, type UnreadableReason } from './git-repository.ts';
+import type { Visibility } from './visibility.ts';
+
+/**
+ * `real`: nothing hidden can be reached through it. `projected`: `directory` takes its place.
+ * `hidden`: it is absent, as a safe view of it could not be made.
+ */
+export type RepositoryView =
+  | { readonly path: BytePath; readonly kind: 'real' }
+  | {
+      readonly path: BytePath;
+      readonly kind: 'projected';
+      readonly directory: string;
+      readonly digest: string;
+    }
+  | { readonly path: BytePath; readonly kind: 'hidden'; readonly reason: UnreadableReason };
+
+export interface RepositoriesOptions {
+  readonly root: string;
+  readonly visibility: Visibility;
+  /** Private to the runtime. */
+  readonly cacheDir: string;
+}
+
+export class Repositories {
+  readonly #options: RepositoriesOptions;
+  readonly #clean = new Map<BytePath, CleanCommits>();
+
+  constructor(options: RepositoriesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param git a `.git` of any kind, or a git directory of another name
+   * @param hidden topmost hidden paths of the workspace
+   */
+  async view(git: BytePath, hidden: readonly BytePath[]): Promise<RepositoryView> {
+    const isDotGit = git === '.git' || git.endsWith('/.git');
+    try {
+      const directory = isDotGit ? this.#gitDirectory(git) : git;
+      if (directory === null) return { path: git, kind: 'hidden', reason: 'linked-worktree' };
+      const repository = readRepository(this.#host(directory));
+      if ('unreadable' in repository) {
+        return { path: git, kind: 'hidden', reason: repository.unreadable };
+      }
+      const scratch = await this.#scratch(repository.format);
+      const worktrees = isDotGit ? [parentOf(git)] : ['', parentOf(git), git];
+      const known = this.#clean.get(git) ?? new CleanCommits();
+      this.#clean.set(git, known);
+      const set = new Set(hidden);
+      const { visibility } = this.#options;
+      // By a rule, or as another name of what is.
+      const hides = (name: BytePath): boolean =>
+        worktrees
+          .map((tree) => joined(tree, name))
+          .some((one) => visibility.hides(one) || isAtOrBelow(one, set));
+      const { root } = this.#options;
+      const history = { repository, scratch, hides, root, hidden };
+      const mayShow = await known.mayShowHidden(history).catch(unknownIsYes);
+      if (!mayShow) return { path: git, kind: 'real' };
+      if (directory !== git || !isDotGit) {
+        return { path: git, kind: 'hidden', reason: 'linked-worktree' };
+      }
+      return await this.#project(git, repository, hides);
+    } catch (error) {
+      return { path: git, kind: 'hidden', reason: reasonOf(error) };
+    }
+  }
+
+  async #project(
+    git: BytePath,
+    repository: Repository,
+    hides: (name: BytePath) => boolean,
+  ): Promise<RepositoryView> {
+    const made = await projectGit({
+      repository,
+      worktree: this.#host(parentOf(git)),
+      scratch: await this.#scratch(repository.format),
+      cacheDir: path.join(this.#options.cacheDir, 'projections'),
+      hides,
+    });
+    return { path: git, kind: 'projected', ...made };
+  }
+
+  /** Where `.git` is, or points to, inside the workspace; `null`: elsewhere. */
+  #gitDirectory(git: BytePath): BytePath | null {
+    const host = this.#host(git);
+    const stat = lstatSync(host);
+    if (stat.isDirectory()) return git;
+    if (!stat.isFile() || stat.size > 4_096) return null;
+    const says = /^gitdir: (.+)$/m.exec(readFileSync(host, 'utf8'))?.[1];
+    if (says === undefined) return null;
+    const leads = path.resolve(path.dirname(host), says.trim());
+    const { root } = this.#options;
+    if (!leads.startsWith(`${root}/`) || !statSync(leads).isDirectory()) return null;
+    return bytePathOf(leads.slice(root.length + 1));
+  }
+
+  /** Git is given names of the host, which are UTF-8. */
+  #host(git: BytePath): string {
+    return path.join(this.#options.root, bytesOf(git).toString('utf8'));
+  }
+
+  async #scratch(format: 'sha1' | 'sha256'): Promise<string> {
+    const directory = path.join(this.#options.cacheDir, `empty-${format}`);
+    if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) {
+      await emptyRepository(directory, format);
+    }
+    return directory;
+  }
+}
+
+/** Where a proof fails, its opposite is assumed; where git is missing, nothing can be made. */
+function unknownIsYes(error: unknown): true {
+  if (error instanceof GitFailure && error.message.includes('ENOENT')) throw error;
+  return true;
+}
+
+function reasonOf(error: unknown): UnreadableReason {
+  if (error instanceof GitFailure && error.message.includes('ENOENT')) return 'git-missing';
+  return 'failed';
+}
