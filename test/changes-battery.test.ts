@@ -1,8 +1,10 @@
 // What capturing tells is held against two pictures of the whole tree, made without it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import path from 'node:path';
 import { test } from 'node:test';
 import type { Capture } from '../src/workspace/changes/captured.ts';
+import { IndexCapture } from '../src/workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
 import { UpperCapture } from '../src/workspace/changes/upper.ts';
 import { battery, treeScript } from './support/changes-battery.ts';
@@ -41,8 +43,8 @@ test('every operation on an overlay is told exactly', { skip: noOverlay() }, asy
       if (operation.metadataOnly !== undefined) {
         assert.deepEqual(metadataOnly(capture), operation.metadataOnly);
       }
-      for (const [path, marks] of Object.entries(operation.overlayMarks ?? {})) {
-        const change = capture.changes.find((one) => one.path === path);
+      for (const [at, marks] of Object.entries(operation.overlayMarks ?? {})) {
+        const change = capture.changes.find((one) => one.path === at);
         assert.deepEqual(change?.marks, marks);
       }
       assert.deepEqual(await capturing.capture(), { changes: [], complete: true, skipped: [] });
@@ -54,6 +56,34 @@ test('every operation on an overlay is told exactly', { skip: noOverlay() }, asy
   }
 });
 
+test('every operation on the real tree is told exactly by two scans', async (t) => {
+  using yard = new Yard();
+  const contents = new MemoryContents();
+  const template = yard.directory('template');
+  spawnSync('sh', ['-c', treeScript], { cwd: template });
+  for (const [at, operation] of battery.entries()) {
+    await t.test(operation.name, async () => {
+      const root = path.join(yard.path, `real${at}`);
+      spawnSync('cp', ['-a', template, root]);
+      const capturing = await IndexCapture.open({ root, contents, entriesMax: 100_000 });
+      await using stage = await Stage.plain(yard, root);
+      const before = picture(root);
+      const code = await stage.run(operation.script);
+      const after = picture(root);
+      const capture = await capturing.capture();
+      assert.equal(code, 0, stage.complaints.slice(-300));
+      assert.deepEqual(await told(capture, contents), differences(before, after));
+      assert.equal(capture.complete, true);
+      if (operation.metadataOnly !== undefined) {
+        assert.deepEqual(metadataOnly(capture), operation.metadataOnly);
+      }
+      assert.deepEqual(await capturing.capture(), { changes: [], complete: true, skipped: [] });
+    });
+  }
+});
+
 function metadataOnly(capture: Capture): string[] {
-  return capture.changes.filter(({ kind }) => kind === 'metadata-only').map(({ path }) => path);
+  return capture.changes
+    .filter(({ kind }) => kind === 'metadata-only')
+    .map((change) => change.path);
 }

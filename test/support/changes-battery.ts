@@ -36,7 +36,8 @@ touch -d '2001-02-03 04:05:06.123456789' a.txt b.txt d/x
 
 const exchange = (a: string, b: string): string =>
   perl(
-    `my ($p,$q)=("${a}","${b}"); syscall(${number(316, 276)}, -100, $p, -100, $q, 2) == 0 or die $!`,
+    `my ($p,$q)=("${a}","${b}");
+syscall(${number(316, 276)}, -100, $p, -100, $q, 2) == 0 or die $!`,
   );
 const mapped = (isSynced: boolean): string =>
   perl(`open my $f, "+<", "big" or die $!; pipe(my $r, my $w); syswrite $w, "MAPPED";
@@ -130,7 +131,8 @@ const modeOperations: readonly Operation[] = [
   {
     name: 'an extended attribute',
     script: perl(
-      `my ($p,$n,$v)=("a.txt","user.note","hello"); syscall(${number(188, 5)}, $p, $n, $v, 5, 0) == 0 or die $!`,
+      `my ($p,$n,$v)=("a.txt","user.note","hello");
+syscall(${number(188, 5)}, $p, $n, $v, 5, 0) == 0 or die $!`,
     ),
     metadataOnly: [],
   },
@@ -175,8 +177,8 @@ const directoryOperations: readonly Operation[] = [
   },
   {
     name: 'directories made anew in one made anew',
-    script:
-      'rm -r d; mkdir -p d/sub; printf new > d/sub/new; rm -r d/sub; mkdir d/sub; printf z > d/sub/z',
+    script: `rm -r d; mkdir -p d/sub; printf new > d/sub/new
+rm -r d/sub; mkdir d/sub; printf z > d/sub/z`,
   },
   { name: 'a nested directory made anew', script: 'rm -r d/sub; mkdir d/sub; printf q > d/sub/q' },
   { name: 'a directory becomes a file', script: 'rm -r d; printf file > d' },
@@ -213,12 +215,14 @@ const oddOperations: readonly Operation[] = [
   },
   {
     name: 'a directory whose name is no text',
-    script: `rm -r "$(printf 'dir\\377\\n\\001')"; mkdir "$(printf 'd\\377')"; printf i > "$(printf 'd\\377')/i"`,
+    script: `rm -r "$(printf 'dir\\377\\n\\001')"
+mkdir "$(printf 'd\\377')"; printf i > "$(printf 'd\\377')/i"`,
   },
   { name: 'a name of 255 bytes', script: `printf w > "$(printf '%0255d' 7)"` },
   {
     name: 'names of blanks, quotes and backslashes',
-    script: String.raw`printf 1 > '  '; printf 2 > '"q"'; printf 3 > 'b\s'; printf 4 > '*?['; rm ' space '`,
+    script: String.raw`printf 1 > '  '; printf 2 > '"q"'
+printf 3 > 'b\s'; printf 4 > '*?['; rm ' space '`,
   },
   {
     name: 'names that look like those of overlays',
@@ -231,7 +235,8 @@ const oddOperations: readonly Operation[] = [
   {
     name: 'a socket',
     script: perl(
-      `use Socket; socket my $s, AF_UNIX, SOCK_STREAM, 0 or die $!; bind $s, sockaddr_un("sock") or die $!`,
+      `use Socket; socket my $s, AF_UNIX, SOCK_STREAM, 0 or die $!;
+bind $s, sockaddr_un("sock") or die $!`,
     ),
   },
   {
@@ -243,7 +248,8 @@ const oddOperations: readonly Operation[] = [
 
 function deep(name: string): string {
   const part = 'n'.repeat(200);
-  return `mkdir ${name}; (cd ${name}; i=0; while [ $i -lt 40 ]; do mkdir ${part}; cd -P ./${part}; i=$((i+1)); done; printf bottom > bottom)`;
+  return `mkdir ${name}; (cd ${name}; i=0
+while [ $i -lt 40 ]; do mkdir ${part}; cd -P ./${part}; i=$((i+1)); done; printf bottom > bottom)`;
 }
 
 export const battery: readonly Operation[] = [

@@ -19,7 +19,7 @@ export interface Captured extends Difference {
    */
   readonly base: Entry | null;
   readonly baseKey: StatKey | null;
-  /** Unix nanoseconds: compared with the start of the command, it tells that somebody else wrote. */
+  /** Unix nanoseconds: later than the start of the command, somebody else wrote meanwhile. */
   readonly baseCtimeNs: bigint | null;
   /**
    * Only with `base: null`: the command saw a file of the real tree there and wrote to it in

@@ -9,7 +9,7 @@ import { readStanding, standing, type Standing } from './entries.ts';
 import { askLayer, type Asked } from './layer-questions.ts';
 import { above, inherited, nameOf, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
-import { isWhiteout } from './stat.ts';
+import { isFreshly, isWhiteout } from './stat.ts';
 import type { Found, Survey } from './survey.ts';
 
 export interface ComparisonGround extends UpperOptions {
@@ -29,8 +29,6 @@ interface Base {
 type Draft = Omit<Captured, 'hasMaskedBelow'>;
 
 const noBase: Base = { stat: null, isClosed: false };
-/** Clocks of older kernels stand still for up to 10 ms: two writes may have one time. */
-const freshNs = 20_000_000n;
 
 export class Comparison {
   readonly #ground: ComparisonGround;
@@ -132,7 +130,7 @@ export class Comparison {
       entry: now.entry,
       owner: now.owner,
       hides,
-      isFresh: stat.isFile() && now.ctimeNs > BigInt(Date.now()) * 1_000_000n - freshNs,
+      isFresh: stat.isFile() && isFreshly(now.ctimeNs),
       base: under === null ? null : { key: under.key, entry: under.entry },
     });
     const kind = kindOf(before, now.entry, owner === now.owner);
@@ -182,7 +180,7 @@ export class Comparison {
     return isKnown && told.base !== null ? { ...now, entry: told.base.entry } : now;
   }
 
-  /** Tells all that was seen of the real tree below `top` as deleted, where nothing came instead. */
+  /** Tells what was seen of the real tree below `top` as deleted, where nothing came instead. */
   async #below(top: BytePath): Promise<void> {
     const { realCursor, pace, contents, ledger, isMasked } = this.#ground;
     const waiting = [top];

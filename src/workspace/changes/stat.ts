@@ -27,6 +27,14 @@ export function modeOf(stat: BigIntStats): number {
   return Number(stat.mode) & permissions;
 }
 
+/** Clocks of older kernels stand still for up to 10 ms: two writes may have one time. */
+const freshNs = 20_000_000n;
+
+/** Whether a write after this look may not show in the time of the last one. */
+export function isFreshly(ctimeNs: bigint): boolean {
+  return ctimeNs > BigInt(Date.now()) * 1_000_000n - freshNs;
+}
+
 /**
  * A `StatKey` as numbers, to compare with a plain `Stats`, which costs half of what one with
  * bigints does. Times are exact to a microsecond.
