@@ -62,7 +62,7 @@ export class UpperCapture implements LayerCapture {
       const ledger = this.#ledger;
       const settled = this.#settled;
       const ground = { upper, attributes, ledger, settled, upperCursor, realCursor, pace };
-      return clearLayer(ground);
+      return await clearLayer(ground);
     });
   }
 
