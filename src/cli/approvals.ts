@@ -6,6 +6,7 @@ import { detailsOf, outcomeOf, seen } from './approval-text.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { Interrupts } from './interrupts.ts';
+import { passphraseFromStdin } from './passphrase.ts';
 import { findSession, reach } from './reach.ts';
 import { only } from './session.ts';
 import { say, sayJson, sayTable } from './show.ts';
@@ -14,7 +15,6 @@ import { visible } from './visible.ts';
 
 const states = [...approvalStates, 'all'] as const;
 const passphraseTries = 3;
-const passphraseBytesMax = 1_024;
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
 const exitInterrupted = 130;
 
@@ -103,15 +103,7 @@ async function decideFromStdin(
   client: Client,
   params: ApprovalDecideParams,
 ): Promise<ApprovalView> {
-  if (process.stdin.isTTY) {
-    throw usage('approvals', '--passphrase-stdin is for a pipe; without it the terminal is asked');
-  }
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) {
-    text += String(chunk);
-    if (text.length > passphraseBytesMax) throw usage('approvals', 'the passphrase is too long');
-  }
-  return client.decide({ ...params, passphrase: text.replace(/\r?\n$/, '') });
+  return client.decide({ ...params, passphrase: await passphraseFromStdin('approvals') });
 }
 
 async function decideAtTerminal(

@@ -112,6 +112,7 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
 const shortNames: ReadonlyMap<string, FlagName> = new Map([
   ['-h', 'help'],
   ['-m', 'message'],
+  ['-v', 'verbose'],
 ]);
 
 function readFlag(

@@ -1,4 +1,5 @@
 /** Every flag of the command line, once: parsing, help and completions read it here. */
+import { workspaceModes } from '../change.ts';
 import { approvalStates } from '../command.ts';
 import { envModes } from '../names.ts';
 
@@ -24,10 +25,12 @@ export const flags = {
   },
   command: { value: 'TEXT', about: 'the command whose output it is' },
   config: { value: 'FILE', about: 'a configuration above the one of the user', complete: 'file' },
+  context: { value: 'N', about: 'lines around each change; default 3' },
   cpu: { value: 'S', about: 'seconds of CPU time for each process' },
   cwd: { value: 'DIR', about: 'working directory; default: this one', complete: 'directory' },
   'deny-read': path('never read what lies under this path or glob'),
   'deny-write': path('never write what lies under this path or glob'),
+  'dry-run': { value: null, about: 'change nothing that lasts, and say what would change' },
   env: { value: 'K=V', about: 'a variable; K alone takes the value from here', many: true },
   'env-key': {
     value: 'NAME',
@@ -45,6 +48,7 @@ export const flags = {
   force: { value: null, about: 'end what is running, too' },
   from: { value: 'N', about: 'offset of the first byte; default 0' },
   grep: { value: 'TEXT', about: 'only lines that contain this text' },
+  held: { value: null, about: 'also what is held back, which a person decides' },
   help: { value: null, about: 'show this' },
   'idle-timeout': { value: 'TIME', about: 'end it after so long without output' },
   known: {
@@ -53,6 +57,7 @@ export const flags = {
     complete: 'file',
   },
   json: { value: null, about: 'answer in one line of JSON' },
+  limit: { value: 'N', about: 'how many, newest first; default 50' },
   max: { value: 'N', about: 'bytes at most, such as 64k' },
   memory: { value: 'N', about: 'memory, such as 2g; refused where it cannot be enforced' },
   message: { value: 'TEXT', about: 'words for the agent (also -m)' },
@@ -82,6 +87,7 @@ export const flags = {
   signal: { value: 'NAME', about: 'send just this signal', complete: signals },
   'socket-path': { value: 'PATH', about: 'the socket of the runtime', complete: 'file' },
   spans: { value: null, about: 'JSON lines {"id","text"} in, {"id","spans"} out' },
+  stat: { value: null, about: 'only names and counts of lines' },
   state: {
     value: 'STATE',
     about: 'only these; default pending',
@@ -93,8 +99,15 @@ export const flags = {
   },
   tail: { value: 'N', about: 'only the last lines' },
   timeout: { value: 'TIME', about: 'end it after so long, such as 30s, 5m; default 60s' },
+  verbose: { value: null, about: 'also say each path that changed (also -v)' },
   version: { value: null, about: 'show the version' },
   wait: { value: 'TIME', about: 'wait so long: for output, or for the person who must decide' },
+  workspace: { value: 'ID', about: 'a workspace of "trl workspace open"' },
+  'workspace-mode': {
+    value: 'MODE',
+    about: 'what becomes of changes: direct (default), staged, discard',
+    complete: workspaceModes,
+  },
   'workspace-root': {
     value: 'DIR',
     about: 'sessions work under it; default: this directory',

@@ -1,5 +1,7 @@
 /** Flags as parameters of the wire. */
 import path from 'node:path';
+import { workspaceModes } from '../change.ts';
+import type { WorkspaceMode } from '../change.ts';
 import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { LimitParams, SessionCreateParams, StartOptions } from '../client/index.ts';
@@ -30,7 +32,8 @@ export function sessionParams(
   ownsDaemon = false,
 ): SessionCreateParams {
   return given<SessionCreateParams>({
-    working_dir: workingDir,
+    // A workspace that was opened is a place of its own.
+    working_dir: args.has('workspace') && !args.has('cwd') ? undefined : workingDir,
     name: args.text('name'),
     // The runtime takes another shell where bash is missing, and says so.
     shell: args.text('shell') ?? 'bash',
@@ -39,6 +42,8 @@ export function sessionParams(
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
     files: filesOf(args),
     policy: ownsDaemon ? undefined : args.oneOf('policy', policyProfiles),
+    workspace_id: workspaceOf(args),
+    workspace_mode: args.oneOf('workspace-mode', workspaceModes),
   });
 }
 
@@ -52,6 +57,26 @@ export function execParams(args: Args): StartOptions {
     wait_ms: args.read('wait', parseDuration, durationWanted),
     limits: limitParams(args),
   });
+}
+
+/** What becomes of what a command changes; `undefined`: as the session says. */
+export function modeOf(args: Args): WorkspaceMode | undefined {
+  const mode = args.oneOf('workspace-mode', workspaceModes);
+  if (!args.has('dry-run')) return mode;
+  if (mode === undefined || mode === 'discard') return 'discard';
+  const message = `Cannot use --dry-run with --workspace-mode ${mode}: it is "discard"`;
+  throw new TrlError('INVALID_PARAMS', message);
+}
+
+function workspaceOf(args: Args): SessionCreateParams['workspace_id'] {
+  const word = args.text('workspace');
+  if (word === undefined || isWorkspaceId(word)) return word;
+  const message = `Cannot use --workspace "${word}": it is no w-… id; see: trl workspace open`;
+  throw new TrlError('INVALID_PARAMS', message);
+}
+
+function isWorkspaceId(word: string): word is NonNullable<SessionCreateParams['workspace_id']> {
+  return /^w-[0-9a-f]+$/.test(word);
 }
 
 /**

@@ -23,6 +23,8 @@ export interface RelayOptions {
   readonly pty: boolean;
   /** Whether an interruption ends the command too. */
   readonly cancels: boolean;
+  /** Told how it ended, after everything else was said. */
+  readonly ended?: (end: ExecEnd) => void;
 }
 
 /** Follows `stream` to its end; answers the exit code. */
@@ -58,6 +60,7 @@ export async function relay(
     if (!options.json && !options.quiet) {
       sayEnd(end, process.stderr.isTTY && !options.pty);
     }
+    options.ended?.(end);
     return interrupts.exitCode ?? codeOfBroken(broken) ?? end.exit_code;
   } catch (error) {
     const left = interrupts.exitCode ?? codeOfBroken(broken);

@@ -1,13 +1,20 @@
 /** `trl run`: one command, in a session of its own unless one is named. */
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
-import type { Client, Session, SessionCreateParams, StartOptions } from '../client/index.ts';
+import type {
+  Client,
+  ExecEnd,
+  Session,
+  SessionCreateParams,
+  StartOptions,
+} from '../client/index.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
+import { sayChanges, waits } from './change-lines.ts';
 import { isPiped } from './input.ts';
 import { Interrupts } from './interrupts.ts';
-import { checkSessionFlags, execParams, sessionParams } from './options.ts';
+import { checkSessionFlags, execParams, modeOf, sessionParams } from './options.ts';
 import { Progress } from './progress.ts';
 import { commandText } from './quote.ts';
 import { findSession, reach } from './reach.ts';
@@ -43,6 +50,7 @@ async function runIn(
   const pty = args.has('pty');
   const stdin = pty || args.has('stdin') || isPiped();
   const ofCommand = commandParams(args, stdin);
+  const { workspace_mode: mode } = ofCommand;
   using progress = new Progress(!args.has('quiet'));
   progress.begin('starting the runtime');
   // Nothing is looked up in a runtime that has no sessions yet.
@@ -51,6 +59,7 @@ async function runIn(
   const ephemeral = named === undefined ? { ephemeral: own } : {};
   await using client = await reach(args, { ...ephemeral, signal });
   signal.throwIfAborted();
+  if (mode === 'staged' && client.ownsDaemon) throw nowhereToStage();
   // A file decides in a runtime of this command's own only; elsewhere the runtime has its policy.
   const ofSession = sessionParams(args, cwd, client.ownsDaemon);
   progress.begin('preparing the session');
@@ -68,6 +77,13 @@ async function runIn(
     stdin,
     pty,
     cancels: true,
+    ended: (end: ExecEnd): void => {
+      // What waits is decided about later, in its session.
+      if (waits(end)) place.keep();
+      if (args.has('quiet') || args.has('json')) return;
+      const isAll = args.has('verbose') || args.has('dry-run');
+      sayChanges(end, { which: isAll ? 'all' : 'attention', ends: client.ownsDaemon });
+    },
   };
   try {
     return await relay(client, stream, interrupts, how);
@@ -85,9 +101,17 @@ async function runIn(
   }
 }
 
+function nowhereToStage(): TrlError {
+  const message =
+    'Cannot stage changes: this runtime ends with its command; start one with "trl serve", or ' +
+    'see what would change with --dry-run';
+  return new TrlError('INVALID_PARAMS', message);
+}
+
 /** What `run` and `exec start` have in common. */
 export function commandParams(args: Args, stdin: boolean): StartOptions {
   const { env, ...params } = execParams(args);
+  const mode = modeOf(args);
   const term = process.env['TERM'];
   const terminal = args.has('pty') && term !== undefined ? { TERM: term } : {};
   return {
@@ -95,6 +119,7 @@ export function commandParams(args: Args, stdin: boolean): StartOptions {
     ...(args.has('pty') ? { pty: terminalSize() } : {}),
     ...(env === undefined && !args.has('pty') ? {} : { env: { ...terminal, ...env } }),
     ...(stdin ? { stdin_open: true } : {}),
+    ...(mode === undefined ? {} : { workspace_mode: mode }),
   };
 }
 

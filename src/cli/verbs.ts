@@ -3,6 +3,7 @@ import { policyProfiles } from '../command.ts';
 import type { Args } from './args.ts';
 import type { FlagName } from './flags.ts';
 import { secretVerbs } from './verbs-secrets.ts';
+import { workspaceVerbs } from './verbs-workspace.ts';
 
 export interface Verb {
   /** Words behind the flags, in help: `ID`, `[--] COMMAND…`. Empty: none are taken. */
@@ -44,6 +45,7 @@ const started: readonly FlagName[] = [
   'policy',
   'wait',
 ];
+const changing: readonly FlagName[] = ['workspace-mode', 'dry-run', 'verbose'];
 const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 const shown: readonly FlagName[] = ['raw', 'quiet'];
 const daemon: readonly FlagName[] = ['workspace-root', 'policy', 'config', 'env-mode'];
@@ -57,12 +59,13 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '[--] COMMAND…',
       about: 'run a command in a sandbox and exit as it does',
-      flags: [...started, ...limits, ...grants, ...shown, ...shared],
+      flags: [...started, ...limits, ...grants, ...changing, ...shown, ...shared],
       examples: [
         "trl run 'npm test 2>&1 | tail'      one word is shell text",
         'trl run -- grep -r "a b" src        several are an argument list',
         'trl run --json --timeout 5m make    the receipt, in one line',
         'trl run --allow-read ~/data --net on -- python3 fetch.py',
+        'trl run --dry-run npm update        what it would change, and nothing more',
       ],
       load: async () => (await import('./run.ts')).run,
     },
@@ -114,6 +117,8 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
         'env',
         'env-key',
         'policy',
+        'workspace',
+        'workspace-mode',
         ...bounds,
         ...grants,
         ...shared,
@@ -167,7 +172,17 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '[--] COMMAND…',
       about: 'start a command that keeps running, and print its id',
-      flags: ['session', 'cwd', 'env', 'env-key', 'stdin', 'pty', ...limits, ...shared],
+      flags: [
+        'session',
+        'cwd',
+        'env',
+        'env-key',
+        'stdin',
+        'pty',
+        'workspace-mode',
+        ...limits,
+        ...shared,
+      ],
       examples: ['x=$(trl exec start --session web -- npm start) && trl exec attach "$x"'],
       load: async () => (await import('./exec.ts')).start,
     },
@@ -282,6 +297,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
       load: async () => (await import('./approvals-enroll.ts')).enroll,
     },
   ],
+  ...workspaceVerbs,
   ...secretVerbs,
   [
     'policy check',

@@ -1,0 +1,141 @@
+/** `trl undo` and `trl snapshot …`: what was recorded of commands, and the way back. */
+import type { Restored, SnapshotGetParams, SnapshotRecord, SnapshotView } from '../client/index.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { changeLines } from './change-lines.ts';
+import { pathsOf } from './here.ts';
+import { Progress } from './progress.ts';
+import { findSession, reach, toExecId } from './reach.ts';
+import { only } from './session.ts';
+import { say, sayJson, sayTable } from './show.ts';
+import { countWanted, parseCount } from './units.ts';
+import { visible } from './visible.ts';
+
+/** Exit code 0 when all of it was taken back, 1 when somebody's later change stands in the way. */
+export async function undo(args: Args): Promise<number> {
+  const [word, ...words] = args.words;
+  if (word === undefined) throw usage('undo', 'which command? see: trl snapshot list');
+  const execId = toExecId(word);
+  using progress = new Progress(true);
+  progress.begin('taking back');
+  await using client = await reach(args);
+  const params = { exec_id: execId, dry_run: args.has('dry-run'), ...pathsOf(words) };
+  const answer = await client.call('exec.undo', params);
+  progress.end();
+  return told(args, answer);
+}
+
+export async function restore(args: Args): Promise<number> {
+  const [word, ...words] = args.words;
+  if (word === undefined) throw usage('snapshot restore', 'which one? see: trl snapshot list');
+  using progress = new Progress(true);
+  progress.begin('restoring');
+  await using client = await reach(args);
+  const params = { ...targetOf(word), dry_run: args.has('dry-run'), ...pathsOf(words) };
+  const answer = await client.call('snapshot.restore', params);
+  progress.end();
+  return told(args, answer);
+}
+
+function told(args: Args, answer: Restored): number {
+  const { restored, conflicts, impossible, totals, dry_run: isDry } = answer;
+  const code = totals.conflicts + totals.impossible > 0 ? 1 : 0;
+  if (args.has('json')) {
+    sayJson(answer);
+    return code;
+  }
+  const count = (total: number): string => (total === 1 ? '1 path' : `${total} paths`);
+  const lines = changeLines(restored, totals.restored);
+  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  say(`${count(totals.restored)} ${isDry ? 'would be restored' : 'restored'}`);
+  for (const [changes, total, why] of [
+    [conflicts, totals.conflicts, 'changed by somebody since, so theirs stands'],
+    [impossible, totals.impossible, 'not possible, since the old content was not kept'],
+  ] as const) {
+    if (total === 0) continue;
+    say(`${count(total)} ${why}:`);
+    for (const line of changeLines(changes, total)) process.stderr.write(`${line}\n`);
+  }
+  return code;
+}
+
+export async function list(args: Args): Promise<number> {
+  const [dir, unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('snapshot list', 'it takes one directory at most');
+  const limit = args.read('limit', parseCount, countWanted);
+  await using client = await reach(args);
+  const word = args.text('session');
+  const session = word === undefined ? null : await findSession(client, word);
+  const [place] = pathsOf([dir ?? '.']).paths ?? [];
+  const answer = await client.call('snapshot.list', {
+    ...(session === null ? {} : { session_id: session.id }),
+    // Of a session: all, unless a directory is named as well.
+    ...(place === undefined || (session !== null && dir === undefined) ? {} : { path: place }),
+    ...(limit === undefined ? {} : { limit }),
+  });
+  if (args.has('json')) {
+    sayJson(answer);
+    return 0;
+  }
+  const rows = answer.snapshots.map((one) => [
+    one.exec_id,
+    one.at,
+    countsOf(one),
+    one.undone ? 'undone' : one.mode,
+    visible(one.command),
+  ]);
+  sayTable(['EXECUTION', 'ENDED', 'CHANGES', 'MODE', 'COMMAND'], rows);
+  return 0;
+}
+
+/** `A2 M1`, and what waits or was refused. */
+function countsOf({ counts, states }: SnapshotView): string {
+  const kinds = [
+    ['A', counts.added],
+    ['M', counts.modified],
+    ['D', counts.deleted],
+    ['~', counts.mode + counts.type + counts.symlink + counts.special + counts['metadata-only']],
+  ] as const;
+  const parts = kinds.flatMap(([letter, count]) => (count === 0 ? [] : [`${letter}${count}`]));
+  for (const state of ['staged', 'held', 'conflict'] as const) {
+    if (states[state] > 0) parts.push(`${states[state]} ${state}`);
+  }
+  return parts.length === 0 ? '-' : parts.join(' ');
+}
+
+export async function show(args: Args): Promise<number> {
+  const target = targetOf(only(args, 'snapshot show'));
+  await using client = await reach(args);
+  const record = await client.call('snapshot.get', target);
+  if (args.has('json')) {
+    sayJson(record);
+    return 0;
+  }
+  sayTable(['FIELD', 'VALUE'], fieldsOf(record));
+  const lines = changeLines(record.changes, record.changes_total);
+  if (lines.length > 0) process.stdout.write(`\n${lines.join('\n')}\n`);
+  return 0;
+}
+
+const fieldsOf = (record: SnapshotRecord): string[][] => [
+  ['command', visible(record.command)],
+  ['execution', record.exec_id],
+  ['session', record.session_id],
+  ['workspace', visible(record.path)],
+  ['ended', record.at],
+  ['before', record.before],
+  ['after', record.after],
+  ['known by', record.method],
+  ['mode', record.mode],
+  ['undone', record.undone ? 'yes' : 'no'],
+];
+
+type Target = Pick<SnapshotGetParams, 'exec_id' | 'id'>;
+
+function targetOf(word: string): Target {
+  return isTree(word) ? { id: word } : { exec_id: toExecId(word) };
+}
+
+function isTree(word: string): word is NonNullable<Target['id']> {
+  return /^tree:sha256:[0-9a-f]{64}$/.test(word);
+}

@@ -1,0 +1,101 @@
+/** The verbs around what commands change. */
+import type { FlagName } from './flags.ts';
+import type { Verb } from './verbs.ts';
+
+const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
+
+export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
+  [
+    'diff',
+    {
+      words: '[EXEC] [PATH…]',
+      about: 'show what a command changed; default: the last one in this directory',
+      flags: ['session', 'stat', 'context', ...shared],
+      examples: ['trl diff --stat', 'trl diff --session web src   all its commands, net'],
+      load: async () => (await import('./diff.ts')).diff,
+    },
+  ],
+  [
+    'undo',
+    {
+      words: 'EXEC [PATH…]',
+      about: 'take back what a command changed; what others changed since stays',
+      flags: ['dry-run', ...shared],
+      examples: ['trl undo --dry-run x-…', 'trl undo x-… src/main.ts'],
+      load: async () => (await import('./undo.ts')).undo,
+    },
+  ],
+  [
+    'snapshot list',
+    {
+      words: '[DIR]',
+      about: 'list commands and how much each changed; default: of this directory',
+      flags: ['session', 'limit', ...shared],
+      examples: [],
+      load: async () => (await import('./undo.ts')).list,
+    },
+  ],
+  [
+    'snapshot show',
+    {
+      words: 'EXEC|TREE',
+      about: 'show what is recorded of a command: before, after and each change',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./undo.ts')).show,
+    },
+  ],
+  [
+    'snapshot restore',
+    {
+      words: 'EXEC|TREE [PATH…]',
+      about: 'go back to before a command, or to a recorded tree',
+      flags: ['dry-run', ...shared],
+      examples: ['trl snapshot restore --dry-run x-…'],
+      load: async () => (await import('./undo.ts')).restore,
+    },
+  ],
+  [
+    'workspace open',
+    {
+      words: '[DIR]',
+      about: 'open a directory with rules of its own and print its id',
+      flags: ['workspace-mode', 'allow-read', 'deny-read', 'deny-write', ...shared],
+      examples: [
+        "w=$(trl workspace open --deny-read '**/*.pem' --deny-read customers)",
+        'trl session create --workspace "$w"',
+      ],
+      load: async () => (await import('./workspace.ts')).open,
+    },
+  ],
+  [
+    'workspace status',
+    {
+      words: '',
+      about: 'show what of a session waits: staged, held, in conflict',
+      flags: ['session', ...shared],
+      examples: [],
+      load: async () => (await import('./workspace.ts')).status,
+    },
+  ],
+  [
+    'workspace apply',
+    {
+      words: '[PATH…]',
+      about: 'publish staged changes; with --held also what a person must let through',
+      flags: ['session', 'held', 'passphrase-stdin', ...shared],
+      examples: ['trl workspace apply src', 'trl workspace apply --held .git/hooks'],
+      load: async () => (await import('./workspace.ts')).apply,
+    },
+  ],
+  [
+    'workspace discard',
+    {
+      words: '[PATH…]',
+      about: 'throw staged and held changes away',
+      flags: ['session', ...shared],
+      examples: [],
+      load: async () => (await import('./workspace.ts')).discard,
+    },
+  ],
+];

@@ -1,0 +1,224 @@
+/** `trl workspace …`: what of a session's changes waits, and what becomes of it. */
+import path from 'node:path';
+import { workspaceModes } from '../change.ts';
+import type {
+  ChangeView,
+  Client,
+  SessionId,
+  WorkspaceApplied,
+  WorkspaceApplyParams,
+  WorkspacePolicy,
+  WorkspaceStatus,
+} from '../client/index.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { changeLines } from './change-lines.ts';
+import { pathsOf, sessionHere } from './here.ts';
+import { Interrupts } from './interrupts.ts';
+import { passphraseFromStdin } from './passphrase.ts';
+import { Progress } from './progress.ts';
+import { reach } from './reach.ts';
+import { asPerson, exitInterrupted } from './secrets-set.ts';
+import { say, sayJson, sayTable } from './show.ts';
+import { Left, Terminal } from './terminal.ts';
+import { visible } from './visible.ts';
+
+export async function open(args: Args): Promise<number> {
+  const [dir = '.', unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('workspace open', 'it takes one directory at most');
+  const mode = args.oneOf('workspace-mode', workspaceModes);
+  const policy = policyOf(args);
+  using progress = new Progress(true);
+  progress.begin('looking through the workspace');
+  await using client = await reach(args);
+  const answer = await client.call('workspace.open', {
+    path: path.resolve(dir),
+    ...(policy === null ? {} : { policy }),
+    ...(mode === undefined ? {} : { mode }),
+  });
+  progress.end();
+  if (args.has('json')) sayJson(answer);
+  else process.stdout.write(`${answer.workspace_id}\n`);
+  return 0;
+}
+
+/** Patterns stay as they are: relative ones are relative to the workspace. */
+function policyOf(args: Args): WorkspacePolicy | null {
+  const [allow, deny, keep] = [
+    args.all('allow-read'),
+    args.all('deny-read'),
+    args.all('deny-write'),
+  ];
+  if (allow.length + deny.length + keep.length === 0) return null;
+  return { read: { allow, deny }, write: { deny: keep } };
+}
+
+export async function status(args: Args): Promise<number> {
+  noWords(args, 'workspace status');
+  await using client = await reach(args);
+  const session = await sessionHere(client, args);
+  const answer = await client.call('workspace.status', { session_id: session.id });
+  if (args.has('json')) {
+    sayJson(answer);
+    return 0;
+  }
+  sayTable(['FIELD', 'VALUE'], fieldsOf(answer));
+  for (const [title, changes, total] of [
+    ['Staged (publish: trl workspace apply):', answer.staged, answer.totals.staged],
+    ['Held (let through: trl workspace apply --held):', answer.held, answer.totals.held],
+    ['In conflict, theirs stands:', answer.conflicts, answer.totals.conflicts],
+  ] as const) {
+    if (total === 0) continue;
+    process.stdout.write(`\n${title}\n${changeLines(changes, total).join('\n')}\n`);
+  }
+  return 0;
+}
+
+function fieldsOf(answer: WorkspaceStatus): string[][] {
+  const { store, denied, unrecorded } = answer;
+  const dropped = store.dropped === 0 ? '' : `, ${store.dropped} given up`;
+  return [
+    ['session', answer.session_id],
+    ['workspace', visible(answer.path)],
+    ['mode', answer.mode],
+    ['known by', answer.method],
+    ['git', answer.git],
+    ['hidden paths', denied === null ? 'not counted yet' : String(denied)],
+    [
+      'kept',
+      `${store.records} commands, ${store.contents} contents, ${store.bytes} of ` +
+        `${store.bytes_max} bytes${dropped}`,
+    ],
+    [
+      'not recorded',
+      unrecorded.length === 0 ? '-' : unrecorded.map((one) => visible(one)).join(' '),
+    ],
+  ];
+}
+
+/** Exit code 0 when all that was meant is in the real tree, else 1. */
+export async function apply(args: Args): Promise<number> {
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  await using client = await reach(args, { signal });
+  const session = await sessionHere(client, args);
+  const params = { session_id: session.id, ...pathsOf(args.words) };
+  try {
+    const answer = args.has('held')
+      ? await applyHeld(client, args, { params, signal })
+      : await client.call('workspace.apply', params);
+    if (answer === null) {
+      say('nothing is held');
+      return 0;
+    }
+    return applied(args, answer);
+  } catch (error) {
+    if (!(error instanceof Left) && !signal.aborted) throw error;
+    say('nothing was applied');
+    return interrupts.exitCode ?? exitInterrupted;
+  }
+}
+
+interface Asking {
+  readonly params: WorkspaceApplyParams;
+  readonly signal: AbortSignal;
+}
+
+/** Shows a person what is held, and asks who they are; `null`: nothing is held. */
+async function applyHeld(
+  client: Client,
+  args: Args,
+  { params, signal }: Asking,
+): Promise<WorkspaceApplied | null> {
+  const {
+    held,
+    held_digest: digest,
+    totals,
+  } = await client.call('workspace.status', {
+    session_id: params.session_id,
+  });
+  if (digest === null) return null;
+  // What was seen is what is let through: another digest is refused.
+  const seen = { ...params, held: true, digest };
+  if (args.has('passphrase-stdin')) {
+    const passphrase = await passphraseFromStdin('workspace apply');
+    return client.call('workspace.apply', { ...seen, passphrase });
+  }
+  const shown = await textOfHeld(client, params.session_id, held);
+  const { enrolled } = await client.approvalStatus();
+  {
+    using terminal = Terminal.open('ask without --passphrase-stdin');
+    const lines = changeLines(held, totals.held);
+    terminal.write(`Held back from the real tree:\n${lines.join('\n')}\n\n${shown}\n\n`);
+    if (!enrolled) {
+      const said = await terminal.line('Let it through? Nobody is enrolled. Type yes: ', signal);
+      if (said.trim() !== 'yes') throw new Left();
+    }
+  }
+  return asPerson(client, signal, (proof) => client.call('workspace.apply', { ...seen, ...proof }));
+}
+
+async function textOfHeld(
+  client: Client,
+  id: SessionId,
+  held: readonly ChangeView[],
+): Promise<string> {
+  const odd = held.flatMap(({ path_base64: bytes }) => (bytes === undefined ? [] : [bytes]));
+  const plain = held.flatMap((one) => (one.path_base64 === undefined ? [one.path] : []));
+  const { diff } = await client.call('workspace.diff', {
+    session_id: id,
+    paths: plain,
+    paths_base64: odd,
+  });
+  // The terminal is not standard output here, so nothing is coloured: every line is made visible.
+  const lines = diff.replace(/\n$/, '').split('\n');
+  return lines
+    .map((line) =>
+      line
+        .split('\t')
+        .map((part) => visible(part))
+        .join('\t'),
+    )
+    .join('\n');
+}
+
+function applied(args: Args, answer: WorkspaceApplied): number {
+  const { totals } = answer;
+  // What is held was meant only where it was asked for.
+  const code = totals.conflicts > 0 || (args.has('held') && totals.held > 0) ? 1 : 0;
+  if (args.has('json')) {
+    sayJson(answer);
+    return code;
+  }
+  const lines = changeLines(answer.applied, totals.applied);
+  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  say(`${totals.applied === 1 ? '1 path' : `${totals.applied} paths`} applied`);
+  if (totals.conflicts > 0) {
+    say('changed by somebody else meanwhile, so theirs stands:');
+    for (const line of changeLines(answer.conflicts, totals.conflicts)) {
+      process.stderr.write(`${line}\n`);
+    }
+  }
+  if (totals.held > 0) say(`${totals.held} held; let through: trl workspace apply --held`);
+  return code;
+}
+
+export async function discard(args: Args): Promise<number> {
+  await using client = await reach(args);
+  const session = await sessionHere(client, args);
+  const params = { session_id: session.id, ...pathsOf(args.words) };
+  const answer = await client.call('workspace.discard', params);
+  if (args.has('json')) {
+    sayJson(answer);
+    return 0;
+  }
+  const lines = changeLines(answer.discarded, answer.totals.discarded);
+  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  say(`${answer.totals.discarded === 1 ? '1 path' : `${answer.totals.discarded} paths`} discarded`);
+  return 0;
+}
+
+function noWords(args: Args, verb: string): void {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) throw usage(verb, `it takes no words, got "${unwanted}"`);
+}
