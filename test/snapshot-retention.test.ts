@@ -126,6 +126,24 @@ test('what does not fit is refused, and nothing is given up for it in vain', asy
   assert.deepEqual(idsOf(store), ['x-pinned', 'x-small']);
 });
 
+test('what is left of dropped records takes no room from what comes after a restart', async () => {
+  await using place = new Place();
+  const bounds = { storeBytesMax: 2 * MiB, segmentBytes: 4 * MiB };
+  let store = await place.open(bounds);
+  const old = store.put(randomBytes(1.5 * MiB));
+  store.append('commit', 'c', {}, { contents: [old] });
+  await store.sync();
+  store.drop('commit', 'c');
+  store = await place.open(bounds);
+  const fresh = store.put(randomBytes(1.5 * MiB));
+  assert.ok(store.has(fresh));
+  store.append('commit', 'd', {}, { contents: [fresh] });
+  await store.sync();
+  await store.retain();
+  assert.ok(place.bytes() <= 2 * MiB, `${place.bytes()} on disk`);
+  assert.equal((await store.read(fresh))?.length, 1.5 * MiB);
+});
+
 test('what was dropped stays dropped when its traces are copied and removed', async () => {
   await using place = new Place();
   const options = { segmentBytes: 3_000 };

@@ -53,7 +53,8 @@ export class Catalog {
   recordCount = 0;
   /** Bytes of bodies on disk that are still wanted. */
   liveBytes = 0;
-  collectedContents = 0;
+  /** What an earlier process put was put then, as far as is known: unix milliseconds. */
+  earlierMs = 0;
 
   record(kind: string, id: string): StoredRecord | null {
     return this.#records.get(kind)?.get(id) ?? null;
@@ -93,18 +94,21 @@ export class Catalog {
     content.refs -= 1;
     if (content.refs > 0 || !this.isKept(content)) return;
     this.unreferenced.add(content);
-    this.#collectOne(content, nowMs);
+    this.#collectOne(content, nowMs, nowMs - graceMs);
   }
 
-  /** Forgets contents that nothing refers to and nobody put lately. */
-  collect(nowMs: number): void {
-    for (const content of this.unreferenced) this.#collectOne(content, nowMs);
+  /**
+   * Forgets contents that nothing refers to and nobody put lately; `room`: also those that only an
+   * earlier process put.
+   */
+  collect(nowMs: number, room = false): void {
+    const sinceMs = room ? Math.max(nowMs - graceMs, this.earlierMs) : nowMs - graceMs;
+    for (const content of this.unreferenced) this.#collectOne(content, nowMs, sinceMs);
   }
 
-  #collectOne(content: Content, nowMs: number): void {
-    if (content.place === null || content.touchedMs > nowMs - graceMs) return;
+  #collectOne(content: Content, nowMs: number, sinceMs: number): void {
+    if (content.place === null || content.touchedMs > sinceMs) return;
     this.forget(content, nowMs);
-    this.collectedContents += 1;
   }
 
   forget(content: Content, nowMs: number): void {
@@ -200,8 +204,9 @@ export class Rebuilding {
   }
 
   into(catalog: Catalog, nowMs: number): void {
+    catalog.earlierMs = nowMs - 1;
     for (const [id, place] of this.#bodies) {
-      const content = made(id, null, nowMs);
+      const content = made(id, null, catalog.earlierMs);
       catalog.addContent(content);
       catalog.placed(content, place);
     }
@@ -209,7 +214,7 @@ export class Rebuilding {
       const parts = line.parts.flatMap((part) => catalog.contents.get(part) ?? []);
       // Where a part is gone the whole is, too.
       if (parts.length !== line.parts.length || catalog.contents.has(id)) continue;
-      const content = made(id, parts, nowMs);
+      const content = made(id, parts, catalog.earlierMs);
       catalog.addContent(content);
       catalog.placed(content, place);
     }

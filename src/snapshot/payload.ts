@@ -5,6 +5,8 @@ import { constants, zstdCompress, zstdCompressSync, zstdDecompressSync } from 'n
 const [raw, zstd] = [0, 1];
 /** What is larger is compressed on another thread: it would hold everybody up. */
 const inlineBytesMax = 32 * 1024;
+/** To unpack what is smaller would cost more than it saves. */
+const worthBytesMin = 256;
 const params = { [constants.ZSTD_c_compressionLevel]: 1 };
 const compressElsewhere = promisify(zstdCompress);
 
@@ -13,7 +15,8 @@ export async function pack(plain: Uint8Array): Promise<Buffer> {
   return smaller(plain, await compressElsewhere(plain, optionsOf(plain)));
 }
 
-export function packNow(plain: Uint8Array): Buffer {
+function packNow(plain: Uint8Array): Buffer {
+  if (plain.length < worthBytesMin) return smaller(plain, null);
   return smaller(plain, zstdCompressSync(plain, optionsOf(plain)));
 }
 
@@ -35,8 +38,9 @@ const optionsOf = (plain: Uint8Array): { params: typeof params; pledgedSrcSize: 
   pledgedSrcSize: plain.length,
 });
 
-function smaller(plain: Uint8Array, compressed: Buffer): Buffer {
-  const [how, bytes] = compressed.length < plain.length ? [zstd, compressed] : [raw, plain];
+function smaller(plain: Uint8Array, compressed: Buffer | null): Buffer {
+  const isSmaller = compressed !== null && compressed.length < plain.length;
+  const [how, bytes] = isSmaller ? [zstd, compressed] : [raw, plain];
   const payload = Buffer.allocUnsafe(1 + bytes.length);
   payload[0] = how;
   payload.set(bytes, 1);

@@ -66,7 +66,7 @@ export class Retention {
     const fits = (): boolean =>
       catalog.liveBytes + writer.pendingBytes + bytes <= this.#liveBytesMax;
     if (fits()) return true;
-    catalog.collect(now());
+    catalog.collect(now(), true);
     // What no record holds stays whatever is dropped: history is not given up for nothing.
     let stays = bytes + writer.pendingBytes;
     for (const { place } of catalog.unreferenced) stays += place?.bytes ?? 0;

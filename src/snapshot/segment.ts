@@ -21,6 +21,8 @@ export const batchHeadBytes = 12;
 export const batchMagic = Buffer.from('TRLB');
 const magic = Buffer.from('TRLSNAP1');
 const nothing = new Uint8Array();
+/** More than this is hardly a first batch that a power cut left without its head. */
+const firstBytesMax = 2 * 1024 * 1024;
 
 /** Where a body lies, sealed. */
 export interface Place {
@@ -95,12 +97,13 @@ export class Segment {
     const start = header.subarray(0, 48);
     const key = keys.keyOf(start.subarray(16));
     const proof = unseal(key, boundTo(roles.header, number, start), header.subarray(48));
+    const { size } = await handle.stat();
     if (bytesRead === headerBytes && proof !== null && start.subarray(0, 8).equals(magic)) {
-      const { size } = await handle.stat();
       return new Segment({ number, file, handle }, { key, header, end: size });
     }
     await handle.close();
-    return bytesRead < headerBytes || header.every((byte) => byte === 0) ? 'torn' : 'foreign';
+    const isBlank = header.every((byte) => byte === 0) && size <= firstBytesMax;
+    return bytesRead < headerBytes || isBlank ? 'torn' : 'foreign';
   }
 
   /**

@@ -29,6 +29,7 @@ export class Segments {
   readonly #all = new Map<number, Segment>();
   #active: Segment | null = null;
   #numberMax = 0;
+  #isClosed = false;
 
   private constructor(options: SegmentsOptions) {
     this.#options = options;
@@ -104,6 +105,7 @@ export class Segments {
 
   /** The segment to write to. */
   async active(): Promise<Segment> {
+    if (this.#isClosed) throw new Error('the snapshots are closed');
     const active = this.#active;
     if (active !== null && !active.broken && active.end < this.#options.segmentBytes) return active;
     await this.roll();
@@ -159,6 +161,7 @@ export class Segments {
   }
 
   async closeFiles(): Promise<void> {
+    this.#isClosed = true;
     for (const { handle } of this.all()) await handle.close();
     this.#all.clear();
     this.#active = null;

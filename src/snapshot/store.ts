@@ -219,7 +219,7 @@ export class SnapshotStore implements Contents {
     return new TrlError('INTERNAL_ERROR', `Cannot read a kept content: "${file}" is damaged`);
   }
 
-  /** The newest of an id stands. It is durable with the next {@link sync}. */
+  /** The newest of an id stands; its age begins anew. On disk with the next {@link sync}. */
   append(kind: string, id: string, value: object, options: AppendOptions = {}): void {
     const named = new Set(options.contents ?? []);
     const contents = [...named].flatMap(
@@ -246,6 +246,11 @@ export class SnapshotStore implements Contents {
   get(kind: string, id: string): unknown {
     const record = this.#catalog.record(kind, id);
     return record === null ? null : this.#valueOf(record);
+  }
+
+  /** Of all records of a kind, oldest first, without reading them. */
+  ids(kind: string): string[] {
+    return Array.from(this.#catalog.recordsOf(kind), ({ id }) => id);
   }
 
   /** All of a kind, oldest first; one that is damaged is left out, counted and told to the log. */
@@ -285,7 +290,7 @@ export class SnapshotStore implements Contents {
 
   /** Gives up what is too old or too much and frees its room on disk. Done by itself, too. */
   async retain(): Promise<void> {
-    await this.#retaining;
+    await this.#retaining?.catch(() => null);
     this.#retaining ??= this.#retain().finally(() => (this.#retaining = null));
     await this.#retaining;
   }

@@ -30,7 +30,8 @@ export interface WriterOptions {
   readonly segment: () => Promise<Segment>;
 }
 
-const batchBytesMax = 4 * 1024 * 1024;
+/** To seal this takes one or two milliseconds, in which nobody else runs. */
+const batchBytesMax = 1024 * 1024;
 /** What waits without anybody asking for it is written when it comes to this. */
 const waitingBytesMax = 1024 * 1024;
 /** How long the event loop is held at a time. */
