@@ -169,6 +169,16 @@ async function copyChunks(from: number, to: number, size: number): Promise<void>
   ftruncateSync(to, at);
 }
 
+/** Up to `bytes` bytes at `at`, fewer only at the end of the file. */
+export async function readPart(fd: number, at: number, bytes: number): Promise<Buffer> {
+  const part = Buffer.allocUnsafe(bytes);
+  let size = 0;
+  for (let count = 1; count > 0 && size < bytes; size += count) {
+    count = (await readChunk(fd, part, size, bytes - size, at + size)).bytesRead;
+  }
+  return part.subarray(0, size);
+}
+
 /** SHA-256 of an open file, from its start, in lower-case hex. */
 export async function hashFile(fd: number): Promise<string> {
   const bytes = Buffer.allocUnsafe(chunkBytes);

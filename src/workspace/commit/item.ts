@@ -97,8 +97,6 @@ export interface Undoable {
   readonly after: Entry | null;
   /** Of what applying it left; `null`: nothing, or it is not known any more. */
   readonly key: StatKey | null;
-  /** Why it cannot be undone, if so. */
-  readonly marks: readonly ('over-cap' | 'before-unknown' | 'hardlink-split')[];
 }
 
 /** What an undo would do: `items` are for `applyChanges`, under an intent as any others. */

@@ -1,0 +1,200 @@
+/**
+ * Finishes what was being applied when the process or the machine stopped. Each path is before or
+ * after its change then, whoever was between two steps is put where it belongs, and no temporary
+ * name is left.
+ *
+ * What a temporary name leads to is told by what it is: the file that the change started from
+ * (exchanged, to be removed), the new content or the start of it (ours), or something that somebody
+ * else made in that very moment, which goes back to its name.
+ */
+import { linkSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
+import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+import { applyChanges, temporaryName } from './apply.ts';
+import type { CommitIntent, CommitItem, ItemResult } from './item.ts';
+import { isLike, isStartOf } from './match.ts';
+import type { AtomicRenames } from './renames.ts';
+import { codeOf, entryOf, isSame, keyOf, statAt } from './standing.ts';
+import { join, parentOf } from './view.ts';
+import { Workplace } from './workplace.ts';
+
+const ownerAll = 0o700;
+const permissions = 0o7777;
+
+export interface RecoverInput {
+  readonly intent: CommitIntent;
+  readonly contents: Pick<Contents, 'read'>;
+  readonly renames: AtomicRenames;
+}
+
+/** What is to be done with one path. */
+type Next =
+  | { readonly kind: 'apply'; readonly item: CommitItem }
+  | { readonly kind: 'over'; readonly result: ItemResult };
+
+/**
+ * Rolls an interrupted `applyChanges` forward. May be interrupted itself, and called again.
+ *
+ * @returns in the order of the items
+ */
+export async function recover(input: RecoverInput): Promise<readonly ItemResult[]> {
+  const { intent, contents, renames } = input;
+  const { id, tree, items } = intent;
+  const place = new Workplace(tree.root);
+  const nexts: Next[] = [];
+  try {
+    for (const [index, item] of items.entries()) {
+      nexts.push(await new Recovering(place, input, item).look(temporaryName(id, index), index));
+      place.release();
+    }
+  } finally {
+    place.setModes(() => undefined);
+    place.release();
+  }
+  const rest = nexts.flatMap((next) => (next.kind === 'apply' ? [next.item] : []));
+  const applied = await applyChanges({ tree, id, items: rest, contents, renames });
+  const byPath = new Map(applied.map((result) => [result.path, result]));
+  return nexts.map((next, index) => {
+    if (next.kind === 'over') return next.result;
+    const path = items[index]?.path ?? '';
+    return byPath.get(path) ?? refused(path, null);
+  });
+}
+
+class Recovering {
+  readonly #place: Workplace;
+  readonly #input: RecoverInput;
+  readonly #item: CommitItem;
+
+  constructor(place: Workplace, input: RecoverInput, item: CommitItem) {
+    this.#place = place;
+    this.#input = input;
+    this.#item = item;
+  }
+
+  async look(temporary: string, index: number): Promise<Next> {
+    const item = this.#item;
+    const { base, baseKey, after } = item;
+    const left = join(parentOf(item.path), temporary);
+    const stat = statAt(this.#place.steps, item.path);
+    if (isSame(stat, baseKey) && !(stat === null && after === null)) {
+      // Nothing has come in its place yet, so what has the temporary name is ours.
+      this.#unlink(left);
+      return this.#again(baseKey);
+    }
+    const isDone =
+      after === null ? stat === null : await isLike(this.#place.steps, item.path, after);
+    if (isDone) {
+      const back = await this.#clear(left, index);
+      if (back !== null) return { kind: 'over', result: back };
+      const now = statAt(this.#place.steps, item.path);
+      return { kind: 'over', result: applied(item.path, now) };
+    }
+    const halfway = this.#halfway(stat);
+    if (halfway !== null) {
+      await this.#clear(left, index);
+      return halfway;
+    }
+    const kept = await this.#clear(left, index);
+    // A type that changes is removed first: nothing of anybody's stands there.
+    const isCleared = stat === null && base !== null && after !== null;
+    if (isCleared && (base.type === 'directory' || after.type === 'directory')) {
+      return this.#again(null);
+    }
+    return { kind: 'over', result: kept ?? refused(item.path, null) };
+  }
+
+  #again(baseKey: StatKey | null): Next {
+    const item = this.#item;
+    return { kind: 'apply', item: { ...item, base: baseKey === null ? null : item.base, baseKey } };
+  }
+
+  /** Modes and times that were being set. */
+  #halfway(stat: BigIntStats | null): Next | null {
+    const { base, after, baseKey } = this.#item;
+    if (stat === null || after === null) return null;
+    if (after.type === 'directory' && stat.isDirectory()) {
+      const isOurs = base === null || baseKey?.startsWith(`${stat.ino}:`) === true;
+      const modes = [after.mode, after.mode | ownerAll];
+      if (base?.type === 'directory') modes.push(base.mode, base.mode | ownerAll);
+      const isKnown = modes.includes(Number(stat.mode) & permissions);
+      return isOurs && isKnown ? this.#again(keyOf(stat)) : null;
+    }
+    if (base?.type !== 'file' || after.type !== 'file' || baseKey === null) return null;
+    const [ino, , size, mtime] = baseKey.split(':');
+    const isTime =
+      `${stat.mtimeNs}` === mtime || Math.abs(Number(stat.mtimeNs) / 1e6 - after.mtimeMs) < 0.01;
+    const isMode = [base.mode, after.mode].includes(Number(stat.mode) & permissions);
+    const isIt = `${stat.ino}` === ino && `${stat.size}` === size && isTime && isMode;
+    const isMeta = base.sha256 !== null && base.sha256 === after.sha256;
+    return isIt && isMeta ? this.#again(keyOf(stat)) : null;
+  }
+
+  /**
+   * Takes care of what a temporary name leads to.
+   *
+   * @returns the conflict that it tells of, if it was somebody else's
+   */
+  async #clear(left: BytePath, index: number): Promise<ItemResult | null> {
+    const { path, after, baseKey } = this.#item;
+    const stat = statAt(this.#place.steps, left);
+    if (stat === null) return null;
+    const standing = statAt(this.#place.steps, path);
+    const isNamed = standing?.ino === stat.ino;
+    const isBase = baseKey !== null && isThing(stat, baseKey);
+    const isEdited = !isBase && baseKey?.startsWith(`${stat.ino}:`) === true;
+    const isOurs = !isEdited && (await this.#isOurs(left, after));
+    if (isNamed || isOurs || isBase) {
+      this.#unlink(left);
+      return null;
+    }
+    return await this.#giveBack(left, index);
+  }
+
+  #unlink(left: BytePath): void {
+    if (statAt(this.#place.steps, left) === null) return;
+    this.#place.enter(parentOf(left));
+    unlinkSync(this.#place.at(left));
+  }
+
+  async #isOurs(left: BytePath, after: Entry | null): Promise<boolean> {
+    if (after?.type === 'symlink') return isLike(this.#place.steps, left, after);
+    if (after?.type !== 'file') return false;
+    return isStartOf(this.#place.steps, left, this.#item, this.#input.contents);
+  }
+
+  /** Somebody made it in the moment before: it goes to its name, where that is ours or free. */
+  async #giveBack(left: BytePath, index: number): Promise<ItemResult> {
+    const { path, after } = this.#item;
+    const isOurs = after !== null && (await isLike(this.#place.steps, path, after));
+    this.#place.enter(parentOf(left));
+    if (isOurs) {
+      renameSync(this.#place.at(left), this.#place.at(path));
+      return refused(path, null);
+    }
+    try {
+      const entry = entryOf(this.#place.steps, path);
+      if (entry !== null) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
+      linkSync(this.#place.at(left), this.#place.at(path));
+      unlinkSync(this.#place.at(left));
+      return refused(path, null);
+    } catch (error) {
+      if (codeOf(error) === '') throw error;
+      const keptAt = join(parentOf(path), `.trl-kept-${this.#input.intent.id}-${index}`);
+      renameSync(this.#place.at(left), this.#place.at(keptAt));
+      return refused(path, keptAt);
+    }
+  }
+}
+
+/** Whether it is what a key was taken of, renamed since, which changes its ctime. */
+function isThing(stat: BigIntStats, key: StatKey): boolean {
+  return keyOf(stat).split(':').slice(0, 4).join(':') === key.split(':').slice(0, 4).join(':');
+}
+
+function applied(path: BytePath, stat: BigIntStats | null): ItemResult {
+  return { path, state: 'applied', key: stat === null ? null : keyOf(stat) };
+}
+
+function refused(path: BytePath, keptAt: BytePath | null): ItemResult {
+  return { path, state: 'conflict', reason: 'changed-meanwhile', detail: null, keptAt };
+}
