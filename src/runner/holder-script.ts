@@ -26,7 +26,8 @@ my ($uid, $gid, $count) = splice(@ARGV, 0, 3);
 my $idmap = $level eq "root-idmap";
 # Without idmapped mounts it is for the overlay alone that this script runs.
 my ($lost, $why) = $idmap ? (9, "idmap") : (10, "overlay");
-my ($nr_open_tree, $nr_move_mount, $nr_openat2, $nr_mount_setattr) = (428, 429, 437, 442);
+my ($nr_open_tree, $nr_move_mount, $nr_openat2, $nr_faccessat2) = (428, 429, 437, 439);
+my $nr_mount_setattr = 442;
 my ($new_user, $new_ns, $rec, $empty) = (0x10000000, 0x20000, 0x8000, 0x1000);
 my ($none, $root, $tmpfs) = ("none", "/", "tmpfs");
 my ($staging, $closed) = ("mode=0755,size=1m", "mode=0555,size=4k");
@@ -135,7 +136,7 @@ sub parts_of {
   } @below;
 }
 sub mount_overlay {
-  my ($tree, $place, $mask_fd, $layers_fd, $lower_fd, $upper, $work, $parts) = @_;
+  my ($tree, $place, $mask_fd, $layers, $layers_fd, $lower_fd, $upper, $work, $parts) = @_;
   my @places = ([$lower_fd, "lower"], [$layers_fd, "layers"]);
   push @places, [$mask_fd, "mask"] if defined $mask_fd;
   for (@places) {
@@ -153,6 +154,11 @@ sub mount_overlay {
   my $options = "lowerdir=$lower,upperdir=$stage/upper,workdir=$stage/work,"
     . "userxattr,index=off,xino=off";
   syscall($nr_mount, $type, $target, $type, 6, $options) == 0 or fail(10, "overlay: mount");
+  # The kernel mounts it read-only where it cannot use its work directory.
+  my $may_write = syscall($nr_faccessat2, -100, $target, 2, 0) == 0 || $! != 30;
+  fail(10, "overlay: write") if !$may_write;
+  my $inner = index("$layers/", "$tree/") == 0 ? substr($layers, length $tree) : undef;
+  refuse(10, "overlay: its layers can be seen in $tree") if defined $inner && -e "$target$inner";
   place_parts($target, $parts);
 }
 # A command may have put links in the way, or have removed it: what is there is not shown then.
@@ -215,8 +221,8 @@ my @overlay;
 if (shift @ARGV) {
   my ($tree, $place, $own_uid, $own_gid, $mask, $layers, $upper, $work) = splice(@ARGV, 0, 8);
   my @owner = ($own_uid, $own_gid);
-  @overlay = ($tree, $place, $mask eq "" ? undef : layer($mask, @owner), layer($layers),
-    layer($tree, @owner), $upper, $work, [parts_of($tree, @owner)]);
+  @overlay = ($tree, $place, $mask eq "" ? undef : layer($mask, @owner), $layers,
+    layer($layers), layer($tree, @owner), $upper, $work, [parts_of($tree, @owner)]);
 }
 syscall($nr_mount, $none, $stage, $tmpfs, 6, $staging) == 0 or fail(1, "mount $stage");
 for my $i (0 .. $#trees) {

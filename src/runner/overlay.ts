@@ -12,6 +12,7 @@ import {
   mkdtempSync,
   openSync,
   readlinkSync,
+  realpathSync,
   utimesSync,
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
@@ -34,32 +35,45 @@ const O_PATH = 0o10000000;
 const ownUser = '/proc/self/ns/user';
 
 /**
- * Makes `upper` and a work directory of this mount's own where they are missing: the kernel empties
- * the one it is given, which commands of an earlier mount may still be using.
+ * Makes `upper` where it is missing, in a directory that is made too if its own parent exists, and a
+ * work directory of this mount's own, which is answered: the kernel empties the one it is given, and
+ * commands of an earlier mount may still be using theirs.
  *
  * @throws Error what the file system said
  */
 export function prepareLayers(holder: Holder, { tree, upper, work }: Overlay): string {
   const layers = dirname(upper);
   if (dirname(work) !== layers) throw new Error('its upper and work directory lie apart');
-  mkdirSync(layers, { recursive: true, mode: 0o700 });
-  mkdirSync(work, { recursive: true, mode: 0o700 });
-  if (lstatSync(upper, { throwIfNoEntry: false }) === undefined) {
-    const { mode, atime, mtime } = lstatSync(tree);
+  for (const dir of [layers, work]) if (isAbsent(dir)) mkdirSync(dir, { mode: 0o700 });
+  if (isAbsent(upper)) {
+    const { mode, gid, atime, mtime } = lstatSync(tree);
     mkdirSync(upper, { mode: 0o700 });
-    if (process.getuid?.() === 0) chownSync(upper, holder.hostUid, holder.hostGid);
+    give(upper, holder, gid);
     chmodSync(upper, mode & 0o7777);
     utimesSync(upper, atime, mtime);
   }
   return mkdtempSync(join(work, 'm'));
 }
 
+function give(upper: string, { level, hostUid, hostGid }: Holder, gid: number): void {
+  if (level !== 'user') return chownSync(upper, hostUid, hostGid);
+  try {
+    chownSync(upper, hostUid, gid);
+  } catch {
+    // A group that the user is no member of: new files get the user's own.
+  }
+}
+
+const isAbsent = (name: string): boolean =>
+  lstatSync(name, { throwIfNoEntry: false }) === undefined;
+
 /** The overlay's part of the holder script's arguments. `work`: of this mount. */
 export function overlayArgs(holder: Holder, overlay: Overlay, work: string): string[] {
   const { tree, place, mask, upper } = overlay;
   const layers = dirname(upper);
+  const inLayers = [basename(upper), relative(layers, work)];
   const owner = ownerOf(holder, tree);
-  return ['1', tree, place, ...owner, mask ?? '', layers, basename(upper), relative(layers, work)];
+  return ['1', tree, place, ...owner, mask ?? '', realpathSync(layers), ...inLayers];
 }
 
 /** Whose files in the tree are the sandbox's own. */
