@@ -197,6 +197,32 @@ test('cut at any byte, the store holds what a sync had answered for, and no half
   await store.close();
 });
 
+test('a batch of which the disk kept a part only is not there at all', async () => {
+  using place = new Place();
+  let store = await place.open();
+  const contents: string[] = [];
+  for (let n = 0; n < 2; n += 1) {
+    const sha256 = store.put(randomBytes(20_000));
+    contents.push(sha256);
+    store.append('changes', `x-${n}`, { n }, { contents: [sha256] });
+    await store.sync();
+  }
+  const [file = ''] = place.files('.segment');
+  const bytes = readFileSync(file);
+  // The length is known, the directory is there, and a page of the content is not.
+  bytes.fill(0, bytes.length - 12_000, bytes.length - 8_000);
+  await store.close();
+  rmSync(file.replace('segment', 'index'));
+  writeFileSync(file, bytes);
+  store = await place.open();
+  assert.deepEqual([...store.records('changes')], [{ id: 'x-0', value: { n: 0 } }]);
+  assert.equal((await store.read(contents[0] ?? ''))?.length, 20_000);
+  assert.equal(store.has(contents[1] ?? ''), false);
+  assert.ok(store.stats().tornBytes > 20_000);
+  assert.match(place.lines.join('\n'), /unfinished end of \d+ B is cut off/);
+  await store.close();
+});
+
 test('a flipped bit anywhere is never read as content', async () => {
   using place = new Place();
   const store = await place.open();

@@ -8,62 +8,15 @@ import { TrlError } from '../errors.ts';
 import { Catalog, made, Rebuilding, type Content, type StoredRecord } from './catalog.ts';
 import { unpack } from './payload.ts';
 import { pieceBytes, piecesOf, readSmall, stampOf } from './reading.ts';
-import { Retention, type DroppedRecord } from './retention.ts';
+import type { AppendOptions, FileKept, SnapshotStats, SnapshotStoreOptions } from './options.ts';
+import { Retention } from './retention.ts';
 import type { ContentId } from './seal.ts';
 import { placesOf } from './segment.ts';
 import { Segments } from './segments.ts';
 import { Writer } from './writer.ts';
 
-export interface SnapshotStoreOptions {
-  /** At least 32 secret bytes; whoever has them can read everything. */
-  readonly key: Uint8Array;
-  /** Bytes of all files; exceeded for a moment while what is wanted is copied together. */
-  readonly storeBytesMax: number;
-  /** Bytes of the largest content that is kept. */
-  readonly fileBytesMax: number;
-  /** Milliseconds for which records of kind `changes` are kept. */
-  readonly keepMs: number;
-  /** Must not throw. */
-  readonly log: (line: string) => void;
-  /** Told of each record that is given up. Must not throw. Default: nobody. */
-  readonly onDrop?: (record: DroppedRecord) => void;
-  /** Bytes of one file, default: 1/16 of the store, between 1 and 64 MiB. */
-  readonly segmentBytes?: number;
-  /** Unix milliseconds. Default: `Date.now`. */
-  readonly now?: () => number;
-}
-
-export interface SnapshotStats {
-  /** Of all files, and what of them is wanted. */
-  readonly bytes: number;
-  readonly liveBytes: number;
-  readonly segments: number;
-  readonly contents: number;
-  readonly records: number;
-  /** Given to the store and not yet on disk. */
-  readonly pendingBytes: number;
-  /** Given up since open, as too old or for want of room. */
-  readonly droppedRecords: number;
-  readonly droppedBytes: number;
-  /** Contents that were not kept: too large, or no room. */
-  readonly refusedContents: number;
-  /** Contents and records that cannot be read any more. */
-  readonly damaged: number;
-  readonly damagedBytes: number;
-  /** Cut off at open: never said to be on disk. */
-  readonly tornBytes: number;
-  /** Waits for the disk since open. */
-  readonly syncs: number;
-  /** Why the last write failed, or `null`. */
-  readonly failure: string | null;
-}
-
-export interface AppendOptions {
-  /** SHA-256 of the contents that are kept as long as the record is. Default: none. */
-  readonly contents?: readonly string[];
-  /** It is never given up by itself. Default: `false`. */
-  readonly pin?: boolean;
-}
+export type { AppendOptions, FileKept, SnapshotStats, SnapshotStoreOptions } from './options.ts';
+export type { DroppedRecord } from './retention.ts';
 
 const keyBytesMin = 32;
 const MiB = 1024 * 1024;
@@ -377,13 +330,6 @@ export class SnapshotStore implements Contents {
     if (this.#writer.failure !== null && waiting > pendingBytesMax) return false;
     return this.#retention.makeRoom(bytes);
   }
-}
-
-export interface FileKept {
-  readonly sha256: string;
-  readonly size: number;
-  readonly kept: boolean;
-  readonly isSteady: boolean;
 }
 
 interface Own {

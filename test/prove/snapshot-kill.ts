@@ -18,7 +18,7 @@ else await prove();
 function openStore(at: string, onDrop: (id: string) => void): Promise<SnapshotStore> {
   return SnapshotStore.open(at, {
     key: Buffer.alloc(32, 6),
-    storeBytesMax: 2 ** 20,
+    storeBytesMax: 3 * 2 ** 20,
     fileBytesMax: 2 ** 20,
     keepMs: 86_400_000,
     segmentBytes: 100_000,
