@@ -52,12 +52,13 @@ test('trl run keeps its session where changes wait, and says how to go on', asyn
     ['session.create', 'exec.stream'],
   );
   assert.equal(ran.asked[1]?.params['workspace_mode'], 'staged');
+  const to = ` --session ${session}`;
   assert.equal(
     ran.stderr,
     `trl: staged, not in the real tree yet: a.txt, b
-trl: look: trl diff --session ${session}; publish: trl workspace apply --session ${session}; or discard
+trl: look: trl diff${to}; publish: trl workspace apply${to}; or discard
 trl: held back from the real tree: .git/config (git-config)
-trl: let it through: trl workspace apply --held --session ${session}
+trl: let it through: trl workspace apply --held${to}
 `,
   );
 });

@@ -103,7 +103,7 @@ test('trl diff --stat counts lines, and says what is binary', async () => {
   assert.match(ran.stderr, /too large to show/);
 });
 
-test('trl undo says what came back, and exits 1 where somebody else stands in the way', async () => {
+test('trl undo says what came back, and exits 1 where somebody stands in the way', async () => {
   const restored = {
     restored: [
       change('a.txt'),

@@ -1,4 +1,4 @@
-// Changes on the wire: names that are no text, lists with bounds, digests, and which paths are meant.
+// Changes on the wire: names that are no text, lists with bounds, digests, paths that are meant.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';

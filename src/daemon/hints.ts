@@ -13,6 +13,8 @@ const notFound = /([A-Za-z0-9._+-]+): (?:command )?not found\s*$/m;
 const noNetwork =
   /Could not resolve host|failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
 
+const otherDevice = /Invalid cross-device link|EXDEV/;
+
 /** Answers nothing for a success, outside a sandbox, and where the output is gone. */
 export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Promise<string[]> {
   if (exit.exit_code === 0 || exit.stderr_bytes === 0 || ground.box.kind === 'none') return [];
@@ -32,6 +34,12 @@ export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Pro
   if (name !== undefined && place !== undefined) {
     hints.push(
       `${name} is in ${place}, which the sandbox does not show; allow reading it to use it`,
+    );
+  }
+  if (otherDevice.test(text)) {
+    hints.push(
+      'A directory that was there before cannot be renamed in a workspace layer; copy and ' +
+        'delete it: cp -a OLD NEW && rm -r OLD',
     );
   }
   if (ground.network === 'off' && noNetwork.test(text)) {
