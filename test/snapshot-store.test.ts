@@ -335,6 +335,27 @@ test('everybody who syncs at once shares a wait for the disk', async () => {
   assert.equal(store.stats().syncs, before, 'nothing waits, so nothing is waited for');
 });
 
+test('of a file that is written to while it is read, what was read is kept and told', async () => {
+  using place = new Place();
+  await using it = closing(await place.open());
+  const { store } = it;
+  for (const length of [1.5 * MiB, 10]) {
+    const before = Buffer.alloc(length, 'before ');
+    const fd = place.file(before);
+    const reading = store.putFile(fd);
+    writeFileSync(path.join(place.root, 'file'), Buffer.alloc(length, 'meanwhile '));
+    const { sha256, size, kept, isSteady } = await reading;
+    closeSync(fd);
+    assert.ok(kept);
+    const found = await store.read(sha256);
+    assert.ok(found);
+    assert.equal(sha(found), sha256);
+    assert.equal(found.length, size);
+    // A small file is read before anybody else has a turn.
+    assert.equal(isSteady, length === 10);
+  }
+});
+
 test('a file that is too large has its hash told and is not kept', async () => {
   using place = new Place();
   await using it = closing(await place.open({ fileBytesMax: 300_000 }));
