@@ -20,9 +20,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Change, Difference, Entry } from '../src/change.ts';
 import { redactedDiff } from '../src/daemon/diff-redaction.ts';
+import { Masking } from '../src/daemon/masking.ts';
 import { unifiedDiff } from '../src/daemon/unified-diff.ts';
 import { limits } from '../src/limits.ts';
-import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { Tags } from '../src/redaction/tag.ts';
 
 let dir: string;
@@ -258,7 +258,7 @@ test('secrets do not leave in a diff, nor in the names of its files', async () =
   const value = 'correct-horse-battery-staple-42';
   const token = ['ghp', 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'].join('_');
   const tags = new Tags(Buffer.alloc(32, 7));
-  const index = new KnownIndex([{ name: 'DB', value, tag: tags.of(value) }]);
+  const masking = new Masking(tags, { version: 1, known: () => [{ name: 'DB', value }] });
   const changes = [
     change('.env', 'modified', [
       kept.file(`A=1\nDB_PASSWORD=${value}\n`),
@@ -268,8 +268,10 @@ test('secrets do not leave in a diff, nor in the names of its files', async () =
   ];
   const diff = await unifiedDiff(changes, kept);
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
-  const shown = await redactedDiff(diff, { options, tags, index });
+  const shown = await redactedDiff(diff, { options, tags, index: masking.index });
   assert.doesNotMatch(shown.diff, new RegExp(`${value}|${token}`));
+  // As it leaves the daemon: the names of files are masked there.
+  assert.ok(!masking.json(shown).includes(value));
   assert.match(shown.diff, /^-A=1\n\+A=2$/m);
   assert.deepEqual(
     shown.files.map(({ added_lines: added, removed_lines: removed }) => [added, removed]),

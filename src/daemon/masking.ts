@@ -20,7 +20,14 @@ export interface Known {
 }
 
 /** Fields that hold what a redactor gave out, in answers of the wire. */
-const outputFields: ReadonlySet<string> = new Set(['stdout', 'stderr', 'chunks', 'data_b64']);
+const outputFields: ReadonlySet<string> = new Set([
+  'stdout',
+  'stderr',
+  'chunks',
+  'data_b64',
+  // Of `workspace.diff`: `diff-redaction.ts` looks for what is known and what is not.
+  'diff',
+]);
 /** Shorter texts hold no value that can be masked. */
 const textMin = 6;
 const depthMax = 64;
@@ -55,6 +62,11 @@ export class Masking {
   constructor(tags: Tags, source: Known) {
     this.#tags = tags;
     this.#source = source;
+  }
+
+  /** What is known, for whoever redacts a text of others; `null`: nothing. */
+  get index(): KnownIndex | null {
+    return this.#current();
   }
 
   /** The text with a tag in place of every known value, in whatever encoding. */
