@@ -183,7 +183,7 @@ export class Repositories {
     }
     if (change.after === null) return null;
     if (last && (first === 'config' || first === 'config.worktree')) {
-      return (await this.#isPlain(join(git, first), git)) ? null : 'new-repository';
+      return (await this.#isPlain(join(git, first), git, 'after')) ? null : 'new-repository';
     }
     if (last && first === 'commondir') {
       return (await this.#sharesSoundly(git)) ? null : 'new-repository';
@@ -230,8 +230,10 @@ export class Repositories {
 
   async #lookThrough(git: BytePath): Promise<boolean> {
     const has = (name: string): boolean => this.#view.entry(join(git, name)) !== null;
-    for (const name of ['config', 'config.worktree']) {
-      if (has(name) && !(await this.#isPlain(join(git, name), git))) return false;
+    for (const name of ['config', 'config.worktree'].map((one) => join(git, one))) {
+      // One that comes is judged by itself; where it is held, what stands there stays.
+      if (this.#view.isChanged(name) && (await this.#isPlain(name, git, 'after'))) continue;
+      if (this.#view.real(name) !== null && !(await this.#isPlain(name, git, 'real'))) return false;
     }
     if (has('commondir') && !(await this.#sharesSoundly(git))) return false;
     const hooks = this.#view.real(join(git, 'hooks'));
@@ -245,9 +247,13 @@ export class Repositories {
     return isTaken || git === '.git' || git.endsWith('/.git');
   }
 
-  async #isPlain(config: BytePath, git: BytePath): Promise<boolean> {
-    if (this.#view.entry(config)?.type !== 'file') return false;
-    const bytes = await this.#view.text(config, textBytesMax);
+  async #isPlain(config: BytePath, git: BytePath, side: 'real' | 'after'): Promise<boolean> {
+    const isReal = side === 'real';
+    const entry = isReal ? this.#view.real(config) : this.#view.entry(config);
+    if (entry?.type !== 'file') return false;
+    const bytes = await (isReal
+      ? this.#view.realText(config, textBytesMax)
+      : this.#view.text(config, textBytesMax));
     if (bytes === null) return false;
     const text = Buffer.from(bytes, 'latin1').toString('utf8');
     const worktree = await this.#worktreeOf(git, text);
