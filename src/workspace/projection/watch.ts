@@ -73,6 +73,7 @@ export class TreeWatch implements Disposable {
   #ready = false;
   #lost: LostReason | null = null;
   #burst = 0;
+  #overflows = 0;
   readonly #burstMax = queueLength() / 2;
 
   private constructor(root: string, options: TreeWatchOptions) {
@@ -148,7 +149,8 @@ export class TreeWatch implements Disposable {
 
   async #settled(cursor: Cursor): Promise<Settled> {
     if (this.#lost !== null || !this.#ready) return everything;
-    if (!(await this.#cookies.passed())) this.#overflow();
+    const overflows = this.#overflows;
+    if (!(await this.#cookies.passed()) && this.#overflows === overflows) this.#overflow();
     await this.#tree.settle();
     if (identityOf(this.#root) !== this.#identity) this.#lose('root-changed');
     return this.#isLost() ? everything : cursor.take();
@@ -178,7 +180,10 @@ export class TreeWatch implements Disposable {
   }
 
   #overflow(): void {
+    this.#overflows += 1;
     for (const cursor of this.#cursors) cursor.all = true;
+    // Their events may be among those that were dropped.
+    this.#cookies.giveUp();
     this.#tree.refill();
   }
 
@@ -256,10 +261,15 @@ class Cookies {
     });
   }
 
+  /** Answers all who wait that nobody knows. */
+  giveUp(): void {
+    for (const answer of this.#waiting.values()) answer(false);
+  }
+
   close(): void {
     this.#broken = true;
     this.#watcher.close();
-    for (const answer of this.#waiting.values()) answer(false);
+    this.giveUp();
   }
 }
 
