@@ -35,7 +35,8 @@ rm -r d/e && mkdir d/e && echo q > d/e/q; say 'directory again' "$(ls d/e)"
 : > d/f;                                say truncate "$(stat -c %s d/f)"
 perl -e 'open F, "+<", "m"; seek F, 1000000, 0; print F "x"'; say sparse "$(stat -c %s m)"
 touch -d @1000000000 x.sh;              say touch "$(stat -c %Y x.sh)"
-perl -e '$n = "user.k"; $v = "v1"; $f = "m"; syscall('$SET', $f, $n, $v, 2, 0) == 0 or print "no: $!"
+perl -e '$n = "user.k"; $v = "v1"; $f = "m";
+         syscall('$SET', $f, $n, $v, 2, 0) == 0 or print "no: $!"
   ' > x.out;                            say 'extended attribute' "$(cat x.out)"
 rm x.out; mknod dev c 1 3 2> /dev/null; say device "$(ls dev 2>&1)"
 chmod 4755 m 2> /dev/null;              say set-uid "$(stat -c %a m)"
@@ -124,10 +125,13 @@ test('nothing inside leads to the layers or tells where they are', sandboxed, as
   const said = await ws.run(`
     echo up > marker-of-upper
     cat /proc/self/mountinfo /proc/self/mounts /proc/1/mountinfo
-    for p in /proc/[0-9]*; do ls -l $p/fd $p/cwd $p/root 2>/dev/null; tr '\\0' ' ' < $p/cmdline; done
+    for p in /proc/[0-9]*; do
+      ls -l $p/fd $p/cwd $p/root 2>/dev/null; tr '\\0' ' ' < $p/cmdline
+    done
     ls -la ${ws.box.holder.stage} ${path.dirname(ws.overlay.upper)} 2>&1
     find / -xdev -name upper -o -xdev -name work -o -xdev -name mask 2>/dev/null
-    find / \\( -path /proc -o -path /usr -o -path /sys \\) -prune -o -name marker-of-upper -print 2>/dev/null
+    find / \\( -path /proc -o -path /usr -o -path /sys \\) -prune -o -name marker-of-upper \\
+      -print 2>/dev/null
     ls -la /proc/1/root${ws.box.holder.stage}/ 2>&1
   `);
   assert.doesNotMatch(said, new RegExp(`${secret}\\.layers/`));
@@ -158,7 +162,8 @@ test(
     await using ws = await openLayered(masks);
     const said = await ws.run(`
     ls -A; ls -A d; stat -c '%a %u' d; cat .env d/key p/q/r; ls p; find . -name key; echo *
-    stat -c %i d/key; ln d/key k; mv d/key k; cat < .env; echo over > .env; cat .env; mkdir p; ls -A p`);
+    stat -c %i d/key; ln d/key k; mv d/key k; cat < .env
+    echo over > .env; cat .env; mkdir p; ls -A p`);
     assert.doesNotMatch(said, /SECRET|^K$|^r$/m);
     assert.equal(said.match(/No such file/g)?.length, 8, said);
     assert.match(said, /^a\.txt\nd\nx\.sh\ne\nf\n2750 \d+\n/);

@@ -65,7 +65,8 @@ test(
     const { tree, overlay } = ws;
     for (const round of ['1', '2', '3']) {
       const wrote = await ws.run(`
-      echo ${round} > a.txt; rm -rf d; mkdir -p d/e; echo ${round} > d/e/g; echo ${round} > n${round}
+      echo ${round} > a.txt; rm -rf d; mkdir -p d/e; echo ${round} > d/e/g
+      echo ${round} > n${round}
       [ -d empty ] || rm empty; mkdir -p empty; ln -sfn a.txt l; cat a.txt d/e/g`);
       assert.equal(wrote, `${round}\n${round}\n`);
       onHost(

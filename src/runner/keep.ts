@@ -2,18 +2,19 @@
  * What the runner keeps per session: the holder's namespaces, a sandbox prepared ahead, the
  * executions. Nothing here is a process except a prepared sandbox, which expires.
  */
-import type { ExecId, Exit, Holder, Plan, SessionId, StopReason, KnownSecret } from '../command.ts';
+import type { BytePath } from '../change.ts';
+import type { ExecId, Exit, Plan, SessionId, StopReason, KnownSecret } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, shapeOf } from './box.ts';
 import { Execution, type Kept } from './execution.ts';
 import { Fifos } from './fifo.ts';
 import { openHolder, type OpenHolder } from './holder.ts';
+import { Holders } from './holders.ts';
 import type { JournalSpace } from './journal.ts';
 import type { Waiting } from './processes.ts';
 import { openTerminal } from './pty.ts';
 import { LateSink, Redaction, type RedactionChannel } from './redaction.ts';
-import { Refresher } from './refresher.ts';
 import { States } from './state.ts';
 import type { Refreshed } from './wire.ts';
 
@@ -25,17 +26,6 @@ export interface KeepEvents {
 
 /** From the end of a command to the making of the next sandbox: the answer goes first. */
 const prepareAfterMs = 2;
-
-/**
- * A holder and what is entering or refreshing it: its descriptors are named by number, so they stay
- * open until the last of those is done.
- */
-interface Held {
-  readonly holder: Holder;
-  readonly opening: Promise<OpenHolder>;
-  entering: number;
-  dropped: boolean;
-}
 
 const isOnce = ({ box }: Plan): boolean => box.kind === 'bubblewrap' && box.holder.once;
 
@@ -49,13 +39,14 @@ export class Keep {
   readonly #commandsMax: number;
   readonly #events: KeepEvents;
   readonly #fifos: Fifos;
-  readonly #holders = new Map<SessionId, Held>();
+  readonly #holders = new Holders(async (session) => {
+    await this.#preparing.get(session);
+    await this.#discardWarm(session);
+    this.#noteIdle(session);
+  });
   readonly #warm = new Map<SessionId, CommandBox>();
   /** Sandboxes that are being made ahead, one a session. */
   readonly #preparing = new Map<SessionId, Promise<void>>();
-  readonly #refresher = new Refresher();
-  /** Refreshes that are under way, of one session together. */
-  readonly #refreshing = new Map<SessionId, Promise<unknown>>();
   /** Sandboxes that will be made ahead unless a command comes first. */
   readonly #soon = new Map<SessionId, NodeJS.Timeout>();
   readonly #closed = new Set<SessionId>();
@@ -120,6 +111,7 @@ export class Keep {
         waiting: (info) => this.#events.waiting(execution, info),
         exit: (exit) => {
           this.executions.set(plan.exec_id, execution.kept);
+          this.#noteIdle(plan.session_id);
           this.#events.exit(execution, exit);
           if (
             plan.mode === 'foreground' &&
@@ -139,7 +131,7 @@ export class Keep {
   async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {
     const session = plan.session_id;
     this.#soon.delete(session);
-    await this.#refreshing.get(session);
+    await this.#holders.settled(session);
     // One that is being made is nearer to ready than one that is not begun.
     await this.#preparing.get(session);
     const taken = this.#takeWarm(plan);
@@ -148,10 +140,10 @@ export class Keep {
       await box.ready;
     } catch (error) {
       await box.discard();
-      this.#dropHolder(session);
+      this.#holders.drop(session);
       throw error;
     }
-    this.#expectRefresh(plan);
+    this.#holders.expectRefresh(plan);
     return { taken, box };
   }
 
@@ -171,45 +163,9 @@ export class Keep {
     }
   }
 
-  /** At its end the daemon is likely to ask: the helper is started while the command runs. */
-  #expectRefresh({ box }: Plan): void {
-    if (box.kind === 'none' || box.holder.overlay === null) return;
-    if (box.holder.tools.perl !== null) this.#refresher.wake(box.holder.tools.perl);
-  }
-
-  /**
-   * Makes the session's overlay show what lies in its layers now. Commands that start later wait
-   * for it. One that cannot be refreshed is let go of: nothing starts in it any more.
-   */
-  async refresh(session: SessionId): Promise<Refreshed> {
-    const held = this.#holders.get(session);
-    const perl = held?.holder.tools.perl ?? null;
-    if (held === undefined || perl === null) return { holder: 'none', why: null };
-    const refreshing = this.#refreshHeld(session, held, perl);
-    const all = Promise.all([this.#refreshing.get(session), refreshing]);
-    this.#refreshing.set(session, all);
-    const refreshed = await refreshing;
-    if (this.#refreshing.get(session) === all) this.#refreshing.delete(session);
-    return refreshed;
-  }
-
-  /** Never rejects. */
-  async #refreshHeld(session: SessionId, held: Held, perl: string): Promise<Refreshed> {
-    held.entering += 1;
-    try {
-      const { overlay } = await held.opening;
-      if (overlay === null) return { holder: 'none', why: null };
-      await this.#refresher.refresh(overlay, perl);
-      return { holder: 'fresh', why: null };
-    } catch (error) {
-      if (this.#holders.get(session) === held) this.#dropHolder(session);
-      await this.#preparing.get(session);
-      await this.#discardWarm(session);
-      return { holder: 'dropped', why: error instanceof Error ? error.message : String(error) };
-    } finally {
-      held.entering -= 1;
-      this.#closeUnused(held);
-    }
+  /** Commands of the session that start later wait for it. See {@link Holders.refresh}. */
+  refresh(session: SessionId, paths: readonly BytePath[]): Promise<Refreshed> {
+    return this.#holders.refresh(session, paths);
   }
 
   #openRedaction(
@@ -277,7 +233,8 @@ export class Keep {
     await this.#preparing.get(session);
     await this.#discardWarm(session);
     await Promise.all(own.map(({ done }) => done));
-    this.#dropHolder(session);
+    this.#holders.drop(session);
+    this.#holders.idle(session);
     this.states.delete(session);
   }
 
@@ -291,11 +248,15 @@ export class Keep {
     for (const session of this.#warm.keys()) await this.#discardWarm(session);
     await Promise.all(all.map(({ done }) => done));
     this.redaction.close();
-    this.#refresher.close();
+    this.#holders.close();
   }
 
   #live(): Execution[] {
     return [...this.executions.values()].flatMap(({ live }) => (live === null ? [] : [live]));
+  }
+
+  #noteIdle(session: SessionId): void {
+    if (!this.#live().some(({ sessionId }) => sessionId === session)) this.#holders.idle(session);
   }
 
   #stop(executions: readonly Execution[], reason: StopReason): void {
@@ -307,57 +268,16 @@ export class Keep {
 
   async #openBox(plan: Plan): Promise<CommandBox> {
     if (plan.box.kind === 'none') return this.#enter(plan, null, process.getuid?.() ?? 0);
-    const held = this.#holder(plan.session_id, plan.box.holder);
-    held.entering += 1;
-    const leave = (): void => {
-      held.entering -= 1;
-      this.#closeUnused(held);
-    };
-    try {
-      const box = await this.#enter(plan, await held.opening, plan.box.holder.hostUid);
-      void box.ready.then(leave, leave);
-      return box;
-    } catch (error) {
-      leave();
-      throw error;
-    }
+    const { holder } = plan.box;
+    return this.#holders.enter(plan.session_id, holder, (open) =>
+      this.#enter(plan, open, holder.hostUid),
+    );
   }
 
   #enter(plan: Plan, holder: OpenHolder | null, uid: number): Promise<CommandBox> {
     const terminal = plan.pty === null ? null : openTerminal(this.#ptyPath, uid, plan.pty);
     const parts = { holder, fifos: this.#fifos, dir: this.#dir, terminal, mark: plan.exec_id };
     return CommandBox.open(plan, parts);
-  }
-
-  #holder(session: SessionId, holder: Holder): Held {
-    const known = this.#holders.get(session);
-    if (known !== undefined && known.holder.id === holder.id) return known;
-    if (known !== undefined) this.#dropHolder(session);
-    if (this.#holders.size >= limits.sessionsActive.default) {
-      throw new TrlError(
-        'MAX_SESSIONS_REACHED',
-        `Cannot start a command: ${this.#holders.size} sessions are active; destroy one first`,
-      );
-    }
-    const opening = openHolder(holder);
-    const held: Held = { holder, opening, entering: 0, dropped: false };
-    this.#holders.set(session, held);
-    opening.catch(() => {
-      if (this.#holders.get(session) === held) this.#holders.delete(session);
-    });
-    return held;
-  }
-
-  #dropHolder(session: SessionId): void {
-    const held = this.#holders.get(session);
-    if (held === undefined) return;
-    this.#holders.delete(session);
-    held.dropped = true;
-    this.#closeUnused(held);
-  }
-
-  #closeUnused({ dropped, entering, opening }: Held): void {
-    if (dropped && entering === 0) void opening.then((holder) => holder.close()).catch(() => {});
   }
 
   #takeWarm(plan: Plan): CommandBox | null {

@@ -14,8 +14,10 @@ import {
   readlinkSync,
   realpathSync,
   utimesSync,
+  type BigIntStats,
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
+import type { BytePath } from '../change.ts';
 import type { Holder, Overlay } from '../command.ts';
 import { mountAt } from './holder-check.ts';
 
@@ -27,17 +29,24 @@ export interface MountedOverlay {
   readonly inside: { readonly user: number; readonly mnt: number } | null;
   /** Brings the time of the root itself up to date: its attributes are always `upper`'s. */
   touch(): void;
+  /**
+   * The first of `paths` that is shown from the tree but is not what lies there, else `null`: a
+   * process is using it, or a directory above it.
+   */
+  stale(paths: readonly BytePath[]): Promise<BytePath | null>;
   close(): void;
 }
 
 /** Opens a name without asking for a right to read it; Node has no constant for it. */
 const O_PATH = 0o10000000;
+/** Names that are looked at in one turn. */
+const turnPaths = 64;
 const ownUser = '/proc/self/ns/user';
 
 /**
- * Makes `upper` where it is missing, in a directory that is made too if its own parent exists, and a
- * work directory of this mount's own, which is answered: the kernel empties the one it is given, and
- * commands of an earlier mount may still be using theirs.
+ * Makes `upper` where it is missing, in a directory that is made too if its own parent exists, and
+ * a work directory of this mount's own, which is answered: the kernel empties the one it is given,
+ * and commands of an earlier mount may still be using theirs.
  *
  * @throws Error what the file system said
  */
@@ -61,6 +70,38 @@ function give(upper: string, { level, hostUid, hostGid }: Holder, gid: number): 
     chownSync(upper, hostUid, gid);
   } catch {
     // A group that the user is no member of: new files get the user's own.
+  }
+}
+
+type Layers = Overlay & { readonly shown: string };
+
+async function firstStale(paths: readonly BytePath[], layers: Layers): Promise<BytePath | null> {
+  for (const [index, path] of paths.entries()) {
+    // Whatever else this process does goes on in between.
+    if (index % turnPaths === turnPaths - 1) await new Promise((resolve) => setImmediate(resolve));
+    if (isStale(path, layers)) return path;
+  }
+  return null;
+}
+
+function isStale(path: BytePath, { shown, mask, upper, tree }: Layers): boolean {
+  const below = (top: string): BigIntStats | undefined => look(top, path);
+  const seen = below(shown);
+  if (seen === undefined || below(upper) !== undefined) return false;
+  if (mask !== null && below(mask) !== undefined) return false;
+  const there = below(tree);
+  // A directory of an overlay may have a number of its own.
+  const isSame = seen.isDirectory() || seen.ino === there?.ino;
+  return !isSame || seen.mode !== there?.mode || seen.ctimeNs !== there.ctimeNs;
+}
+
+function look(top: string, path: BytePath): BigIntStats | undefined {
+  const name = Buffer.concat([Buffer.from(`${top}/`), Buffer.from(path, 'latin1')]);
+  try {
+    return lstatSync(name, { bigint: true, throwIfNoEntry: false });
+  } catch {
+    // A file, or nothing, in the place of a directory above it; or too long to be named at once.
+    return undefined;
   }
 }
 
@@ -111,7 +152,10 @@ export function takeOverlay(
     // Where uids are mapped, root has mounted before it entered their namespace.
     const isOurs = level === 'root-idmap' || readlinkSync(user) === readlinkSync(ownUser);
     const inside = isOurs ? null : { user: keep(user, 'r'), mnt: from.mnt };
-    return { root, inside, touch: () => touch(overlay), close };
+    const layers = { ...overlay, shown: `/proc/self/fd/${root}` };
+    const stale = (paths: readonly BytePath[]): ReturnType<typeof firstStale> =>
+      firstStale(paths, layers);
+    return { root, inside, touch: () => touch(overlay), stale, close };
   } catch (error) {
     close();
     throw error;

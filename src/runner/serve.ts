@@ -160,8 +160,11 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       keep.states.unset(session(request, 'session_id'), names.map(String));
       return {};
     }
-    case 'refresh':
-      return keep.refresh(session(request, 'session_id'));
+    case 'refresh': {
+      const { paths } = request;
+      const changed = Array.isArray(paths) ? paths.map(String) : [];
+      return keep.refresh(session(request, 'session_id'), changed);
+    }
     case 'close':
       await keep.close(session(request, 'session_id'));
       return {};

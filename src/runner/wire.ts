@@ -12,6 +12,7 @@
  * events without `n`. Output flows in `stdout`/`stderr` frames on the channel a `follow` named.
  */
 import { createHmac } from 'node:crypto';
+import type { BytePath } from '../change.ts';
 import type { RedactorStart } from '../redactor/wire.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { ExecId, Exit, Plan, SessionId, KnownSecret } from '../command.ts';
@@ -94,8 +95,11 @@ export type RunnerRequest =
       env: Readonly<Record<string, string>>;
     }
   | { op: 'unset'; session_id: SessionId; names: string[] }
-  /** Makes the session's overlay show what lies in its layers now; answers {@link Refreshed}. */
-  | { op: 'refresh'; session_id: SessionId }
+  /**
+   * Makes the session's overlay show what lies in its layers now; answers {@link Refreshed}.
+   * `paths`: names in the workspace that others may have changed, which are looked at then.
+   */
+  | { op: 'refresh'; session_id: SessionId; paths?: readonly BytePath[] }
   | { op: 'close'; session_id: SessionId }
   | { op: 'shutdown' };
 
@@ -131,8 +135,8 @@ export interface ExecEntry {
 /**
  * What became of a session's overlay. `none`: nothing is mounted, so the next command mounts it as
  * it is then. `fresh`: every later look of running and of later commands is at what lies there now.
- * `dropped`: it could not be refreshed (`why`) and the next command mounts another; what runs still
- * has the old one.
+ * `dropped`: it could not be refreshed, or one of the paths is shown as it was because a process is
+ * using it (`why`); the next command mounts another, and what runs keeps the old one.
  */
 export interface Refreshed {
   readonly holder: 'none' | 'fresh' | 'dropped';

@@ -29,7 +29,9 @@ export interface Layered extends Disposable {
   readonly box: BubblewrapBox;
   readonly host: HostFacts;
   readonly workspace: BoxWorkspace;
-  readonly plan: (overlay: Overlay, once?: boolean) => BubblewrapBox;
+  /** The same workspace without an overlay. */
+  readonly plainBox: BubblewrapBox;
+  readonly plan: (overlay: Overlay | null, once?: boolean) => BubblewrapBox;
 }
 
 export interface OpenLayered extends Layered {
@@ -66,7 +68,7 @@ export async function layered(options: LayeredOptions = {}): Promise<Layered> {
   const { dev, ino } = statSync(tree);
   const upper = path.join(layers, 'upper');
   const overlay = { tree, place: `${dev}:${ino}`, mask, upper, work: path.join(layers, 'work') };
-  const plan = (over: Overlay, once = false): BubblewrapBox =>
+  const plan = (over: Overlay | null, once = false): BubblewrapBox =>
     planBox({
       host,
       workspace: { ...facts, overlay: over },
@@ -82,6 +84,7 @@ export async function layered(options: LayeredOptions = {}): Promise<Layered> {
     workspace: facts,
     plan,
     box: plan(overlay),
+    plainBox: plan(null),
     [Symbol.dispose]: () => removeLayers(place.path),
   };
 }

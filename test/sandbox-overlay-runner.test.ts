@@ -1,0 +1,145 @@
+// What the runner makes of overlays: it keeps them, refreshes them when asked, and lets go of them.
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Box } from '../src/command.ts';
+import { onHost, whyNoBox } from './support/box.ts';
+import { layered, type Layered } from './support/overlay.ts';
+import { eventually, noneLeft, processesWhere } from './support/processes.ts';
+import { openLoneRunner } from './support/runner.ts';
+
+const sandboxed = { skip: whyNoBox };
+const files = { 'a.txt': 'old\n', 'd/f': 'f\n' };
+const fresh = { holder: 'fresh', why: null };
+
+const written = (ws: Layered, name: string): string =>
+  readFileSync(path.join(ws.overlay.upper, name), 'utf8');
+const isThere = (name: string): boolean => statSync(name, { throwIfNoEntry: false }) !== undefined;
+
+/** Processes in a mount namespace that has this workspace's overlay; none may be left behind. */
+const inside = (ws: Layered) => () =>
+  processesWhere((pid) => {
+    try {
+      const mounts = readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n');
+      return mounts.some((line) => line.includes(` ${ws.tree} `) && line.includes(' - overlay '));
+    } catch {
+      return false;
+    }
+  });
+
+test(
+  'a refresh reaches the next command, also where its sandbox was made ahead',
+  sandboxed,
+  async () => {
+    using ws = await layered({ files });
+    await using runner = await openLoneRunner(ws.tree);
+    assert.deepEqual(await runner.refresh(), { holder: 'none', why: null });
+    await runner.run('cat a.txt n d/f', ws.box);
+    let warm = 0;
+    for (const round of [1, 2, 3]) {
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      onHost(
+        `echo ${round} > t && mv t a.txt && rm -r d && mkdir d && echo ${round} > d/f`,
+        ws.tree,
+      );
+      assert.deepEqual(await runner.refresh(['a.txt', 'd/f', 'd', 't']), fresh);
+      const exit = await runner.run(`cat a.txt d/f > out; ls > names`, ws.box);
+      warm += exit.warm ? 1 : 0;
+      assert.equal(written(ws, 'out'), `${round}\n${round}\n`);
+    }
+    assert.ok(warm > 0, 'no sandbox was made ahead');
+    assert.equal(readdirSync(ws.overlay.work).length, 1, 'it was mounted once');
+    await runner.link.request({ op: 'close', session_id: runner.session });
+    assert.deepEqual(await runner.refresh(), { holder: 'none', why: null });
+    assert.deepEqual(await noneLeft(inside(ws)), []);
+  },
+);
+
+test('a sandbox without an overlay needs no refresh', sandboxed, async () => {
+  using ws = await layered({ files });
+  await using runner = await openLoneRunner('/tmp');
+  await runner.run('true', ws.plainBox);
+  assert.deepEqual(await runner.refresh(), { holder: 'none', why: null });
+});
+
+test(
+  'what a process uses as it was is told, and later commands see what lies there',
+  sandboxed,
+  async () => {
+    using ws = await layered({ files });
+    await using runner = await openLoneRunner(ws.tree);
+    const server = await runner.start(
+      `exec 5< a.txt; cd d; echo up > ../ready
+     for i in $(seq 600); do [ -e ../stop ] && break; sleep 0.02; done
+     cat <&5 > ../read; cat ../after > ../other`,
+      ws.box,
+      { mode: 'detached' },
+    );
+    await eventually('it is ready', () => isThere(path.join(ws.overlay.upper, 'ready')));
+    onHost('echo new > t && mv t a.txt', ws.tree);
+    assert.deepEqual(await runner.refresh(['d/f']), fresh);
+    const told = await runner.refresh(['d/f', 'a.txt']);
+    assert.deepEqual(told, { holder: 'dropped', why: '"a.txt" is in use as it was before' });
+    await runner.run('cat a.txt > seen; echo after > after', ws.box);
+    assert.equal(written(ws, 'seen'), 'new\n');
+    assert.deepEqual(await runner.refresh(['a.txt']), fresh);
+    await runner.run('touch stop', ws.box);
+    assert.deepEqual(await runner.refresh(), fresh);
+    const { exit_code: code } = await server.ended;
+    assert.deepEqual([code, written(ws, 'read'), written(ws, 'other')], [0, 'old\n', 'after\n']);
+  },
+);
+
+test('a box for one command leaves the session’s own as it is', sandboxed, async () => {
+  using ws = await layered({ files });
+  await using runner = await openLoneRunner(ws.tree);
+  const layers = path.dirname(ws.overlay.upper);
+  const [upper, work] = [path.join(layers, 'upper2'), path.join(layers, 'work2')];
+  const once: Box = ws.plan({ ...ws.overlay, upper, work }, true);
+  await runner.run('echo own > a.txt', ws.box);
+  const running = await runner.start(
+    'for i in $(seq 600); do [ -e stop ] && break; sleep 0.02; done; cat a.txt > own',
+    ws.box,
+    { mode: 'detached' },
+  );
+  const trial = await runner.run('cat a.txt > seen; rm -r d; echo trial > a.txt', once);
+  assert.equal(trial.exit_code, 0);
+  assert.equal(readFileSync(path.join(upper, 'seen'), 'utf8'), 'old\n');
+  assert.equal(readFileSync(path.join(upper, 'a.txt'), 'utf8'), 'trial\n');
+  assert.deepEqual(await runner.refresh(), fresh);
+  await runner.run('touch stop; ls > names', ws.box);
+  await running.ended;
+  assert.equal(written(ws, 'own'), 'own\n');
+  assert.equal(written(ws, 'names'), 'a.txt\nd\nnames\nstop\n');
+  assert.equal(readdirSync(ws.overlay.work).length, 1, 'the session’s own was mounted once');
+});
+
+test('an overlay that cannot be mounted is told to whoever launches', sandboxed, async () => {
+  using ws = await layered({ files });
+  await using runner = await openLoneRunner(ws.tree);
+  const box = ws.plan({ ...ws.overlay, mask: '/nowhere/at/all' });
+  await assert.rejects(runner.run('true', box), {
+    code: 'SANDBOX_UNAVAILABLE',
+    data: { reason: 'overlay' },
+  });
+  const { exit_code: code } = await runner.run('cat a.txt', ws.box);
+  assert.equal(code, 0);
+});
+
+test('a killed runner leaves no mount and no process', sandboxed, async () => {
+  using ws = await layered({ files });
+  const before = readFileSync('/proc/self/mountinfo', 'utf8');
+  {
+    await using runner = await openLoneRunner(ws.tree);
+    await runner.run('true', ws.box);
+    await runner.start('echo up > ready; sleep 300', ws.box, { mode: 'detached' });
+    await eventually('it runs', () => isThere(path.join(ws.overlay.upper, 'ready')));
+    await runner.refresh();
+    assert.ok(inside(ws)().length > 0);
+    process.kill(runner.link.pid, 'SIGKILL');
+    assert.deepEqual(await noneLeft(inside(ws)), []);
+  }
+  assert.equal(readFileSync('/proc/self/mountinfo', 'utf8'), before);
+  assert.equal(readFileSync(path.join(ws.tree, 'a.txt'), 'utf8'), 'old\n');
+});

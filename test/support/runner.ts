@@ -1,0 +1,98 @@
+/** A runner without a daemon, for tests of what only the runner does. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { approve } from '../../src/approval/approve.ts';
+import type { Box, ExecId, Exit, Plan, SessionId } from '../../src/command.ts';
+import { permit } from '../../src/policy/verdict.ts';
+import { openRunner } from '../../src/process/start.ts';
+import type { RunnerLink } from '../../src/process/link.ts';
+import type { Refreshed } from '../../src/runner/wire.ts';
+import { boundsOf } from '../../src/session/bounds.ts';
+import { newExecId, newSessionId } from '../../src/session/record.ts';
+import type { Json } from './daemon.ts';
+
+export interface LoneRunner extends AsyncDisposable {
+  readonly link: RunnerLink;
+  readonly session: SessionId;
+  /** Runs a command in the session to its end; its output is what it wrote to a file. */
+  run(command: string, box: Box, options?: Partial<Plan>): Promise<Exit>;
+  start(
+    command: string,
+    box: Box,
+    options?: Partial<Plan>,
+  ): Promise<{ readonly ended: Promise<Exit> }>;
+  refresh(paths?: readonly string[]): Promise<Refreshed>;
+}
+
+const redaction = {
+  key: '00'.repeat(32),
+  profile: 'balanced',
+  thresholds: {},
+  patterns: [],
+} as const;
+
+export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-lone-'));
+  const program = path.join(import.meta.dirname, '../../dist/runner.js');
+  const exits = new Map<ExecId, (exit: Exit) => void>();
+  const { link } = await openRunner(
+    {
+      stateDir: home,
+      env: {},
+      journalsBytes: 1 << 24,
+      commandsMax: 16,
+      lingerMs: 5_000,
+      program,
+      redaction,
+    },
+    {
+      exit: (exit) => exits.get(exit.exec_id)?.(exit),
+      waiting: () => {},
+      lost: () => {},
+    },
+  );
+  const session = newSessionId();
+  const start: LoneRunner['start'] = async (command, box, options = {}) => {
+    const plan: Plan = {
+      exec_id: newExecId(),
+      session_id: session,
+      command,
+      argv: null,
+      shell: { path: '/bin/bash', dialect: 'bash' },
+      cwd,
+      cwd_fallback: '/',
+      env: { PATH: '/usr/bin:/bin' },
+      command_env: {},
+      carry: 'none',
+      mode: 'foreground',
+      stdin: { kind: 'closed' },
+      pty: null,
+      bounds: boundsOf({}, 'foreground'),
+      box,
+      ...options,
+    };
+    const ended = new Promise<Exit>((resolve) => exits.set(plan.exec_id, resolve));
+    const sealed = link.seal(approve(plan, permit('test', 'is its own')));
+    await link.request({ op: 'launch', ...sealed, known: [] });
+    return { ended };
+  };
+  return {
+    link,
+    session,
+    start,
+    run: async (...given) => {
+      const { ended } = await start(...given);
+      return ended;
+    },
+    refresh: async (paths = []) => {
+      const answer: Json = await link.request({ op: 'refresh', session_id: session, paths });
+      return { holder: answer.holder, why: answer.why };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await link.request({ op: 'shutdown' }).catch(() => {});
+      link.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
