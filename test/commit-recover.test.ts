@@ -1,0 +1,99 @@
+// What was being applied when the process was killed is finished at the next start.
+import assert from 'node:assert/strict';
+import { linkSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { ItemResult } from '../src/workspace/commit/item.ts';
+import { recover } from '../src/workspace/commit/recover.ts';
+import { AtomicRenames } from '../src/workspace/commit/renames.ts';
+import { killOnce } from './support/commit-kills.ts';
+import {
+  itemsBetween,
+  leftovers,
+  makeTrees,
+  noContents,
+  shell,
+  type Trees,
+} from './support/commit.ts';
+
+const id = '0badf00d';
+
+/** Recovers the change of `a` from `old` to `new`, after `interrupt` has made a half-done state. */
+async function after(interrupt: (trees: Trees) => void): Promise<[ItemResult | undefined, string]> {
+  using trees = makeTrees('echo old >a');
+  trees.run('echo new >a');
+  const items = itemsBetween(trees.real, trees.session);
+  interrupt(trees);
+  const tree = { root: trees.real, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  using renames = new AtomicRenames();
+  const [result] = await recover({ intent: { id, tree, items }, contents: noContents, renames });
+  assert.deepEqual(
+    leftovers(trees.real).filter((name) => name.includes('-0badf00d-0') && !name.includes('kept')),
+    [],
+  );
+  return [result, shell('cat a; ls -A', trees.real)];
+}
+
+const temporary = `.trl-${id}-0`;
+
+test('nothing was done yet: it is done', async () => {
+  const [result, seen] = await after(() => undefined);
+  assert.deepEqual([result?.state, seen], ['applied', 'new\na\n']);
+});
+
+test('a half-written temporary file goes', async () => {
+  const [result, seen] = await after(({ real }) => {
+    writeFileSync(`${real}/${temporary}`, 'ne');
+  });
+  assert.deepEqual([result?.state, seen], ['applied', 'new\na\n']);
+});
+
+test('exchanged, with the old file still under the temporary name', async () => {
+  const [result, seen] = await after(({ real, session }) => {
+    renameSync(`${real}/a`, `${real}/${temporary}`);
+    shell(`cp -a ${session}/a a`, real);
+  });
+  assert.deepEqual([result?.state, seen], ['applied', 'new\na\n']);
+});
+
+test('exchanged with what somebody had just saved: theirs goes back', async () => {
+  const [result, seen] = await after(({ real, session }) => {
+    shell(`echo mine >${temporary}; cp -a ${session}/a a`, real);
+  });
+  assert.deepEqual([result?.state, seen], ['conflict', 'mine\na\n']);
+});
+
+test('exchanged with what somebody was just appending to: theirs goes back', async () => {
+  const [result, seen] = await after(({ real, session }) => {
+    renameSync(`${real}/a`, `${real}/${temporary}`);
+    shell(`echo mine >>${temporary}; cp -a ${session}/a a`, real);
+  });
+  assert.deepEqual([result?.state, seen], ['conflict', 'old\nmine\na\n']);
+});
+
+test('somebody saved after the exchange: theirs stands, what was replaced goes', async () => {
+  const [result, seen] = await after(({ real }) => {
+    renameSync(`${real}/a`, `${real}/${temporary}`);
+    writeFileSync(`${real}/a`, 'mine\n');
+  });
+  assert.deepEqual([result?.state, seen], ['conflict', 'mine\na\n']);
+});
+
+test('a new file that has both names keeps one', async () => {
+  using trees = makeTrees('true');
+  trees.run('echo new >a');
+  const items = itemsBetween(trees.real, trees.session);
+  shell(`cp -a ${trees.session}/a a`, trees.real);
+  linkSync(`${trees.real}/a`, `${trees.real}/${temporary}`);
+  const tree = { root: trees.real, uid: 0, gid: 0 };
+  using renames = new AtomicRenames();
+  const [result] = await recover({ intent: { id, tree, items }, contents: noContents, renames });
+  assert.equal(result?.state, 'applied');
+  assert.equal(shell('ls -A', trees.real), 'a\n');
+  assert.equal(readFileSync(`${trees.real}/a`, 'utf8'), 'new\n');
+});
+
+test('killed at random moments, it is whole after recovery', async (t) => {
+  const kills = { untouched: 0, between: 0, finished: 0 };
+  for (let count = 0; count < 6; count += 1) await killOnce(kills, 40);
+  t.diagnostic(JSON.stringify(kills));
+});

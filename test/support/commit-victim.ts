@@ -1,0 +1,19 @@
+// Applies the intent in the file given, to be killed while it does: `node commit-victim.ts FILE`.
+import { readFileSync } from 'node:fs';
+import { applyChanges } from '../../src/workspace/commit/apply.ts';
+import type { CommitIntent } from '../../src/workspace/commit/item.ts';
+import { AtomicRenames } from '../../src/workspace/commit/renames.ts';
+
+const file = process.argv[2] ?? '';
+// The file is written by the test that starts this.
+const intent: CommitIntent = JSON.parse(readFileSync(file, 'utf8'));
+const renames = new AtomicRenames();
+// Its program runs before the work begins, as in a daemon that has been at it for a while.
+await renames.run([
+  { kind: 'away', directory: 0, name: 'x', temporary: 'y', kept: 'z', key: 'none' },
+]);
+process.stdout.write('ready');
+const { id, tree, items } = intent;
+const contents = { read: (): Promise<null> => Promise.resolve(null) };
+await applyChanges({ id, tree, items, contents, renames });
+renames[Symbol.dispose]();
