@@ -1,7 +1,7 @@
 // What of a command's changes may not silently reach the real tree. Each row is an attack, or a day's
 // work, in a copy of a real project; then what the filter holds of the difference.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import type { HeldReason } from '../src/workspace/commit/held.ts';
 import { protectedNames } from '../src/workspace/names.ts';
 import {
@@ -14,10 +14,10 @@ import {
   type Policy,
 } from './support/commit.ts';
 
-const project = `git init -q -b main .; echo one >a; mkdir -p src .git/hooks; echo x >src/x
+const project = `export GIT_TEMPLATE_DIR=; git init -q -b main .; echo one >a; mkdir -p src .git/hooks; echo x >src/x
   git add .; git commit -qm one; git config user.name Me; git remote add origin https://e.org/a.git
   echo '#!/bin/sh' >.git/hooks/pre-push; mkdir .vscode; echo {} >.vscode/tasks.json
-  git init -q --bare store.git; mkdir -p lib; git init -q lib/inner
+  git init -q --bare store.git; mkdir store.git/hooks; mkdir -p lib; git init -q lib/inner; mkdir lib/inner/.git/hooks
   ln -s src link; echo secret >.env; mkdir .claude; echo {} >.claude/settings.json`;
 
 type Row = readonly [
@@ -202,9 +202,15 @@ const work: readonly (readonly [string, Policy?])[] = [
   [`printf 'x' >"$(printf 'odd\\n\\377name')"; mkdir -- '-rf'; echo x >'-rf/ '`],
 ];
 
+/** Made once: each row works in copies. */
+const made = makeTrees(project);
+after(() => {
+  made[Symbol.dispose]();
+});
+
 for (const [attack, held, policy] of attacks) {
   test(`held: ${attack.slice(0, 120)}`, async () => {
-    using trees = makeTrees(project);
+    using trees = makeTrees(`cp -a ${made.real}/. .`);
     trees.run(attack);
     const items = itemsBetween(trees.real, trees.session);
     assert.notEqual(items.length, 0, 'the attack changed something');
@@ -216,7 +222,7 @@ for (const [attack, held, policy] of attacks) {
 
 for (const [script, policy] of work) {
   test(`free: ${script.slice(0, 120)}`, async () => {
-    using trees = makeTrees(project);
+    using trees = makeTrees(`cp -a ${made.real}/. .`);
     trees.run(script);
     const items = itemsBetween(trees.real, trees.session);
     const found = await judge(trees, items, policy);
@@ -284,4 +290,32 @@ test('a reserved name is held in the same words whether or not anything is there
     '.env.local': 'reserved',
     'k/.env': 'reserved',
   });
+});
+
+test('git goes on in the real tree with what is free, and runs nothing of what is held', async () => {
+  using trees = makeTrees(`cp -a ${made.real}/. .`);
+  trees.run(`echo two >a; git commit -qam two; git checkout -q -b next; git worktree add -q tree
+    echo x >tree/y; git -C tree add y; git -C tree commit -qm three
+    printf '#!/bin/sh\ntouch RAN\n' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout
+    git config core.fsmonitor 'touch RAN; false'`);
+  const items = itemsBetween(trees.real, trees.session);
+  const held = await judge(trees, items);
+  assert.deepEqual(Object.fromEntries(held), {
+    '.git/config': 'git-config',
+    '.git/hooks/post-checkout': 'git-hooks',
+  });
+  const results = await apply(
+    trees,
+    items.filter(({ path: name }) => !held.has(name)),
+  );
+  assert.deepEqual(
+    results.filter(({ state }) => state !== 'applied'),
+    [],
+  );
+  const seen = shell(
+    `git fsck --strict; git checkout -q -b last; git log --format=%s; git -C tree log -1 --format=%s
+     git status --short -uno; test ! -e RAN; git worktree list | wc -l`,
+    trees.real,
+  );
+  assert.equal(seen, 'two\none\nthree\n2\n');
 });

@@ -112,12 +112,9 @@ export function makeTrees(setup: string): Trees {
   const [real, session] = [path.join(base, 'real'), path.join(base, 'session')];
   shell(`mkdir real; cd real; ${setup}`, base);
   const run = (script: string): void => {
-    shell('rm -rf session; cp -a real kept', base);
-    try {
-      shell(script, real);
-    } finally {
-      shell('mv real session; mv kept real', base);
-    }
+    const back = 'cd "$BASE"; mv real session; mv kept real';
+    const start = 'cd "$BASE"; rm -rf session; cp -a real kept';
+    shell(`BASE=${base}; ${start}; trap '${back}' EXIT; cd real; ${script}`, base);
   };
   return {
     base,
@@ -125,8 +122,12 @@ export function makeTrees(setup: string): Trees {
     session,
     run,
     [Symbol.dispose]: () => {
-      shell('chmod -R u+rwx . || true', base);
-      rmSync(base, { recursive: true, force: true });
+      try {
+        rmSync(base, { recursive: true, force: true });
+      } catch {
+        shell('chmod -R u+rwx .; rm -rf real session new', base);
+        rmSync(base, { recursive: true, force: true });
+      }
     },
   };
 }
