@@ -1,5 +1,6 @@
 // What a command sees and writes where the workspace has an overlay, tried with real mounts.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -227,6 +228,22 @@ test('what cannot be mounted is told apart from what can', sandboxed, async () =
   assert.equal(readFileSync('/proc/self/mountinfo', 'utf8'), mounts);
   assert.ok(statSync(upper).isDirectory());
 });
+
+test(
+  'file systems mounted in the workspace are shown as they are, unless they are hidden',
+  { skip: whyNoBox || (isRoot ? false : 'needs root') },
+  () => {
+    const program = path.join(import.meta.dirname, 'support/overlay-mounts.ts');
+    const args = ['-m', '--propagation', 'private', process.execPath, program];
+    const done = spawnSync('unshare', args, { encoding: 'utf8', timeout: 60_000 });
+    assert.equal(done.status, 0, done.stderr);
+    assert.deepEqual(JSON.parse(done.stdout), {
+      first: 'in\ndeep\n.:\na\nin\nvol\n\nin/deep:\nin\n\nvol:\nin\nw\n',
+      second: 'in\n.:\na\netc\nin\nvol\n\nvol:\nin\nw\n',
+      outside: ['in', 'w'],
+    });
+  },
+);
 
 test('a link in the workspace’s place is not followed', sandboxed, async () => {
   using ws = await layered({ files });

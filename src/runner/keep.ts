@@ -26,7 +26,11 @@ export interface KeepEvents {
 
 /** From the end of a command to the making of the next sandbox: the answer goes first. */
 const prepareAfterMs = 2;
+/** The same where the daemon is likely to ask for a refresh first, which then comes before. */
+const afterRefreshMs = 10;
 
+const hasOverlay = ({ box }: Plan): boolean =>
+  box.kind === 'bubblewrap' && box.holder.overlay !== null;
 const isOnce = ({ box }: Plan): boolean => box.kind === 'bubblewrap' && box.holder.once;
 
 export class Keep {
@@ -48,7 +52,7 @@ export class Keep {
   /** Sandboxes that are being made ahead, one a session. */
   readonly #preparing = new Map<SessionId, Promise<void>>();
   /** Sandboxes that will be made ahead unless a command comes first. */
-  readonly #soon = new Map<SessionId, NodeJS.Timeout>();
+  readonly #soon = new Map<SessionId, { readonly timer: NodeJS.Timeout; readonly plan: Plan }>();
   readonly #closed = new Set<SessionId>();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -119,7 +123,7 @@ export class Keep {
             plan.pty === null &&
             exit.stopped === null
           ) {
-            this.#prepareSoon(plan);
+            this.#prepareSoon(plan, hasOverlay(plan) ? afterRefreshMs : prepareAfterMs);
           }
         },
       },
@@ -164,8 +168,11 @@ export class Keep {
   }
 
   /** Commands of the session that start later wait for it. See {@link Holders.refresh}. */
-  refresh(session: SessionId, paths: readonly BytePath[]): Promise<Refreshed> {
-    return this.#holders.refresh(session, paths);
+  async refresh(session: SessionId, paths: readonly BytePath[]): Promise<Refreshed> {
+    const refreshed = await this.#holders.refresh(session, paths);
+    const soon = this.#soon.get(session);
+    if (soon !== undefined) this.#prepareSoon(soon.plan, prepareAfterMs);
+    return refreshed;
   }
 
   #openRedaction(
@@ -180,13 +187,14 @@ export class Keep {
   }
 
   /** A moment later, so that the answer to the last command leaves an unoccupied machine. */
-  #prepareSoon(plan: Plan): void {
+  #prepareSoon(plan: Plan, afterMs: number): void {
+    clearTimeout(this.#soon.get(plan.session_id)?.timer);
     const timer = setTimeout(() => {
-      if (this.#soon.get(plan.session_id) !== timer) return;
+      if (this.#soon.get(plan.session_id)?.timer !== timer) return;
       this.#soon.delete(plan.session_id);
       void this.prepare(plan);
-    }, prepareAfterMs);
-    this.#soon.set(plan.session_id, timer);
+    }, afterMs);
+    this.#soon.set(plan.session_id, { timer, plan });
   }
 
   /** Makes one sandbox of the plan's shape ahead. A failure shows when it is needed. */
