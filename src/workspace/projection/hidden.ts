@@ -171,7 +171,8 @@ export class HiddenPaths {
 
   #noteGit(path: BytePath, isGit: boolean, names: ReadonlyMap<string, boolean>): void {
     if (isGit) this.#gits.add(path);
-    else this.#gits.delete(path);
+    // A `.git` is noted by what holds it, whatever it is.
+    else if (path.slice(path.lastIndexOf('/') + 1) !== '.git') this.#gits.delete(path);
     const dotGit = joined(path, '.git');
     if (names.has('.git')) this.#gits.add(dotGit);
     else this.#gits.delete(dotGit);

@@ -1,5 +1,5 @@
 /** What becomes of each repository of a workspace where policy hides files. */
-import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { bytePathOf, bytesOf, isAtOrBelow, joined, parentOf } from './directory.ts';
@@ -33,6 +33,7 @@ export interface RepositoriesOptions {
 export class Repositories {
   readonly #options: RepositoriesOptions;
   readonly #clean = new Map<BytePath, CleanCommits>();
+  #hidden: readonly BytePath[] | null = null;
 
   constructor(options: RepositoriesOptions) {
     this.#options = options;
@@ -52,19 +53,13 @@ export class Repositories {
         return { path: git, kind: 'hidden', reason: repository.unreadable };
       }
       const scratch = await this.#scratch(repository.format);
-      const worktrees = isDotGit ? [parentOf(git)] : ['', parentOf(git), git];
-      const known = this.#clean.get(git) ?? new CleanCommits();
-      this.#clean.set(git, known);
-      const set = new Set(hidden);
-      const { visibility } = this.#options;
-      // By a rule, or as another name of what is.
-      const hides = (name: BytePath): boolean =>
-        worktrees
-          .map((tree) => joined(tree, name))
-          .some((one) => visibility.hides(one) || isAtOrBelow(one, set));
+      const hides = this.#hiddenIn(
+        isDotGit ? [parentOf(git)] : this.#anywhere(git, repository),
+        hidden,
+      );
       const { root } = this.#options;
       const history = { repository, scratch, hides, root, hidden };
-      const mayShow = await known.mayShowHidden(history).catch(unknownIsYes);
+      const mayShow = await this.#known(git, hidden).mayShowHidden(history).catch(unknownIsYes);
       if (!mayShow) return { path: git, kind: 'real' };
       if (directory !== git || !isDotGit) {
         return { path: git, kind: 'hidden', reason: 'linked-worktree' };
@@ -73,6 +68,35 @@ export class Repositories {
     } catch (error) {
       return { path: git, kind: 'hidden', reason: reasonOf(error) };
     }
+  }
+
+  /** What was found clean; nothing once other paths are hidden. */
+  #known(git: BytePath, hidden: readonly BytePath[]): CleanCommits {
+    if (hidden !== this.#hidden) this.#clean.clear();
+    this.#hidden = hidden;
+    const known = this.#clean.get(git) ?? new CleanCommits();
+    this.#clean.set(git, known);
+    return known;
+  }
+
+  /** Whether a path of a repository is hidden by a rule, or as another name of what is. */
+  #hiddenIn(worktrees: readonly BytePath[], hidden: readonly BytePath[]) {
+    const set = new Set(hidden);
+    const { visibility } = this.#options;
+    return (name: BytePath): boolean =>
+      worktrees
+        .map((tree) => joined(tree, name))
+        .some((one) => visibility.hides(one) || isAtOrBelow(one, set));
+  }
+
+  /** Where the files of a repository with another name may belong: wherever a rule looks. */
+  #anywhere(git: BytePath, { settings, directory }: Repository): BytePath[] {
+    const { root, visibility } = this.#options;
+    const named = settings.flatMap((one) => {
+      const at = one.name === 'core.worktree' ? path.resolve(directory, one.value) : '';
+      return at.startsWith(`${root}/`) ? [bytePathOf(at.slice(root.length + 1))] : [];
+    });
+    return [...new Set(['', parentOf(git), git, ...named, ...visibility.anchors])];
   }
 
   async #project(
@@ -100,7 +124,7 @@ export class Repositories {
     if (says === undefined) return null;
     const leads = path.resolve(path.dirname(host), says.trim());
     const { root } = this.#options;
-    if (!leads.startsWith(`${root}/`) || !statSync(leads).isDirectory()) return null;
+    if (!leads.startsWith(`${root}/`) || !isDirectory(leads)) return null;
     return bytePathOf(leads.slice(root.length + 1));
   }
 
@@ -115,6 +139,14 @@ export class Repositories {
       await emptyRepository(directory, format);
     }
     return directory;
+  }
+}
+
+function isDirectory(name: string): boolean {
+  try {
+    return lstatSync(name).isDirectory();
+  } catch {
+    return false;
   }
 }
 

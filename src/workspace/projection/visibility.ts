@@ -1,5 +1,7 @@
 /** Which paths of a workspace policy shows: deny beats allow, an `allow` list hides all else. */
 import { createHash } from 'node:crypto';
+import path from 'node:path';
+import picomatch from 'picomatch';
 import type { BytePath } from '../../change.ts';
 import type { PathRules } from '../../command.ts';
 import { realPrefix } from '../inspect.ts';
@@ -13,6 +15,8 @@ export interface Visibility {
   readonly digest: string;
   /** Whether an `allow` list hides what it does not name. */
   readonly isAllowList: boolean;
+  /** Directories that deny rules start from: where what they name may be, without wildcards. */
+  readonly anchors: readonly BytePath[];
   /** Whether a deny rule names this very path, or all of the workspace for `''`. */
   denies(path: BytePath): boolean;
   /** Whether a deny rule names a path or what holds it. */
@@ -43,6 +47,7 @@ export function readVisibility(rules: PathRules, base: Base & { root: string }):
     isEverything: deny.isEmpty && isAllAllowed,
     digest: digestOf([rules.allow, rules.deny, base.root, base.home]),
     isAllowList: !isAllAllowed,
+    anchors: anchorsOf(rules.deny, deny.parents, base.root),
     denies,
     deniesWithParents: (path) => withParents(path).some(denies),
     allows: (path) => isAllAllowed || allows(path),
@@ -56,6 +61,8 @@ export function readVisibility(rules: PathRules, base: Base & { root: string }):
 
 interface Side {
   readonly isEmpty: boolean;
+  /** Of paths without wildcards, all that hold them. */
+  readonly parents: ReadonlySet<BytePath>;
   /** Whether a rule names a directory above the workspace. */
   readonly covers: boolean;
   names(path: BytePath): boolean;
@@ -68,11 +75,27 @@ function sideOf(entries: readonly string[], base: { root: string; home: string }
   const { paths, parents } = literal;
   return {
     isEmpty: paths.size === 0 && !rules.hasGlobs,
+    parents,
     covers: literal.isAbove,
     names: (path) =>
       paths.has(path) || (rules.hasGlobs && rules.matches(hostPath(base.root, path))),
     mayHold: (path) => rules.hasGlobs || parents.has(path),
   };
+}
+
+function anchorsOf(
+  entries: readonly string[],
+  parents: ReadonlySet<BytePath>,
+  root: string,
+): BytePath[] {
+  const found = new Set(parents);
+  for (const entry of entries) {
+    const { base, isGlob } = picomatch.scan(entry);
+    const start = path.resolve(root, base);
+    if (!isGlob || !start.startsWith(`${root}/`)) continue;
+    for (const one of withParents(bytePathOf(start.slice(root.length + 1)))) found.add(one);
+  }
+  return [...found];
 }
 
 /** Rules without wildcards as byte paths, with where links in them lead, and their parents. */
