@@ -180,7 +180,7 @@ test('a parent that is swapped for a link again and again leads nowhere', async 
   assert.equal(shell('find . | sort | tr "\\n" " "; cat in/f', outside), '. ./in ./in/f secret\n');
 });
 
-test('a source that is written meanwhile is replaced by what was recorded, or refused', async () => {
+test('a source written meanwhile gives way to what was recorded, or is refused', async () => {
   using trees = makeTrees('true');
   trees.run('echo right >a');
   const items = itemsBetween(trees.real, trees.session);

@@ -1,5 +1,5 @@
-// What of a command's changes may not silently reach the real tree. Each row is an attack, or a day's
-// work, in a copy of a real project; then what the filter holds of the difference.
+// What of a command's changes may not silently reach the real tree. Each row is an attack, or a
+// day's work, in a copy of a real project; then what the filter holds of the difference.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { HeldReason } from '../src/workspace/commit/held.ts';

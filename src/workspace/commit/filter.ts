@@ -88,7 +88,7 @@ class Judgement {
     return isUnder(leads, input.isReserved) ? 'reserved' : null;
   }
 
-  /** Bits that say nothing new: of the same content, or as a directory gives them to what is in it. */
+  /** Bits that say nothing new: of the same content, or given by the directory that it is in. */
   #inherited(name: BytePath, before: Entry | null, after: Entry): number {
     if (after.type === 'directory') {
       const parent = this.#parts.view.entry(parentOf(name));

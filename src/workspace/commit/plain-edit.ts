@@ -1,7 +1,7 @@
 /** Which edits of a repository's own configuration are a day's work with git. Pure. */
 import { isPlainConfig, parseGitConfig, type Setting } from '../git-config.ts';
 
-/** What `git branch`, `git remote add` and `git submodule init` add, each under a name of its own. */
+/** What `git branch`, `git remote add` and `git submodule init` add, each under its own name. */
 const named: ReadonlySet<string> = new Set(['branch', 'remote', 'submodule']);
 
 /**

@@ -100,8 +100,9 @@ sub act {
     return $!{EINVAL} || $!{ENOSYS} ? "unsupported" : "refused";
   }
   my $out = look($temporary);
-  # The name may lead to another file by now, so the lease is only known to be on the right one here.
-  if ($out && $out->{thing} eq $found->{thing} && (!$lease || held($lease, $out)) && holds($lease)) {
+  # The name may lead to another file by now: only here is the lease known to be on the right one.
+  my $same = $out && $out->{thing} eq $found->{thing};
+  if ($same && (!$lease || held($lease, $out)) && holds($lease)) {
     unlink $temporary;
     return "done";
   }
@@ -116,7 +117,8 @@ while (1) {
   my @answers;
   for (1 .. $count) {
     my ($kind, $directory, $name, $temporary, $kept, $key) = map { field() } 1 .. 6;
-    push @answers, act($kind, "$directory/$name", "$directory/$temporary", "$directory/$kept", $key);
+    my @paths = map { "$directory/$_" } $name, $temporary, $kept;
+    push @answers, act($kind, @paths, $key);
   }
   print join(" ", @answers), "\n";
 }

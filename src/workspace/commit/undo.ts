@@ -21,7 +21,7 @@ interface Chain {
   readonly after: Entry | null;
   readonly key: StatKey | null;
   before: Entry | null;
-  /** Somebody else changed it between two records: what came after that is undone, theirs stands. */
+  /** Somebody else changed it between two records: only what came after that is undone. */
   isBroken: boolean;
 }
 
