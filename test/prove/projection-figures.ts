@@ -85,7 +85,8 @@ async function repositories(): Promise<void> {
     writeFileSync(path.join(directory, `f${at}.ts`), `export const n${at} = ${at};\n`.repeat(100));
   }
   writeFileSync(path.join(repository, 'secret.pem'), 'secret\n');
-  const script = `git init -q; git add .; git -c user.name=a -c user.email=b commit -qm one`;
+  // Git would tidy up in the background, and into the clearing away.
+  const script = `git init -q; git config gc.auto 0; git add .; git -c user.name=a -c user.email=b commit -qm one`;
   execFileSync('sh', ['-ec', script], { cwd: repository, stdio: 'ignore' });
   const of = (rule: string) => ({
     root: repository,
