@@ -14,10 +14,12 @@ import {
   type Policy,
 } from './support/commit.ts';
 
-const project = `export GIT_TEMPLATE_DIR=; git init -q -b main .; echo one >a; mkdir -p src .git/hooks; echo x >src/x
+const project = `export GIT_TEMPLATE_DIR=; git init -q -b main .; echo one >a
+      mkdir -p src .git/hooks; echo x >src/x
   git add .; git commit -qm one; git config user.name Me; git remote add origin https://e.org/a.git
   echo '#!/bin/sh' >.git/hooks/pre-push; mkdir .vscode; echo {} >.vscode/tasks.json
-  git init -q --bare store.git; mkdir store.git/hooks; mkdir -p lib; git init -q lib/inner; mkdir lib/inner/.git/hooks
+  git init -q --bare store.git; mkdir store.git/hooks; mkdir -p lib
+      git init -q lib/inner; mkdir lib/inner/.git/hooks
   ln -s src link; echo secret >.env; mkdir .claude; echo {} >.claude/settings.json`;
 
 type Row = readonly [
@@ -179,7 +181,9 @@ const attacks: readonly Row[] = [
 
 const work: readonly (readonly [string, Policy?])[] = [
   [
-    'echo two >a; git commit -qam two; git checkout -q -b other; echo 3 >a; git commit -qam 3; git checkout -q main; git merge -q other; git branch -D other; git gc -q',
+    `echo two >a; git commit -qam two; git checkout -q -b other; echo 3 >a
+      git commit -qam 3; git checkout -q main; git merge -q other; git branch -D other
+      git gc -q`,
   ],
   ['git stash -q || true; git tag v1; git reset -q --hard HEAD'],
   ['git worktree add -q tree; cd tree; echo x >y; git add y; git commit -qm y'],
@@ -188,13 +192,16 @@ const work: readonly (readonly [string, Policy?])[] = [
   ['git clone -q . copy; git clone -q --bare . copy.git'],
   ['git init -q --separate-git-dir store apart'],
   [
-    'git remote add up https://e.org/b.git; git config branch.main2.remote up; git config branch.main2.merge refs/heads/main',
+    `git remote add up https://e.org/b.git; git config branch.main2.remote up
+      git config branch.main2.merge refs/heads/main`,
   ],
   [
-    'git clone -q lib/inner lib/two || true; mkdir -p refs config hooks; echo x >config/x; echo y >hooks/y; echo z >HEAD',
+    `git clone -q lib/inner lib/two || true; mkdir -p refs config hooks
+      echo x >config/x; echo y >hooks/y; echo z >HEAD`,
   ],
   [
-    'mkdir -p node_modules/p/.vscode node_modules/.bin; echo x >node_modules/p/.vscode/s; echo x >node_modules/p/.editorconfig; ln -s ../p/cli node_modules/.bin/p',
+    `mkdir -p node_modules/p/.vscode node_modules/.bin; echo x >node_modules/p/.vscode/s
+      echo x >node_modules/p/.editorconfig; ln -s ../p/cli node_modules/.bin/p`,
   ],
   ['ln -s src/x x; ln -s ../a src/a; ln -s "$PWD/a" abs; rm link; mkdir link; echo x >link/y'],
   ['rm -r src; echo "* text" >.gitattributes; echo x >.gitignore; echo x >.github'],
@@ -241,7 +248,7 @@ test('every name that a session without a layer protects is held at any depth', 
   );
 });
 
-test('a repository that is put together over several commands is held by the last part', async () => {
+test('a repository that is put together over some commands is held', async () => {
   const parts = [
     'mkdir -p x/hooks; echo evil >x/hooks/post-checkout; chmod +x x/hooks/post-checkout',
     'mkdir -p x; printf "[core]\\n\\tfsmonitor = ./evil\\n" >x/config',
@@ -292,7 +299,7 @@ test('a reserved name is held in the same words whether or not anything is there
   });
 });
 
-test('git goes on in the real tree with what is free, and runs nothing of what is held', async () => {
+test('git goes on in the real tree with what is free, and runs nothing that is held', async () => {
   using trees = makeTrees(`cp -a ${made.real}/. .`);
   trees.run(`echo two >a; git commit -qam two; git checkout -q -b next; git worktree add -q tree
     echo x >tree/y; git -C tree add y; git -C tree commit -qm three

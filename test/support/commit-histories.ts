@@ -29,7 +29,8 @@ while (!fs.existsSync(stop)) {
   const kind = ['save', 'append', 'create', 'delete', 'append', 'save'][pick(6)];
   try {
     if (kind === 'save') { fs.writeFileSync(name + '~', line); fs.renameSync(name + '~', name); }
-    if (kind === 'append') { const f = fs.openSync(name, fs.constants.O_WRONLY | fs.constants.O_APPEND);
+    if (kind === 'append') {
+      const f = fs.openSync(name, fs.constants.O_WRONLY | fs.constants.O_APPEND);
       try { fs.writeSync(f, line); } finally { fs.closeSync(f); } }
     if (kind === 'create') fs.writeFileSync(name, line, { flag: 'wx' });
     if (kind === 'delete') { if (pick(3) > 0) continue; fs.unlinkSync(name); }
