@@ -86,8 +86,9 @@ async function repositories(): Promise<void> {
   }
   writeFileSync(path.join(repository, 'secret.pem'), 'secret\n');
   // Git would tidy up in the background, and into the clearing away.
-  const script = `git init -q; git config gc.auto 0; git add .; git -c user.name=a -c user.email=b commit -qm one`;
-  execFileSync('sh', ['-ec', script], { cwd: repository, stdio: 'ignore' });
+  const script = `git init -q; git config gc.auto 0; git add .; git $ME commit -qm one`;
+  const env = { ...process.env, ME: '-c user.name=a -c user.email=b' };
+  execFileSync('sh', ['-ec', script], { cwd: repository, env, stdio: 'ignore' });
   const of = (rule: string) => ({
     root: repository,
     maskDir: path.join(yard, `mask-${rule.replaceAll(/\W/g, '')}`),
