@@ -21,7 +21,8 @@ import {
 const setup = `for i in $(seq 60); do echo old $i >f$i; done; mkdir -p d/e keep; ln -s f1 link
   for i in $(seq 30); do echo old >d/e/$i; done; echo x >turns; mkdir folds; chmod 640 f9 f10`;
 const command = `for i in $(seq 1 2 60); do yes new $i | head -c 40000 >f$i; done; rm f2 f4 f6
-  rm -r d; mkdir -p n/o; for i in $(seq 30); do echo $i >n/o/$i; done; chmod 555 n/o; ln -sfn f3 link
+  rm -r d; mkdir -p n/o; for i in $(seq 30); do echo $i >n/o/$i; done; chmod 555 n/o
+  ln -sfn f3 link
   rm turns; mkdir turns; echo y >turns/in; rmdir folds; echo z >folds; chmod 600 f8 f10; ln -s a s
   touch -d @1000000000 f12; chmod 711 keep`;
 
