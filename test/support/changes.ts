@@ -73,7 +73,9 @@ export class Stage implements AsyncDisposable {
   private constructor(yard: Yard, command: string, merged: string, isMounted: boolean) {
     this.#script = path.join(yard.path, 'script');
     this.#merged = merged;
-    const loop = `cd "${merged}"; echo $?; while read -r _; do sh "${this.#script}"; echo $?; done`;
+    // A script that waits for ever, as for the other end of a FIFO, is a failure and no hang.
+    const once = `timeout -s KILL 30 sh "${this.#script}"`;
+    const loop = `cd "${merged}"; echo $?; while read -r _; do ${once}; echo $?; done`;
     const shell = ['sh', '-c', `${command} ${loop}`];
     const [file = 'sh', ...args] = isMounted ? ['unshare', '-Urm', ...shell] : shell;
     this.#child = spawn(file, args, { env: { PATH: process.env['PATH'], LC_ALL: 'C' } });

@@ -70,6 +70,12 @@ export interface UpperOptions {
  */
 export interface LayerCapture extends ChangeCapture {
   /**
+   * Paths that `clearApplied([])` would try: besides those that it was given, entries that say what
+   * the real tree says, as after an open for writing. Until they are cleared they hide what
+   * somebody else writes there later: clear them after each command, changed or not.
+   */
+  readonly clearable: number;
+  /**
    * Removes entries from the upper layer: those of `paths` that still are what was captured, and
    * directories that say nothing more. Whatever else stands there stays. Only while no command of
    * the session runs; the overlay must be refreshed before the next one.

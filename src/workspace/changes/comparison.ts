@@ -26,6 +26,13 @@ interface Base {
   readonly isClosed: boolean;
 }
 
+export interface Compared {
+  readonly changes: Captured[];
+  /** Upper entries that say what the real tree says: opened for writing, made as they were. */
+  readonly idle: readonly BytePath[];
+  readonly skipped: readonly BytePath[];
+}
+
 type Draft = Omit<Captured, 'hasMaskedBelow'>;
 
 const noBase: Base = { stat: null, isClosed: false };
@@ -37,6 +44,7 @@ export class Comparison {
   /** What the ledger will say; `null`: nothing. */
   readonly #next = new Map<BytePath, Told | null>();
   readonly #drafts: Draft[] = [];
+  readonly #idle: BytePath[] = [];
   readonly #overMasked = new Set<BytePath>();
   #asked: Asked = { opaque: new Set(), copied: new Set() };
   readonly #unmet: ReadonlySet<BytePath>;
@@ -59,7 +67,7 @@ export class Comparison {
   }
 
   /** The ledger is changed only when all went well. */
-  async run(): Promise<{ changes: Captured[]; skipped: BytePath[] }> {
+  async run(): Promise<Compared> {
     const { pace, ledger } = this.#ground;
     const bases = new Map<BytePath, Base>();
     for (const { path } of this.#found.values()) {
@@ -82,7 +90,7 @@ export class Comparison {
     const changes = this.#drafts.map((draft) => {
       return { ...draft, hasMaskedBelow: this.#overMasked.has(draft.path) };
     });
-    return { changes, skipped: [...this.#skipped] };
+    return { changes, idle: this.#idle, skipped: [...this.#skipped] };
   }
 
   *#questions(bases: ReadonlyMap<BytePath, Base>): Iterable<[Found, 'opaque' | 'copied']> {
@@ -139,6 +147,7 @@ export class Comparison {
     if (isUnknown && !marks.includes('before-unknown')) marks.push('before-unknown');
     // Whether it was written in place or replaced, the layer does not say: no origin is noted.
     if (isSeen && kind === 'modified' && (under?.links ?? 0) > 1) marks.push('hardlink-split');
+    if (kind === null && isSeen) this.#idle.push(path);
     if (kind !== null) {
       const { upper } = this.#ground;
       const sourceAt = now.entry?.type === 'file' ? { tree: upper, path } : null;

@@ -24,7 +24,7 @@ const attemptsMax = 3;
 export class UpperCapture implements LayerCapture {
   readonly #options: UpperOptions;
   readonly #ledger = new Ledger();
-  /** Told as done with, but still in the layer: a directory above could not be cleared. */
+  /** Nobody needs their upper version, and it is still in the layer. */
   readonly #settled = new Set<BytePath>();
   /** The mode of the tree's own directory before any command. */
   #firstMode: number;
@@ -50,6 +50,10 @@ export class UpperCapture implements LayerCapture {
         }
       }
     });
+  }
+
+  get clearable(): number {
+    return this.#settled.size;
   }
 
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]> {
@@ -105,10 +109,11 @@ export class UpperCapture implements LayerCapture {
     using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
     const surveyed = await survey({ cursor: upperCursor, ledger, pace });
     const ground = { ...this.#options, ledger, pace, upperCursor, realCursor };
-    const { changes, skipped } = await new Comparison(ground, surveyed).run();
+    const { changes, idle, skipped } = await new Comparison(ground, surveyed).run();
     const own = this.#ownMode();
     if (own !== null) changes.push(own);
     for (const { path } of changes) this.#settled.delete(path);
+    for (const path of idle) this.#settled.add(path);
     const byPath = new Map(changes.map((change) => [change.path, change]));
     const ordered = inTreeOrder(byPath.keys()).flatMap((path) => byPath.get(path) ?? []);
     return { changes: ordered, complete: skipped.length === 0, skipped };

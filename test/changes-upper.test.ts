@@ -1,0 +1,277 @@
+// What a capture of an upper layer says besides the changes: what stands in the real tree, what it
+// must not look at, what it cannot keep.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Captured, UpperOptions } from '../src/workspace/changes/captured.ts';
+import { openSource } from '../src/workspace/changes/entries.ts';
+import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
+import { UpperCapture } from '../src/workspace/changes/upper.ts';
+import { hash, MemoryContents, noOverlay, picture, Stage, Yard } from './support/changes.ts';
+import { told } from './support/changes-told.ts';
+
+const skip = noOverlay();
+
+class Scene implements AsyncDisposable {
+  readonly yard = new Yard();
+  readonly root = this.yard.directory('real');
+  readonly upper = this.yard.directory('upper');
+  readonly attributes = new LayerAttributes();
+  readonly contents: MemoryContents;
+  readonly stages: Stage[] = [];
+
+  constructor(tree: string, fileBytesMax?: number) {
+    this.contents = new MemoryContents(fileBytesMax);
+    spawnSync('sh', ['-c', `umask 022; ${tree}`], { cwd: this.root });
+  }
+
+  async stage(masks: readonly string[] = []): Promise<Stage> {
+    const work = this.yard.directory('work');
+    const stage = await Stage.overlay(this.yard, [...masks, this.root], this.upper, work);
+    this.stages.push(stage);
+    return stage;
+  }
+
+  capturing(more: Partial<UpperOptions> = {}): UpperCapture {
+    const { root, upper, contents, attributes } = this;
+    const isMasked = (): boolean => false;
+    return new UpperCapture({
+      root,
+      upper,
+      contents,
+      attributes,
+      isMasked,
+      idShift: { uid: 0, gid: 0 },
+      ...more,
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const stage of this.stages) await stage[Symbol.asyncDispose]();
+    this.attributes[Symbol.dispose]();
+    this.yard[Symbol.dispose]();
+  }
+}
+
+const by = (changes: readonly Captured[]): ReadonlyMap<string, Captured> =>
+  new Map(changes.map((change) => [change.path, change]));
+
+test('what somebody else did to a path meanwhile is seen beside the change', { skip }, async () => {
+  await using scene = new Scene('printf 1 > edited; printf 1 > removed; printf 1 > kept');
+  const stage = await scene.stage();
+  const capturing = scene.capturing();
+  await stage.run('printf 2 > edited; printf 2 > removed; printf 2 > kept; printf 2 > made');
+  const before = BigInt(Date.now()) * 1_000_000n;
+  spawnSync('sleep', ['0.05']);
+  writeFileSync(path.join(scene.root, 'theirs'), 'theirs');
+  renameSync(path.join(scene.root, 'theirs'), path.join(scene.root, 'edited'));
+  rmSync(path.join(scene.root, 'removed'));
+  writeFileSync(path.join(scene.root, 'made'), 'theirs');
+  const changes = by((await capturing.capture()).changes);
+  assert.deepEqual([...changes.keys()], ['edited', 'kept', 'made', 'removed']);
+  const isLater = (name: string): boolean => (changes.get(name)?.baseCtimeNs ?? 0n) > before;
+  assert.deepEqual(['edited', 'kept', 'made'].map(isLater), [true, false, true]);
+  const removed = changes.get('removed');
+  assert.equal(removed?.base, null);
+  assert.equal(removed?.isCopyUp, true);
+  assert.deepEqual(removed?.marks, ['before-unknown']);
+  assert.equal(changes.get('made')?.isCopyUp, false);
+  assert.equal(changes.get('kept')?.before?.type, 'file');
+});
+
+test(
+  'the second command that changes a path starts from what the first one left',
+  { skip },
+  async () => {
+    await using scene = new Scene('printf 1 > a; mkdir d; printf y > d/y');
+    const stage = await scene.stage();
+    const capturing = scene.capturing();
+    await stage.run('printf 2 > a; rm d/y');
+    await capturing.capture();
+    await stage.run('printf 3 > a; rm -r d; printf new > n; rm n');
+    const [a, d, ...rest] = (await capturing.capture()).changes;
+    assert.deepEqual(rest, []);
+    const shas = [a?.before, a?.after, a?.base].map((side) => side?.type === 'file' && side.sha256);
+    assert.deepEqual(
+      shas,
+      ['2', '3', '1'].map((text) => hash(Buffer.from(text))),
+    );
+    assert.deepEqual([d?.path, d?.kind], ['d', 'deleted']);
+  },
+);
+
+test('masked paths are not looked at, and neither are those below', { skip }, async () => {
+  await using scene = new Scene(
+    'mkdir -p d/priv; printf s > d/priv/key; printf o > d/o; printf e > .env',
+  );
+  const mask = scene.yard.directory('mask');
+  mkdirSync(path.join(mask, 'd'));
+  await scene.attributes.makeWhiteouts([`${mask}/d/priv`, `${mask}/.env`]);
+  const stage = await scene.stage([mask]);
+  assert.equal(picture(stage.view).has('.env'), false);
+  const capturing = scene.capturing({ isMasked: (at) => at === '.env' || at === 'd/priv' });
+  await stage.run('printf guess > .env; mkdir d/priv; printf k > d/priv/other');
+  const written = by((await capturing.capture()).changes);
+  for (const name of ['.env', 'd/priv', 'd/priv/other']) {
+    const { isMasked, base, baseKey, before } = written.get(name) ?? {};
+    assert.deepEqual([isMasked, base, baseKey, before], [true, null, null, null], name);
+  }
+  await capturing.discard();
+  await stage.refresh();
+  await stage.run('rm -r d');
+  const { changes } = await capturing.capture();
+  assert.deepEqual(
+    changes.map((change) => [change.path, change.kind, change.hasMaskedBelow]),
+    [
+      ['d', 'deleted', true],
+      ['d/o', 'deleted', false],
+    ],
+  );
+  assert.equal(scene.contents.has(hash(Buffer.from('s'))), false);
+});
+
+test('a content that is too large is hashed, marked, and can be opened', { skip }, async () => {
+  await using scene = new Scene('head -c 5000 /dev/zero > big', 1_000);
+  const stage = await scene.stage();
+  const capturing = scene.capturing();
+  await stage.run('printf x >> big; head -c 600000 /dev/zero > huge');
+  const changes = by((await capturing.capture()).changes);
+  assert.deepEqual(changes.get('big')?.marks, ['over-cap']);
+  const { after, sourceAt } = changes.get('huge') ?? {};
+  const fd = sourceAt == null ? null : openSource(sourceAt);
+  assert.ok(fd !== null && after?.type === 'file');
+  assert.equal(hash(readFileSync(fd)), after.sha256);
+  closeSync(fd);
+});
+
+test('contents are opened at any depth, and never through a link', { skip }, async () => {
+  await using scene = new Scene('mkdir d');
+  const part = 'n'.repeat(200);
+  const stage = await scene.stage();
+  const capturing = scene.capturing();
+  await stage.run(`i=0; while [ $i -lt 30 ]; do mkdir ${part}; cd -P ./${part}; i=$((i+1)); done
+printf bottom > bottom`);
+  const { changes } = await capturing.capture();
+  const bottom = changes.at(-1);
+  assert.ok((bottom?.path.length ?? 0) > 6_000);
+  const fd = bottom?.sourceAt == null ? null : openSource(bottom.sourceAt);
+  assert.ok(fd !== null);
+  assert.equal(readFileSync(fd, 'utf8'), 'bottom');
+  closeSync(fd);
+  symlinkSync('/etc', path.join(scene.upper, 'd-link'));
+  assert.equal(openSource({ tree: scene.upper, path: 'd-link/hostname' }), null);
+  await capturing.discard();
+  assert.deepEqual([...picture(scene.upper).keys()], ['']);
+});
+
+test('what is written while it is read is found again', { skip }, async () => {
+  await using scene = new Scene('true');
+  const stage = await scene.stage();
+  await stage.run('printf 1 > log');
+  const file = path.join(scene.upper, 'log');
+  // Stands for a server that goes on writing: more comes before the hash is known.
+  class Growing extends MemoryContents {
+    override put(content: Uint8Array): string {
+      if (content.length < 3) appendFileSync(file, 'x');
+      return super.put(content);
+    }
+  }
+  const capturing = scene.capturing({ contents: new Growing() });
+  const seen: (string | null)[] = [];
+  for (let at = 0; at < 4; at += 1) {
+    for (const { after } of (await capturing.capture()).changes) {
+      seen.push(after?.type === 'file' ? after.sha256 : null);
+    }
+  }
+  assert.deepEqual(
+    seen,
+    ['1', '1x', '1xx'].map((text) => hash(Buffer.from(text))),
+  );
+});
+
+test('clearing leaves what was changed since, and what nobody named', { skip }, async () => {
+  await using scene = new Scene('printf 1 > a; printf 1 > b');
+  const stage = await scene.stage();
+  const capturing = scene.capturing();
+  await stage.run('printf 2 > a; printf 2 > b; printf 2 > c');
+  await capturing.capture();
+  await stage.run('printf 3 > a');
+  assert.deepEqual(await capturing.clearApplied(['a', 'c', 'nothing']), ['a']);
+  await stage.refresh();
+  const { changes } = await capturing.capture();
+  assert.deepEqual(
+    changes.map((change) => change.path),
+    ['a'],
+  );
+  assert.deepEqual([...picture(scene.upper).keys()], ['', 'a', 'b']);
+});
+
+test(
+  'what was only opened for writing does not hide what others write later',
+  { skip },
+  async () => {
+    await using scene = new Scene('printf 1 > a');
+    const stage = await scene.stage();
+    const capturing = scene.capturing();
+    await stage.run('exec 3<> a');
+    assert.deepEqual((await capturing.capture()).changes, []);
+    assert.equal(capturing.clearable, 1);
+    assert.deepEqual(await capturing.clearApplied([]), []);
+    assert.equal(capturing.clearable, 0);
+    writeFileSync(path.join(scene.root, 'a'), 'theirs');
+    await stage.refresh();
+    assert.equal(readFileSync(path.join(stage.view, 'a'), 'utf8'), 'theirs');
+  },
+);
+
+test('a tree deeper than can be told is reported, not forgotten', { skip }, async () => {
+  await using scene = new Scene('true');
+  const stage = await scene.stage();
+  const part = 'n'.repeat(250);
+  await stage.run(`i=0; while [ $i -lt 80 ]; do mkdir ${part}; cd -P ./${part}; i=$((i+1)); done`);
+  const capturing = scene.capturing();
+  const { complete, skipped, changes } = await capturing.capture();
+  assert.equal(complete, false);
+  assert.equal(skipped.length, 1);
+  assert.equal(skipped[0], changes.at(-1)?.path);
+  await capturing.discard();
+  assert.deepEqual([...picture(scene.upper).keys()], ['']);
+});
+
+test('captures that are asked for at once tell each change once', { skip }, async () => {
+  await using scene = new Scene('printf 1 > a');
+  const stage = await scene.stage();
+  const capturing = scene.capturing();
+  await stage.run('printf 2 > a');
+  const both = await Promise.all([capturing.capture(), capturing.capture()]);
+  assert.deepEqual(
+    both.map(({ changes }) => changes.length),
+    [1, 0],
+  );
+});
+
+test('without perl a capture fails, and a later one with it tells all', { skip }, async () => {
+  await using scene = new Scene('mkdir d; printf 1 > d/a');
+  const stage = await scene.stage();
+  await stage.run('printf 2 > d/a');
+  using attributes = new LayerAttributes({ perl: '/nowhere/perl' });
+  const capturing = scene.capturing({ attributes });
+  await assert.rejects(capturing.capture(), { code: 'SANDBOX_UNAVAILABLE' });
+  const state = capturing.ledgerJson();
+  const again = scene.capturing();
+  again.restoreLedger(state);
+  const capture = await again.capture();
+  assert.deepEqual(Object.keys(await told(capture, scene.contents)), ['d/a']);
+  assert.throws(() => again.restoreLedger('{'), { code: 'INTERNAL_ERROR' });
+});
