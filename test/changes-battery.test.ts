@@ -1,6 +1,7 @@
 // What capturing tells is held against two pictures of the whole tree, made without it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Capture } from '../src/workspace/changes/captured.ts';
@@ -31,11 +32,12 @@ test('every operation on an overlay is told exactly', { skip: noOverlay() }, asy
     contents,
     attributes,
   });
+  let before = await stage.picture();
+  assert.deepEqual(differences(picture(root), before), {});
   for (const operation of battery) {
     await t.test(operation.name, async () => {
-      const before = picture(stage.view);
       const code = await stage.run(operation.script);
-      const after = picture(stage.view);
+      const after = await stage.picture();
       const capture = await capturing.capture();
       assert.equal(code, operation.overlayCode ?? 0, stage.complaints.slice(-300));
       assert.deepEqual(await told(capture, contents), differences(before, after));
@@ -50,8 +52,10 @@ test('every operation on an overlay is told exactly', { skip: noOverlay() }, asy
       assert.deepEqual(await capturing.capture(), { changes: [], complete: true, skipped: [] });
       await capturing.discard();
       await stage.refresh();
-      assert.deepEqual(differences(picture(root), picture(stage.view)), {});
-      assert.deepEqual([...picture(upper).keys()], ['']);
+      const again = await stage.picture();
+      assert.deepEqual(differences(before, again), {});
+      before = again;
+      assert.deepEqual(readdirSync(upper), []);
     });
   }
 });
@@ -61,15 +65,17 @@ test('every operation on the real tree is told exactly by two scans', async (t) 
   const contents = new MemoryContents();
   const template = yard.directory('template');
   spawnSync('sh', ['-c', treeScript], { cwd: template });
+  const before = picture(template);
   for (const [at, operation] of battery.entries()) {
-    await t.test(operation.name, async () => {
+    const isShut = operation.keepsOwnerOut === true && process.getuid?.() !== 0;
+    const skip = isShut && 'only root may read what its own modes keep out';
+    await t.test(operation.name, { skip }, async () => {
       const root = path.join(yard.path, `real${at}`);
       spawnSync('cp', ['-a', template, root]);
       const capturing = await IndexCapture.open({ root, contents, entriesMax: 100_000 });
       await using stage = await Stage.plain(yard, root);
-      const before = picture(root);
       const code = await stage.run(operation.script);
-      const after = picture(root);
+      const after = await stage.picture();
       const capture = await capturing.capture();
       assert.equal(code, 0, stage.complaints.slice(-300));
       assert.deepEqual(await told(capture, contents), differences(before, after));

@@ -7,6 +7,8 @@ export interface Operation {
   readonly overlayCode?: number;
   /** Marks by path that only the overlay has to tell. */
   readonly overlayMarks?: Readonly<Record<string, readonly string[]>>;
+  /** Its owner could not read the tree afterwards, if it were no overlay. */
+  readonly keepsOwnerOut?: boolean;
   /** Paths that are told as `metadata-only`, and nothing else. */
   readonly metadataOnly?: readonly string[];
 }
@@ -119,6 +121,7 @@ const modeOperations: readonly Operation[] = [
   {
     name: 'no modes at all',
     script: 'printf s > n; chmod 000 n; chmod 000 b.txt; chmod 000 d/sub',
+    keepsOwnerOut: true,
   },
   {
     name: 'a directory that nobody may write',

@@ -36,7 +36,8 @@ const place = fc
   .oneof(fc.tuple(part), fc.tuple(part, part), fc.tuple(part, part, part))
   .map((parts) => parts.join('/'));
 const content = fc.constantFrom('one', 'two', 'three', '');
-const mode = fc.constantFrom('600', '644', '700', '755', '4755');
+const fileMode = fc.constantFrom('600', '644', '4755');
+const mode = fc.constantFrom('700', '755', '1777');
 
 const one = (about: (at: string) => string): fc.Arbitrary<string> => place.map(about);
 const two = (about: (from: string, to: string) => string): fc.Arbitrary<string> =>
@@ -67,6 +68,11 @@ const operation = fc.oneof(
   { weight: 2, arbitrary: two((from, to) => `ln ${from} ${to}`) },
   { weight: 2, arbitrary: two((from, to) => `ln -sfn ${from} ${to}`) },
   { weight: 2, arbitrary: fc.tuple(mode, place).map(([bits, at]) => `chmod ${bits} ${at}`) },
+  {
+    weight: 2,
+    // A directory like that keeps an ordinary user out, and with it what looks at the tree.
+    arbitrary: fc.tuple(fileMode, place).map(([bits, at]) => `[ -d ${at} ] || chmod ${bits} ${at}`),
+  },
   { weight: 1, arbitrary: one((at) => `touch ${at}`) },
   { weight: 1, arbitrary: one((at) => `truncate -s 2 ${at}`) },
   { weight: 1, arbitrary: one((at) => `mkfifo ${at}`) },
@@ -112,12 +118,13 @@ export async function proveOverlay(
   const options: UpperOptions = { root, upper, idShift, isMasked, contents, attributes };
   let capturing = new UpperCapture(options);
   let isAllApplied = true;
+  let before = await stage.picture();
   for (const { script, next } of steps) {
-    const before = picture(stage.view);
     await stage.run(script);
-    const after = picture(stage.view);
+    const after = await stage.picture();
     const capture = await capturing.capture();
     assert.deepEqual(await told(capture, contents), differences(before, after), script);
+    before = after;
     if (next.kind === 'nothing') {
       isAllApplied &&= capture.changes.length === 0;
       continue;
@@ -134,7 +141,7 @@ export async function proveOverlay(
     isAllApplied &&= applied.length === capture.changes.length;
     assert.deepEqual(await capturing.clearApplied(applied), []);
     await stage.refresh();
-    const cleared = picture(stage.view);
+    const cleared = await stage.picture();
     assert.deepEqual(differences(after, cleared), {}, 'clearing changed what the session sees');
     if (isAllApplied) {
       assert.deepEqual(differences(picture(root), cleared), {});
@@ -152,12 +159,13 @@ export async function proveIndex(steps: readonly Step[]): Promise<void> {
   await using stage = await Stage.plain(yard, root);
   const contents = new MemoryContents();
   const capturing = await IndexCapture.open({ root, contents, entriesMax: 10_000 });
+  let before = await stage.picture();
   for (const { script } of steps) {
-    const before = picture(root);
     await stage.run(script);
-    const after = picture(root);
+    const after = await stage.picture();
     const capture = await capturing.capture();
     assert.deepEqual(await told(capture, contents), differences(before, after), script);
+    before = after;
   }
 }
 

@@ -13,6 +13,7 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,6 +22,41 @@ import type { Contents } from '../../src/change.ts';
 
 const overlayOptions = 'userxattr,index=off,xino=off';
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+/**
+ * Writes what stands below `.` to a file: path, what it is in words, content; each with its length
+ * before it. Step by step, so that depth does not matter.
+ */
+const pictureScript = String.raw`
+use strict; use Fcntl ":mode";
+open my $out, ">", $ARGV[0] or die $!;
+sub note { print $out pack("N/a* N/a* N/a*", @_) }
+sub walk {
+  my ($prefix) = @_;
+  opendir(my $d, ".") or die "$prefix: $!";
+  my @names = grep { $_ ne "." && $_ ne ".." } readdir $d;
+  closedir $d;
+  for my $name (@names) {
+    my @stat = lstat "./$name" or die "$prefix$name: $!";
+    my ($type, $mode) = (S_IFMT($stat[2]), sprintf("%o", S_IMODE($stat[2])));
+    if ($type == S_IFREG) {
+      open my $f, "<", "./$name" or die "$prefix$name: $!";
+      local $/; note("$prefix$name", "file $mode ", scalar(<$f>) // "");
+    }
+    elsif ($type == S_IFLNK) { note("$prefix$name", "symlink " . readlink("./$name"), "") }
+    elsif ($type == S_IFIFO) { note("$prefix$name", "fifo $mode", "") }
+    elsif ($type == S_IFSOCK) { note("$prefix$name", "socket $mode", "") }
+    elsif ($type != S_IFDIR) { note("$prefix$name", "device $mode", "") }
+    else {
+      note("$prefix$name", "directory $mode", "");
+      chdir "./$name" or die $!; walk("$prefix$name/"); chdir ".." or die $!;
+    }
+  }
+}
+note("", "directory " . sprintf("%o", S_IMODE((stat ".")[2])), "");
+walk("");
+close $out or die $!;
+`;
 
 /** A directory of this test's own below the system's, removed at the end whatever is in it. */
 export class Yard implements Disposable {
@@ -119,6 +155,16 @@ export class Stage implements AsyncDisposable {
     return this.#answer();
   }
 
+  /** What scripts see. It is looked at as they look, so no mode keeps it out. */
+  async picture(): Promise<Picture> {
+    const script = `${this.#script}.pl`;
+    const file = `${this.#script}.out`;
+    writeFileSync(script, pictureScript);
+    const code = await this.run(`perl "${script}" "${file}"`);
+    if (code !== 0) throw new Error(`Cannot look at the tree: ${this.complaints}`);
+    return readPicture(file);
+  }
+
   /** Makes the overlay see what changed in its layers. */
   async refresh(): Promise<void> {
     const code = await this.run(`mount -i -o remount "${this.#merged}"`);
@@ -154,34 +200,30 @@ export class Stage implements AsyncDisposable {
 export type Picture = ReadonlyMap<string, string>;
 
 /** What stands in a tree, special files unopened, by plain recursion. */
-export function picture(tree: string, isHidden = (_path: string): boolean => false): Picture {
-  const seen = new Map<string, string>();
-  const read = (fd: number, prefix: string): void => {
-    for (const name of readdirSync(`/proc/self/fd/${fd}`, { encoding: 'latin1' })) {
-      const where = bytes(`/proc/self/fd/${fd}/${name}`);
-      const stat = lstatSync(where);
-      const at = `${prefix}${name}`;
-      if (isHidden(at)) continue;
-      const mode = (stat.mode & 0o7777).toString(8);
-      if (stat.isFile()) seen.set(at, `file ${mode} ${hash(readFileSync(where))}`);
-      else if (stat.isSymbolicLink()) seen.set(at, `symlink ${readlinkSync(where, 'latin1')}`);
-      else if (stat.isFIFO()) seen.set(at, `fifo ${mode}`);
-      else if (stat.isSocket()) seen.set(at, `socket ${mode}`);
-      else if (!stat.isDirectory()) seen.set(at, `device ${mode}`);
-      else {
-        seen.set(at, `directory ${mode}`);
-        const inner = openSync(where, constants.O_RDONLY | constants.O_DIRECTORY);
-        read(inner, `${at}/`);
-        closeSync(inner);
-      }
-    }
-  };
-  const fd = openSync(tree, constants.O_RDONLY | constants.O_DIRECTORY);
-  seen.set('', `directory ${(fstatSync(fd).mode & 0o7777).toString(8)}`);
+export function picture(tree: string): Picture {
+  const directory = mkdtempSync(path.join(tmpdir(), 'trl-picture-'));
   try {
-    read(fd, '');
+    const file = path.join(directory, 'picture');
+    const made = spawnSync('perl', ['-e', pictureScript, file], { cwd: tree, encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`Cannot look at ${tree}: ${made.stderr}`);
+    return readPicture(file);
   } finally {
-    closeSync(fd);
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function readPicture(file: string): Picture {
+  const seen = new Map<string, string>();
+  const all = readFileSync(file);
+  let at = 0;
+  const next = (): Buffer => {
+    const length = all.readUInt32BE(at);
+    at += 4 + length;
+    return all.subarray(at - length, at);
+  };
+  while (at < all.length) {
+    const [name, words, content] = [next().toString('latin1'), next().toString('latin1'), next()];
+    seen.set(name, words.startsWith('file') ? `${words}${hash(content)}` : words);
   }
   return seen;
 }
