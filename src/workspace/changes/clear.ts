@@ -34,7 +34,7 @@ export async function clearLayer(ground: ClearGround): Promise<BytePath[]> {
     // A directory may have become empty by what went before it.
     for (let up = path; up !== '' && !paths.has(up); up = above(up)) paths.add(up);
   }
-  const ordered = inTreeOrder(paths);
+  const ordered = await inTreeOrder(paths, pace);
   const blocked = await openOpaque(ground, ordered);
   const isBlocked = inherited((path) => blocked.has(path));
   const changed: BytePath[] = [];

@@ -115,7 +115,8 @@ export class UpperCapture implements LayerCapture {
     for (const { path } of changes) this.#settled.delete(path);
     for (const path of idle) this.#settled.add(path);
     const byPath = new Map(changes.map((change) => [change.path, change]));
-    const ordered = inTreeOrder(byPath.keys()).flatMap((path) => byPath.get(path) ?? []);
+    const paths = await inTreeOrder(byPath.keys(), pace);
+    const ordered = paths.flatMap((path) => byPath.get(path) ?? []);
     return { changes: ordered, complete: skipped.length === 0, skipped };
   }
 
