@@ -84,6 +84,16 @@ export type ChangeMethod = 'overlay' | 'index';
 export const workspaceModes = ['direct', 'staged', 'discard'] as const;
 export type WorkspaceMode = (typeof workspaceModes)[number];
 
+/** What a command changed, as its receipt tells it. */
+export interface RecordedChanges {
+  readonly snapshot: SnapshotPair;
+  readonly mode: WorkspaceMode;
+  /** All of them, in byte order of their paths. */
+  readonly changes: readonly Change[];
+  /** Whether everything was looked at. */
+  readonly complete: boolean;
+}
+
 /** The workspace before and after a command. Equal ids mean equal trees. */
 export interface SnapshotPair {
   readonly before: TreeId;

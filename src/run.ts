@@ -21,6 +21,7 @@ import type {
   Verdict,
 } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
+import type { RecordedChanges, WorkspaceMode } from './change.ts';
 import { TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
 import type { Reach, RequestedName } from './policy/decide.ts';
@@ -63,6 +64,20 @@ export interface Ground {
   readonly privateDirs: readonly string[];
   /** Puts protected paths back that a command created or replaced; answers their names. */
   revert(): Promise<readonly string[]>;
+  /** What becomes of what a command changes in the workspace; `null`: nothing is recorded. */
+  readonly changes: ChangeKeeper | null;
+}
+
+/** Tells what each command changed, keeps it, and lets it into the real tree as far as it may. */
+export interface ChangeKeeper {
+  /** Where the command is to run; `null`: in the session's own box. */
+  boxFor(mode: WorkspaceMode | null, id: ExecId): Promise<Box | null>;
+  /** Notes how things stand before a command. */
+  begin(plan: Plan, mode: WorkspaceMode | null): Promise<void>;
+  /** The command never ran. */
+  abandon(id: ExecId): Promise<void>;
+  /** `isLost`: nobody saw how it ended. */
+  settle(id: ExecId, isLost: boolean): Promise<RecordedChanges | null>;
 }
 
 /** Values of variables that were asked for by name. */
@@ -115,17 +130,23 @@ export type Asking = Request & {
   readonly bounds: Bounds;
   /** Names that this command asks for; absent in records of before. */
   readonly requested?: readonly string[];
+  /** What becomes of what this command changes; default: the session's mode. */
+  readonly workspaceMode?: WorkspaceMode;
 };
 
 export interface Outcome {
   readonly exit: Exit;
   readonly reverted: readonly string[];
+  /** `null`: nothing was recorded. */
+  readonly recorded: RecordedChanges | null;
 }
 
 /** What is known before anything runs. */
 export interface Decided {
   readonly approved: ApprovedPlan;
   readonly verdict: Verdict;
+  /** What becomes of what it changes; `null`: as the session has it. */
+  readonly workspaceMode: WorkspaceMode | null;
 }
 
 /** A command that waits for a person: the question, and the plan as it would be. */
@@ -133,6 +154,7 @@ export interface Question {
   readonly asked: Asked;
   readonly verdict: Verdict;
   readonly plan: Plan;
+  readonly workspaceMode: WorkspaceMode | null;
 }
 
 /**
@@ -184,17 +206,19 @@ export async function prepare(
   // Read only now: what policy blocks makes no source do anything.
   const values = await world.variables.values(requested);
   const full = { ...request, cwd: given, env: { ...values, ...request.env } };
-  const plan = planCommand(ground, full, id);
+  const workspaceMode = request.workspaceMode ?? null;
+  const box = (await ground.changes?.boxFor(workspaceMode, id)) ?? ground.box;
+  const plan = { ...planCommand(ground, full, id), box };
   switch (verdict.decision) {
     case 'allow': {
       const ready = verdict.runs === null ? plan : direct(plan, { verdict, analysis, found });
-      return { approved: approve(ready, verdict), verdict };
+      return { approved: approve(ready, verdict), verdict, workspaceMode };
     }
     case 'ask': {
       found ??= await lookUp();
       const { cwd } = found;
       const asked = question(world, { ground, standing, plan: { ...plan, cwd }, found });
-      return { asked, verdict, plan: { ...plan, cwd } };
+      return { asked, verdict, plan: { ...plan, cwd }, workspaceMode };
     }
   }
 }
@@ -225,8 +249,9 @@ export function withheldError(name: string): TrlError {
  *
  * @throws TrlError `APPROVAL_REQUIRED` when the question is not the one that was answered
  */
-export function permitted({ asked, verdict, plan }: Question, approval: Approval): Decided {
-  return { approved: approveAsked(plan, verdict, { asked, approval }), verdict };
+export function permitted(question: Question, approval: Approval): Decided {
+  const { asked, verdict, plan, workspaceMode } = question;
+  return { approved: approveAsked(plan, verdict, { asked, approval }), verdict, workspaceMode };
 }
 
 /**
@@ -239,10 +264,16 @@ export function permitted({ asked, verdict, plan }: Question, approval: Approval
 export async function run(
   world: World,
   ground: Ground,
-  { approved }: Decided,
+  { approved, workspaceMode }: Decided,
   started: () => void,
 ): Promise<Outcome> {
-  await world.launch(approved);
+  await ground.changes?.begin(approved.plan, workspaceMode);
+  try {
+    await world.launch(approved);
+  } catch (error) {
+    await ground.changes?.abandon(approved.plan.exec_id);
+    throw error;
+  }
   started();
   return finish(world, ground, approved.plan.exec_id);
 }
@@ -255,16 +286,18 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
   } catch (error) {
     // Lost is not undone: what it left behind is put back all the same.
     await ground.revert();
+    await ground.changes?.settle(id, true);
     throw error;
   }
   const reverted = await ground.revert();
+  const recorded = (await ground.changes?.settle(id, false)) ?? null;
   if (exit.cwd_missing) {
     throw new TrlError(
       'INVALID_PARAMS',
       'Cannot use the working directory: it does not exist inside the sandbox',
     );
   }
-  return { exit, reverted };
+  return { exit, reverted, recorded };
 }
 
 function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {

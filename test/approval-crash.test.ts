@@ -144,7 +144,7 @@ class Rig {
 
   question(given: Asking, id: ExecId): Question {
     const found = asked({ command: given.command, ...this.now });
-    return { asked: found, verdict: ask, plan: planOf(found, id) };
+    return { asked: found, verdict: ask, plan: planOf(found, id), workspaceMode: null };
   }
 
   park(command = 'make install'): ExecRecord {

@@ -20,7 +20,8 @@ describe('a value that becomes known late', { skip: whyNoBox }, () => {
     await using tail = await openSession(daemon.socketPath, { working_dir: daemon.root });
     await using writer = await openSession(daemon.socketPath, { working_dir: daemon.root });
     writeFileSync(path.join(daemon.root, 'log.txt'), 'begun\n');
-    const id = await tail.start('tail -f log.txt');
+    // A file that is held open is not seen to be replaced: each look opens it anew.
+    const id = await tail.start('while cat log.txt; do sleep 0.1; done');
     const printed = async (): Promise<string> => {
       const { data } = await tail.client.ask('exec.read', { exec_id: id, wait_ms: 200 });
       return data.chunks.map((chunk: { data: string }) => chunk.data).join('');

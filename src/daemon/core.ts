@@ -9,9 +9,10 @@ import type { HostFacts } from '../sandbox/facts.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Store } from '../session/store.ts';
 import type { Approving } from './approving.ts';
+import type { DiffRedaction } from './diff-redaction.ts';
 import { Executions, execView, isOver, waitingError, type Tracked } from './executions.ts';
+import { Grounds } from './grounds.ts';
 import type { Masking } from './masking.ts';
-import { NoWorkspaces } from './no-workspaces.ts';
 import type { Policies } from './policies.ts';
 import { chunksOf } from './reading-lines.ts';
 import { aborted, collect, range, stream, total } from './reading.ts';
@@ -24,6 +25,10 @@ import { SessionDesk } from './session-desk.ts';
 import { Starter } from './starter.ts';
 import { noteTyped } from './typed-secrets.ts';
 import type { Turns } from './turns.ts';
+import { DaemonWorkspaces } from './workspaces/desk.ts';
+import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
+import { proverOf } from './workspaces/proof.ts';
+import type { Workspaces } from './workspaces/workspaces.ts';
 import type { Variables } from './variables.ts';
 
 export interface CoreOptions {
@@ -44,6 +49,10 @@ export interface CoreOptions {
   readonly masking: Masking;
   readonly store: Store;
   readonly runners: Runners;
+  readonly workspaces: Workspaces;
+  readonly opened: OpenWorkspaces;
+  /** How what files hold is redacted. */
+  readonly redaction: Omit<DiffRedaction, 'index'>;
   /** Where what a command may not leave in a workspace is moved to. */
   readonly quarantine: string;
   /** Whether the runner and what runs in it end with the daemon. */
@@ -57,7 +66,7 @@ const readBytesDefault = 256 * 1024;
 export class Core implements Runtime {
   readonly startedAt = Date.now();
   readonly secrets: SecretDesk;
-  readonly workspaces: WorkspaceDesk = new NoWorkspaces();
+  readonly workspaces: WorkspaceDesk;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #execs: Executions;
@@ -72,7 +81,16 @@ export class Core implements Runtime {
     this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
     this.#execs = new Executions(options.store, options.masking);
     this.#desk = new SessionDesk(options, this.#sessions, this.#execs);
-    this.#starter = new Starter(options, this.#sessions, this.#execs);
+    const grounds = new Grounds(options, this.#sessions);
+    const parts = { sessions: this.#sessions, execs: this.#execs, grounds };
+    this.#starter = new Starter(options, parts);
+    this.workspaces = new DaemonWorkspaces({
+      ...options,
+      home: options.host.home,
+      sessions: this.#sessions,
+      of: (session) => grounds.workspaceOf(session),
+      prove: proverOf(options),
+    });
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {
       for (const session of this.#sessions.all()) {
@@ -327,6 +345,7 @@ export class Core implements Runtime {
     this.#options.approving[Symbol.dispose]();
     // Without a session there is no state that a later daemon could want.
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
+    await this.#options.workspaces.end(this.#options.endRunner);
     this.#options.store.close();
   }
 

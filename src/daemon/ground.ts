@@ -19,6 +19,8 @@ import type { SessionRecord } from '../session/record.ts';
 import { openGuard } from '../workspace/guard.ts';
 import { isBelow } from '../workspace/inspect.ts';
 import { surveyWorkspace, type WorkspaceFacts } from '../workspace/protect.ts';
+import { keeperOf } from './workspaces/keeper.ts';
+import { modeOf, type OpenedGround, type Workspaces } from './workspaces/workspaces.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -33,12 +35,19 @@ export interface GroundInput {
   readonly legacy: Readonly<Record<string, string>> | null;
   /** Where files that were put back are moved to (0700). */
   readonly quarantine: string;
+  readonly workspaces: Workspaces;
+  /** A text as it is kept: without known secrets. */
+  readonly masked: (text: string) => string;
 }
+
+/** What its variables follow from. */
+type Surroundings = Omit<GroundInput, 'quarantine' | 'workspaces' | 'masked'>;
 
 /** A session's ground and what was found in its workspace. */
 export interface Found {
   readonly ground: Ground;
   readonly facts: WorkspaceFacts | null;
+  readonly opened: OpenedGround;
 }
 
 /** What a daemon that crashed could not put back any more, by the survey it had made. */
@@ -68,16 +77,25 @@ function boundTo(place: string | null, box: Box): Box {
 export async function openGround(input: GroundInput): Promise<Found> {
   const { record, host, quarantine, policy } = input;
   const { workspace } = record;
-  const grants = { ...record.grants, files: denying(record.grants.files, policy.files.deny) };
+  const asked = withRules(record);
+  const grants = { ...record.grants, files: denying(asked, policy.files.deny) };
   const none = grants.sandbox === 'none';
   if (!none && host.unavailable !== null) {
     throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${host.unavailable}`);
   }
   const visible = visibleTrees(host);
+  const rules = record.workspaceRules;
+  const hidden = { allow: rules?.read.allow ?? [], deny: grants.files.read.deny };
+  const layered = await input.workspaces.plan(record, placeOf(workspace), hidden);
+  if (layered === null && hidden.allow.length > 0) {
+    const message = 'Cannot show a part of the workspace only: it cannot be layered here';
+    throw new TrlError('SANDBOX_UNAVAILABLE', message);
+  }
   const facts = none
     ? null
     : await surveyWorkspace({
         root: workspace,
+        layered: layered !== null,
         files: grants.files,
         home: host.home,
         visible,
@@ -90,7 +108,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
     ? { kind: 'none' }
     : planBox({
         host,
-        workspace: facts,
+        workspace: facts === null ? null : { ...facts, overlay: layered?.overlay ?? null },
         grants,
         scratchBytes: limits.scratchBytes.default,
         digest,
@@ -98,6 +116,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
   const box = none ? planned : boundTo(placeOf(workspace), planned);
   const scratch = ['/tmp', '/var/tmp', host.home];
   const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
+  const opened = { facts, box, layered, write: grants.files.write };
   const ground: Ground = {
     sessionId: record.id,
     shell: record.shell,
@@ -114,8 +133,25 @@ export async function openGround(input: GroundInput): Promise<Found> {
     ...environmentOf(input, sightOf(host, box), visible),
     privateDirs: scratch,
     revert: async () => (guard === null ? [] : guard.revert()),
+    changes: changesOf(input, opened, input.workspaces.whyNot(record, hidden)),
   };
-  return { ground, facts };
+  return { ground, facts, opened };
+}
+
+function changesOf(
+  input: GroundInput,
+  opened: OpenedGround,
+  unlayered: string | null,
+): Ground['changes'] {
+  const { record, workspaces, masked } = input;
+  const { workspace: root } = record;
+  if (root === null) return null;
+  return keeperOf({
+    sessionMode: modeOf(record),
+    unlayered,
+    workspace: () => workspaces.open(record, root, opened),
+    masked,
+  });
 }
 
 /** What a sandbox shows and lets be written, whatever else lies in the workspace just now. */
@@ -213,6 +249,16 @@ export function reachOf({ grants, assurance }: SessionRecord, ground: Ground): R
   };
 }
 
+/** What the session was granted, as far as the rules of its workspace let it. */
+function withRules({ grants, workspaceRules }: SessionRecord): FileGrants {
+  const { read, write } = grants.files;
+  if (workspaceRules === undefined) return grants.files;
+  return {
+    read: { ...read, deny: [...read.deny, ...workspaceRules.read.deny] },
+    write: { ...write, deny: [...write.deny, ...workspaceRules.write.deny] },
+  };
+}
+
 /** What policy denies is denied for reading and for writing, whatever is granted. */
 function denying({ read, write }: FileGrants, deny: readonly string[]): FileGrants {
   const added = (rules: PathRules): PathRules => ({ ...rules, deny: [...rules.deny, ...deny] });
@@ -272,7 +318,7 @@ function sightOf(host: HostFacts, box: Box): Sight {
 }
 
 /** The same before there is a sandbox: the names are those that a command will get. */
-export function expectedLevel(input: Omit<GroundInput, 'quarantine'>): Level {
+export function expectedLevel(input: Surroundings): Level {
   const { record, host } = input;
   const none = record.grants.sandbox === 'none';
   const sight = { none, user: host.user, runtimeDir: none ? null : '/run/user/0' };
@@ -281,7 +327,7 @@ export function expectedLevel(input: Omit<GroundInput, 'quarantine'>): Level {
 
 /** The runtime's level: the safe variables, and in `legacy` mode what is inherited below them. */
 function environmentOf(
-  { record, host, env, policy, withhold: configured, legacy }: Omit<GroundInput, 'quarantine'>,
+  { record, host, env, policy, withhold: configured, legacy }: Surroundings,
   { none, user, runtimeDir }: Sight,
   visible: readonly string[],
 ): Level {

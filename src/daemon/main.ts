@@ -18,7 +18,7 @@ import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { locateSocket } from '../protocol/locate.ts';
-import { gatherHostFacts } from '../sandbox/facts.ts';
+import { gatherHostFacts, type HostFacts } from '../sandbox/facts.ts';
 import { Store } from '../session/store.ts';
 import { Approving } from './approving.ts';
 import { checkPatterns } from '../configuration/patterns.ts';
@@ -34,7 +34,11 @@ import { Policies } from './policies.ts';
 import { Runners } from './runners.ts';
 import { isTakenAlways, isTakenBy, openSecrets } from './secrets-open.ts';
 import { Turns } from './turns.ts';
+import { AtomicRenames } from '../workspace/commit/renames.ts';
 import { Variables } from './variables.ts';
+import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
+import { Stores } from './workspaces/stores.ts';
+import { Workspaces } from './workspaces/workspaces.ts';
 import { version } from '../protocol/version.ts';
 
 const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
@@ -156,41 +160,40 @@ async function main(argv: readonly string[]): Promise<void> {
   for (const found of await sealProcess(asksForDebugger(env))) log(found);
   process.umask(0o077);
   const stateDir = openStateDir(args.ephemeral);
-  const endState = (): void => {
-    if (args.ephemeral) rmSync(stateDir, { recursive: true, force: true });
-  };
   try {
     const roots = args.roots.map(realRoot);
     // What people set and cannot be used stops the start: running with less is no answer.
     const configuration = await loadConfiguration({ env, flags: args, version: version() });
     await tryPatterns(configuration);
     const policies = await Policies.open(args.policy, log);
-    const { withhold } = await policies.of(null);
-    sayProblem(own.take(isTakenBy(configuration, withhold), args.verb === 'serve'));
+    const isTaken = isTakenBy(configuration, (await policies.of(null)).withhold);
+    sayProblem(own.take(isTaken, args.verb === 'serve'));
     const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
-    const tagKey = openKey(args.ephemeral ? null : stateDir, 'redaction.key');
+    // An own runtime of one command keeps nothing for a later one.
+    const kept = args.ephemeral ? null : stateDir;
+    const tagKey = openKey(kept, 'redaction.key');
+    const redaction = redactionOf(configuration);
     const runners = new Runners({
-      stateDir: args.ephemeral ? null : stateDir,
+      stateDir: kept,
       env,
       ...boundsOfRunner(env),
       program: runnerProgram(),
-      redaction: { key: tagKey.toString('hex'), ...redactionOf(configuration) },
+      redaction: { key: tagKey.toString('hex'), ...redaction },
     });
-    // All take a few ten milliseconds of waiting, so they go on side by side.
+    // All take a few ten milliseconds of waiting, and each command needs them: side by side.
     const [host, secrets] = await Promise.all([
       gatherHostFacts(env),
       openSecrets({ configuration, env, log }),
       runners.open(),
-      // While the runner starts: every command will need it.
       import('../policy/judge.ts'),
     ]);
-    const masking = new Masking(new Tags(tagKey), secrets);
-    // Before a command can have a new value, nothing that runs may show it.
+    const tags = new Tags(tagKey);
+    const masking = new Masking(tags, secrets);
+    // Before a command can have a value, nothing that runs may show it.
     secrets.watch(() => void runners.tellKnown(secrets.known(), null).catch(() => {}));
     const masked = (text: string): void => log(masking.text(text));
     const place = socketPlace(args, env);
-    const socketDir = place === null ? null : dirname(place.path);
-    refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir ?? stateDir, socketDir]);
+    refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir, place && dirname(place.path)]);
     const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
     const core = new Core({
       host,
@@ -202,19 +205,37 @@ async function main(argv: readonly string[]): Promise<void> {
       enrolment,
       secrets,
       variables: new Variables({ configuration, secrets, env, log }),
-      macKey: openKey(args.ephemeral ? null : stateDir),
+      macKey: openKey(kept),
       masking,
       store,
       runners,
       quarantine: join(stateHome(), 'quarantine'),
+      opened: new OpenWorkspaces(store),
+      redaction: { options: redaction, tags },
+      workspaces: workspacesOf({ stateDir, host, runners, log: masked }),
       endRunner: args.ephemeral,
       log: masked,
     });
-    await core.adopt();
-    await serve(args, core, place);
+    await core.adopt().then(() => serve(args, core, place));
   } finally {
-    endState();
+    if (args.ephemeral) rmSync(stateDir, { recursive: true, force: true });
   }
+}
+
+interface WorkspaceParts {
+  readonly stateDir: string;
+  readonly host: HostFacts;
+  readonly runners: Runners;
+  readonly log: (text: string) => void;
+}
+
+/** Layers end with this runtime; what was changed in them is kept for every later one. */
+function workspacesOf({ stateDir, ...parts }: WorkspaceParts): Workspaces {
+  const renames = new AtomicRenames();
+  const directory = join(stateHome(), 'snapshots');
+  const key = (): Buffer => openKey(directory, 'key');
+  const stores = new Stores({ renames, directory, key, log: parts.log });
+  return new Workspaces({ ...parts, renames, directory: join(stateDir, 'workspaces'), stores });
 }
 
 /** How output is looked through, as the redactor takes it. */

@@ -29,7 +29,8 @@ function both(first: Change, last: Change): Change {
   return { ...last, before, after, kind: kindOf(before, after), marks, concurrentWith };
 }
 
-function kindOf(before: Entry | null, after: Entry | null): ChangeKind {
+/** What became of a path that is not as before. */
+export function kindOf(before: Entry | null, after: Entry | null): ChangeKind {
   if (after === null) return 'deleted';
   if (after.type === 'fifo' || after.type === 'socket' || after.type === 'device') return 'special';
   if (before === null) return 'added';

@@ -8,6 +8,7 @@ import { newSessionId, type SessionRecord } from '../session/record.ts';
 import { resolveShell } from '../session/shells.ts';
 import type { Resolved } from '../workspace/roots.ts';
 import { requestedIn, timeoutOf } from './requests.ts';
+import type { OpenWorkspace } from './workspaces/open-workspaces.ts';
 
 /**
  * @throws TrlError `INVALID_PARAMS` for a variable or a bound that cannot be, `POLICY_DENIED` for
@@ -16,8 +17,9 @@ import { requestedIn, timeoutOf } from './requests.ts';
 export function newRecord(
   params: SessionCreateParams,
   { workspace, cwd }: Resolved,
-  policy: Policy,
+  by: { readonly policy: Policy; readonly opened: OpenWorkspace | null },
 ): SessionRecord {
+  const { policy, opened } = by;
   for (const [name, value] of Object.entries(params.env ?? {})) checkVariable(name, value);
   const { shell, substituted } = resolveShell(params.shell ?? '/bin/sh');
   const now = Date.now();
@@ -54,5 +56,9 @@ export function newRecord(
     commandCount: 0,
     assurance: null,
     policy: params.policy ?? null,
+    ...(opened === null
+      ? {}
+      : { workspaceId: opened.id, workspaceRules: { read: opened.read, write: opened.write } }),
+    workspaceMode: params.workspace_mode ?? opened?.mode ?? 'direct',
   };
 }

@@ -21,7 +21,7 @@ export interface PlanFacts {
 }
 
 /** An outcome with what its output suggests. */
-export interface Ended extends Outcome {
+export interface Ended extends Omit<Outcome, 'recorded'> {
   readonly hints: readonly string[];
   /** What it changed in its workspace; absent: nothing was recorded. */
   readonly workspace?: ReceiptChanges;

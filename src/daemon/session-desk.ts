@@ -27,10 +27,16 @@ export class SessionDesk {
 
   async create(params: SessionCreateParams): Promise<SessionView> {
     const { host, roots, policies, variables } = this.#options;
-    const workingDir = params.working_dir ?? null;
+    const { workspace_id: workspaceId } = params;
+    const opened = workspaceId === undefined ? null : this.#options.opened.get(workspaceId);
+    const workingDir = params.working_dir ?? opened?.path ?? null;
     const place = await resolveWorkspace({ roots, workingDir, home: host.home });
     const policy = await policies.of(place.workspace);
-    const record = newRecord(params, place, policy);
+    if (opened !== null && place.workspace !== opened.path) {
+      const message = `Cannot work in "${place.cwd}": it is outside workspace ${opened.id}`;
+      throw new TrlError('WORKSPACE_ESCAPE', message);
+    }
+    const record = newRecord(params, place, { policy, opened });
     await variables.check(record.requested ?? [], policy.withhold);
     const session = this.#sessions.add(record);
     await this.#set(session, params.env ?? {});
@@ -110,6 +116,7 @@ export class SessionDesk {
     this.#sessions.remove(id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'close', session_id: id });
+    await this.#options.workspaces.close(id);
     this.#options.masking.given.forget(id);
     for (const { record } of this.#execs.of(id)) {
       if (record.outcome !== null || record.lost !== null) this.#execs.forget(record.id);

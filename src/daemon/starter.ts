@@ -3,27 +3,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Patience } from '../approval/patience.ts';
 import { askedDigest } from '../approval/request.ts';
 import { Refused } from '../approval/approve.ts';
-import type { Assurance, Caller, Request, Verdict } from '../command.ts';
+import type { Caller, Request, Verdict } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ExecParams } from '../protocol/types.ts';
 import { finish, permitted, prepare, run } from '../run.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from '../run.ts';
 import { newExecId } from '../session/record.ts';
-import type { WorkspaceFacts } from '../workspace/protect.ts';
 import type { CoreOptions } from './core.ts';
 import { fromWire } from './executions.ts';
 import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
-import { levelOf, openGround, placeOf, reachOf, revertLate } from './ground.ts';
+import { levelOf, reachOf, revertLate } from './ground.ts';
+import type { Grounds } from './grounds.ts';
 import { hintsOf } from './hints.ts';
 import { Parking, type Unparking } from './parking.ts';
-import { probeGround } from './probing.ts';
 import type { Ended } from './receipt.ts';
 import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from './typed-secrets.ts';
 import { namesOnly, sessionVariables, warningsOf } from './variables.ts';
+import { changeHints, receiptChanges } from './workspace-wire.ts';
 import { worldOf } from './world.ts';
 
 /** A command that a person has to be asked about. */
@@ -42,12 +42,18 @@ export class Starter {
   readonly #parking: Parking;
   readonly #patience = new Patience();
   readonly #starting = new Map<string, Promise<Tracked>>();
+  readonly #grounds: Grounds;
 
-  constructor(options: CoreOptions, sessions: Sessions, execs: Executions) {
+  constructor(
+    options: CoreOptions,
+    parts: { readonly sessions: Sessions; readonly execs: Executions; readonly grounds: Grounds },
+  ) {
+    const { sessions, execs, grounds } = parts;
     this.#options = options;
     this.#sessions = sessions;
     this.#execs = execs;
     this.#world = worldOf(options);
+    this.#grounds = grounds;
     const { approvals } = options.approving;
     this.#parking = new Parking(approvals, execs, this.#unparking());
     // A person's no counts as a block does, for the session's next question.
@@ -261,7 +267,7 @@ export class Starter {
     policy: Policy,
     caller: Caller,
   ): Promise<{ ground: Ground; standing: Standing }> {
-    const ground = await this.#groundOf(session, policy);
+    const ground = await this.#grounds.of(session, policy);
     const { record } = session;
     // Loaded when the first command comes: what knows commands takes a while to load.
     const { judgeFor } = await import('../policy/judge.ts');
@@ -285,7 +291,7 @@ export class Starter {
       isThere: (session) => this.#sessions.find(session.record.id) === session,
       turn: (session, signal) => takeTurn(session, this.#execs, signal),
       run: async (session, decided, started) => {
-        const ground = await this.#groundOf(session, await this.#policyOf(session));
+        const ground = await this.#grounds.of(session, await this.#policyOf(session));
         this.#execs.started += 1;
         return this.#hinted(ground, run(this.#world, ground, decided, started));
       },
@@ -295,15 +301,21 @@ export class Starter {
 
   #resume(session: Session, record: ExecRecord): void {
     const outcome = this.#policyOf(session)
-      .then((policy) => this.#groundOf(session, policy))
+      .then((policy) => this.#grounds.of(session, policy))
       .then((ground) => this.#hinted(ground, finish(this.#world, ground, record.id)));
     const tracked = this.#execs.track(record, outcome);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
   }
 
   async #hinted(ground: Ground, outcome: Promise<Outcome>): Promise<Ended> {
-    const done = await outcome;
-    return { ...done, hints: await hintsOf(await this.#options.runners.link(), ground, done.exit) };
+    const { recorded, ...done } = await outcome;
+    const hints = await hintsOf(await this.#options.runners.link(), ground, done.exit);
+    const { masking } = this.#options;
+    if (recorded === null) return { ...done, hints };
+    const { snapshot, mode, changes } = recorded;
+    const workspace = masking.deep(receiptChanges(snapshot, mode, changes));
+    hints.push(...changeHints(changes, done.exit.session_id));
+    return { ...done, hints, workspace };
   }
 
   /** The session is busy until the command has ended. */
@@ -316,52 +328,6 @@ export class Starter {
     };
     void tracked.settled.then(free, free);
   }
-
-  #groundOf(session: Session, policy: Policy): Promise<Ground> {
-    const { version } = policy;
-    // A policy that was read anew may show less, and withhold more.
-    if (session.policyVersion !== version) session.ground = null;
-    session.policyVersion = version;
-    const place = placeOf(session.record.workspace);
-    if (place !== null && place !== session.place) session.ground = null;
-    if (place !== null) session.place = place;
-    session.ground ??= this.#openGround(session, policy).catch((error: unknown) => {
-      session.ground = null;
-      throw error;
-    });
-    return session.ground;
-  }
-
-  async #openGround(session: Session, policy: Policy): Promise<Ground> {
-    const { host, env, quarantine, variables } = this.#options;
-    const open = async (lookup: typeof host): Promise<Ground> => {
-      const found = await openGround({
-        record: session.record,
-        host: lookup,
-        env,
-        quarantine,
-        policy,
-        withhold: variables.withhold,
-        legacy: await variables.inherited(),
-      });
-      const { ground, facts } = found;
-      const granted = facts?.granted.map(({ path }) => path) ?? [];
-      const probed = await probeGround(this.#options.runners, ground, granted);
-      const assurance = withProtection(probed, facts);
-      this.#sessions.update(session, { assurance });
-      if (facts !== null) this.#options.store.put('surveys', session.record.id, facts);
-      return ground;
-    };
-    try {
-      return await open(host);
-    } catch (error) {
-      // The file system refuses idmapped mounts: the lower level is named in every receipt.
-      if (!isTrlError(error, 'SANDBOX_UNAVAILABLE') || error.data?.['reason'] !== 'idmap') {
-        throw error;
-      }
-      return open({ ...host, idmap: false });
-    }
-  }
 }
 
 function requestIn(
@@ -370,11 +336,4 @@ function requestIn(
   { mode, policy }: { mode: Request['mode']; policy: Policy },
 ): Asking {
   return requestOf(record, params, { mode, maxima: policy.limits });
-}
-
-/** Names a workspace that was too large to look through, or had too much to cover. */
-function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assurance {
-  if (facts === null) return probed;
-  const enforced = facts.complete && facts.unprotected === 0;
-  return { ...probed, checks: [...probed.checks, { name: 'workspace_protected', enforced }] };
 }

@@ -1,10 +1,12 @@
 /** A session: a durable record and no process. Values of variables are not in it. */
 import { randomBytes } from 'node:crypto';
+import type { WorkspaceMode } from '../change.ts';
 import type {
   Assurance,
   Carry,
   ExecId,
   Grants,
+  PathRules,
   PolicyProfile,
   SessionId,
   Shell,
@@ -33,6 +35,15 @@ export interface SessionRecord {
   readonly lastActivity: number;
   readonly commandCount: number;
   readonly assurance: Assurance | null;
+  /** What becomes of what its commands change; absent: `direct`. */
+  readonly workspaceMode?: WorkspaceMode;
+  /** `w-…`, where the workspace was opened by itself. */
+  readonly workspaceId?: string;
+  /** Rules of that workspace: what it shows, and what may be written. Absent: all of it. */
+  readonly workspaceRules?: {
+    readonly read: PathRules;
+    readonly write: { readonly deny: readonly string[] };
+  };
   /** The profile that its caller asked for: it can only add to the runtime's policy. */
   readonly policy: PolicyProfile | null;
 }

@@ -6,8 +6,8 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { TrlError } from '../errors.ts';
 
 /** `surveys`: a session's workspace as it was before the session's first command. */
-export type Table = 'sessions' | 'execs' | 'surveys' | 'approvals';
-const tables: readonly Table[] = ['sessions', 'execs', 'surveys', 'approvals'];
+export type Table = 'sessions' | 'execs' | 'surveys' | 'approvals' | 'workspaces';
+const tables: readonly Table[] = ['sessions', 'execs', 'surveys', 'approvals', 'workspaces'];
 
 export interface Row {
   readonly id: string;
@@ -55,6 +55,7 @@ export class Store {
       execs: upsert('execs'),
       surveys: upsert('surveys'),
       approvals: upsert('approvals'),
+      workspaces: upsert('workspaces'),
     };
   }
 

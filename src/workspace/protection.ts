@@ -74,8 +74,11 @@ export class Protection {
     if (tree === null) return;
     const found = inspect(tree, real);
     const isOutside = found.kind === 'link' && found.real !== null && !this.#isLayered(found.real);
-    if (this.#isLayered(real) && !isOutside) return;
-    if (found.kind === 'absent') this.#guard({ kind: 'absent', tree, path: real });
+    // Where the commit filter stands, a command is told at once only what was asked for.
+    if (this.#isLayered(real) && !isOutside && reason === 'built-in') return;
+    if (found.kind === 'absent' && !this.#isLayered(real)) {
+      this.#guard({ kind: 'absent', tree, path: real });
+    }
     if (found.kind === 'link' && !this.#isLayered(real)) {
       this.#guard({ kind: 'link', tree, path: found.at, target: found.target });
     }

@@ -60,6 +60,8 @@ export interface UpperOptions {
   readonly idShift: { readonly uid: number; readonly gid: number };
   /** Whether the session is not to see a path. What is below a masked one is masked, too. */
   readonly isMasked: (path: BytePath) => boolean;
+  /** Directories of the workspace in which something is mounted: they stay in the layer. */
+  readonly pinned?: () => ReadonlySet<BytePath>;
   readonly contents: Contents;
   readonly attributes: LayerAttributes;
 }

@@ -1,0 +1,218 @@
+/** Where each change of a command goes, and its way into the real tree. */
+import { randomBytes } from 'node:crypto';
+import type { BytePath, Change, ChangeState, StatKey, WorkspaceMode } from '../../change.ts';
+import type { ExecId } from '../../command.ts';
+import type { Capture, Captured } from '../../workspace/changes/captured.ts';
+import { applyChanges } from '../../workspace/commit/apply.ts';
+import type { CommitFilter } from '../../workspace/commit/held.ts';
+import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
+import { TreeLook } from '../../workspace/commit/look.ts';
+import type { AtomicRenames } from '../../workspace/commit/renames.ts';
+import type { SnapshotStore } from '../../snapshot/store.ts';
+import { Pending, type Waiting } from './pending.ts';
+import { recordKinds, type RecordedChange } from './record.ts';
+import type { Tree } from './tree.ts';
+
+export interface CommittingParts {
+  readonly tree: Tree;
+  /** Whose files in the real tree are. */
+  readonly owner: { readonly uid: number; readonly gid: number };
+  readonly store: SnapshotStore;
+  readonly renames: AtomicRenames;
+}
+
+/** What a commit has to know of the command whose changes they are. */
+export interface Origin {
+  readonly mode: WorkspaceMode;
+  readonly startedNs: bigint;
+  /** Whether somebody changed something in the path's directory since then. */
+  readonly isTouched: (path: BytePath) => boolean;
+  /** Nobody saw how the command ended: what it left waits for somebody to look at it. */
+  readonly isLost: boolean;
+  readonly overlapping: readonly ExecId[];
+}
+
+interface Way {
+  readonly state: ChangeState;
+  readonly reason: string | null;
+}
+
+/** Clocks of file systems tick this much behind, and a command starts a little after. */
+const tickNs = 10_000_000n;
+
+export class Committing {
+  readonly pending = new Pending();
+  /** What may not leave the layer by itself; `null`: there is no layer, all is in the real tree. */
+  filter: CommitFilter | null = null;
+  /** Directories that something is mounted in. */
+  pinned: ReadonlySet<BytePath> = new Set();
+  readonly #parts: CommittingParts;
+  /** What commits left in the real tree while commands run; `null`: nothing. */
+  readonly #own = new Map<BytePath, StatKey | null>();
+  /** Applied, and still in the upper layer above the real tree's. */
+  readonly #shadowing = new Set<BytePath>();
+
+  constructor(parts: CommittingParts) {
+    this.#parts = parts;
+  }
+
+  /** Applied paths that the upper layer still has. */
+  get shadowing(): ReadonlySet<BytePath> {
+    return this.#shadowing;
+  }
+
+  /** No command runs that could have seen the commits of before. */
+  rest(): void {
+    this.#own.clear();
+  }
+
+  /** The upper layer was cleared of what was applied. */
+  cleared(): void {
+    this.#shadowing.clear();
+  }
+
+  /** What this session itself last put at a path; `undefined`: nothing. */
+  own(path: BytePath): StatKey | null | undefined {
+    return this.#own.get(path);
+  }
+
+  /**
+   * Lets what may pass into the real tree. Nothing is there before `keep` has put what is to be
+   * done into the store and the store is on disk.
+   *
+   * @param keep told of the changes as they are planned; must not throw
+   * @throws TrlError of the store: then nothing reached the real tree, and everything waits
+   */
+  async commit(
+    capture: Capture,
+    origin: Origin,
+    keep: (planned: readonly RecordedChange[]) => void,
+  ): Promise<RecordedChange[]> {
+    const ways = await this.#ways(capture.changes, origin);
+    const planned = capture.changes.map((captured) => {
+      const way = ways.get(captured.path) ?? { state: 'applied', reason: null };
+      const change = changeOf(captured, way, origin.overlapping);
+      if (change.state !== 'applied') this.pending.put(captured, change);
+      return { captured, change };
+    });
+    if (this.filter === null) {
+      const done = planned.map(({ captured, change }) => ({ ...change, key: captured.baseKey }));
+      keep(done);
+      this.#note(done);
+      return done;
+    }
+    const items = planned
+      .filter(({ change }) => change.state === 'applied')
+      .map(({ captured }) => itemOfCaptured(captured));
+    keep(planned.map(({ change }) => ({ ...change, key: null })));
+    const results = await this.#put(items);
+    const changes = planned.map(({ captured, change }) => {
+      const done = withResult(change, results.get(change.path));
+      if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
+      return done;
+    });
+    this.#note(changes);
+    return changes;
+  }
+
+  /** Puts what waited into the real tree. @throws as {@link commit} */
+  async publish(chosen: readonly Waiting[]): Promise<RecordedChange[]> {
+    const results = await this.#put(chosen.map(itemOf));
+    const changes = chosen.map(({ change }) => withResult(change, results.get(change.path)));
+    for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
+    this.#note(changes);
+    return changes;
+  }
+
+  async #ways(changes: readonly Captured[], origin: Origin): Promise<ReadonlyMap<BytePath, Way>> {
+    const ways = new Map<BytePath, Way>();
+    if (this.filter === null) return ways;
+    const sources = new Map(changes.map(({ path, sourceAt }) => [path, sourceAt]));
+    using look = new TreeLook(this.#parts.tree.root, (path) => sources.get(path) ?? null);
+    const held = await this.filter.judge(changes, look);
+    for (const captured of changes) {
+      ways.set(captured.path, this.#way(captured, held.get(captured.path) ?? null, origin));
+    }
+    return ways;
+  }
+
+  #way(captured: Captured, held: string | null, origin: Origin): Way {
+    const earlier = this.pending.find(captured.path)?.change.state;
+    if (origin.mode === 'discard') return { state: 'discarded', reason: null };
+    if (held !== null) return { state: 'held', reason: held };
+    if (origin.mode === 'staged') return { state: 'staged', reason: null };
+    if (origin.isLost) return { state: 'staged', reason: 'lost' };
+    // What waits with it would go along unseen.
+    if (earlier === 'staged' || earlier === 'discarded') {
+      return { state: earlier, reason: 'staged-before' };
+    }
+    return this.#isConflict(captured, origin)
+      ? { state: 'conflict', reason: 'changed-meanwhile' }
+      : { state: 'applied', reason: null };
+  }
+
+  /** Whether somebody else changed the path while the command ran. */
+  #isConflict(captured: Captured, { isTouched, startedNs }: Origin): boolean {
+    const { path, base, baseKey, baseCtimeNs, isCopyUp, after } = captured;
+    if (this.#own.has(path) && this.#own.get(path) === baseKey) return false;
+    if (!isTouched(path)) return false;
+    if (base === null || baseCtimeNs === null) return isCopyUp;
+    // A directory is changed by what is done in it: that is no other version of it.
+    if (base.type === 'directory' && after?.type === 'directory') return false;
+    return baseCtimeNs >= startedNs - tickNs;
+  }
+
+  async #put(items: readonly CommitItem[]): Promise<Map<BytePath, ItemResult>> {
+    const { tree, owner, store, renames } = this.#parts;
+    const id = randomBytes(4).toString('hex');
+    const place = { root: tree.root, ...owner };
+    if (items.length > 0) store.append(recordKinds.intent, id, { id, tree: place, items });
+    await store.sync();
+    if (items.length === 0) return new Map();
+    const input = { tree: place, id, items, contents: store, renames };
+    const results = await tree.exclusive(() => applyChanges(input));
+    store.drop(recordKinds.intent, id);
+    return new Map(results.map((result) => [result.path, result]));
+  }
+
+  /** Notes what the real tree has now. */
+  #note(changes: readonly RecordedChange[]): void {
+    const { tree } = this.#parts;
+    const done = changes.filter(({ state }) => state === 'applied');
+    for (const { path, before, after, key } of done) {
+      tree.identity.change(path, before, after);
+      this.#own.set(path, key);
+      if (this.filter !== null) this.#shadowing.add(path);
+    }
+    const paths = done.map(({ path }) => path);
+    this.pending.drop(paths);
+    tree.changed(paths);
+  }
+}
+
+function changeOf(
+  { path, kind, before, after, marks }: Captured,
+  { state, reason }: Way,
+  concurrentWith: readonly ExecId[],
+): Change {
+  return { path, kind, before, after, marks, state, reason, concurrentWith };
+}
+
+function itemOfCaptured(captured: Captured): CommitItem {
+  const { path, base, baseKey, after, sourceAt: source, upperKey: sourceKey } = captured;
+  return { path, base, baseKey, after, source, sourceKey };
+}
+
+function itemOf({ change, base, baseKey, source, sourceKey }: Waiting): CommitItem {
+  return { path: change.path, base, baseKey, after: change.after, source, sourceKey };
+}
+
+/** What could not be put there waits. */
+function withResult(change: Change, result: ItemResult | undefined): RecordedChange {
+  if (result === undefined) return { ...change, key: null };
+  if (result.state === 'applied') {
+    return { ...change, state: 'applied', reason: null, key: result.key };
+  }
+  const state = result.state === 'conflict' ? 'conflict' : 'held';
+  return { ...change, state, reason: result.reason, key: null };
+}

@@ -1,0 +1,300 @@
+/** Workspaces on the wire: opened, looked at, published, thrown away. */
+import { randomBytes } from 'node:crypto';
+import type { Change } from '../../change.ts';
+import type { Caller, SessionId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type { MethodAnswers } from '../../protocol/types.ts';
+import type {
+  ExecUndoParams,
+  SnapshotGetParams,
+  SnapshotListParams,
+  SnapshotRestoreParams,
+  WorkspaceApplyParams,
+  WorkspaceDiffParams,
+  WorkspaceDiscardParams,
+  WorkspaceId,
+  WorkspaceOpenParams,
+} from '../../protocol/workspace.ts';
+import { resolveWorkspace } from '../../workspace/roots.ts';
+import { redactedDiff, type DiffRedaction } from '../diff-redaction.ts';
+import type { Masking } from '../masking.ts';
+import { netChanges } from '../net-changes.ts';
+import type { WorkspaceDesk } from '../runtime.ts';
+import type { Session, Sessions } from '../sessions.ts';
+import { unifiedDiff } from '../unified-diff.ts';
+import {
+  changesDigest,
+  changeView,
+  kindCounts,
+  listedChanges,
+  pathFilter,
+  stateCounts,
+} from '../workspace-wire.ts';
+import type { OpenWorkspaces } from './open-workspaces.ts';
+import type { Waiting } from './pending.ts';
+import type { ChangeRecord } from './record.ts';
+import { restoreTo, undo, type Undone } from './restoring.ts';
+import type { SessionWorkspace } from './session-workspace.ts';
+import type { Workspaces } from './workspaces.ts';
+
+export interface DeskParts {
+  readonly roots: readonly string[];
+  readonly home: string;
+  readonly sessions: Sessions;
+  readonly workspaces: Workspaces;
+  readonly opened: OpenWorkspaces;
+  readonly masking: Masking;
+  /** How what files hold is redacted. */
+  readonly redaction: Omit<DiffRedaction, 'index'>;
+  /** The session's workspace; its ground is made where no command came yet. */
+  readonly of: (session: Session) => Promise<SessionWorkspace>;
+  /**
+   * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
+   */
+  readonly prove: (action: string, caller: Caller, passphrase: string | undefined) => Promise<void>;
+}
+
+const snapshotsDefault = 50;
+
+export class DaemonWorkspaces implements WorkspaceDesk {
+  readonly #parts: DeskParts;
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+  }
+
+  async open(_: Caller, params: WorkspaceOpenParams): Promise<MethodAnswers['workspace.open']> {
+    const { roots, home, opened, workspaces } = this.#parts;
+    const place = await resolveWorkspace({ roots, workingDir: params.path, home });
+    if (place.workspace === null) {
+      const message = `Cannot open workspace "${params.path}": it is no directory of the host`;
+      throw new TrlError('INVALID_PARAMS', message);
+    }
+    const id: WorkspaceId = `w-${randomBytes(16).toString('hex')}`;
+    const { policy, mode = 'direct' } = params;
+    const record = {
+      id,
+      path: place.workspace,
+      mode,
+      read: { allow: policy?.read?.allow ?? [], deny: policy?.read?.deny ?? [] },
+      write: { deny: policy?.write?.deny ?? [] },
+    };
+    opened.add(record);
+    const seen = workspaces.preview(record);
+    return { workspace_id: id, path: record.path, mode, ...seen };
+  }
+
+  async status(_: Caller, id: SessionId): Promise<MethodAnswers['workspace.status']> {
+    const { workspaces } = this.#parts;
+    const workspace = await this.#of(id);
+    const { pending, parts } = workspace;
+    const list = (state: 'staged' | 'held' | 'conflict'): Change[] =>
+      pending.all(state).map(({ change }) => change);
+    const [staged, held, conflicts] = [list('staged'), list('held'), list('conflict')];
+    const { liveBytes, contents, records, droppedRecords } = (
+      await workspaces.stores.own()
+    ).stats();
+    return this.#masked({
+      session_id: id,
+      path: parts.tree.root,
+      mode: parts.mode,
+      method: parts.method,
+      staged: listedChanges(staged),
+      held: listedChanges(held),
+      conflicts: listedChanges(conflicts),
+      totals: { staged: staged.length, held: held.length, conflicts: conflicts.length },
+      held_digest: changesDigest(held),
+      store: {
+        bytes: liveBytes,
+        bytes_max: limits.snapshotBytes.default,
+        contents,
+        records,
+        dropped: droppedRecords,
+      },
+      denied: workspace.view.denied,
+      git: workspace.view.git,
+      unrecorded: workspace.view.unrecorded,
+    });
+  }
+
+  async diff(_: Caller, params: WorkspaceDiffParams): Promise<MethodAnswers['workspace.diff']> {
+    const { redaction, masking } = this.#parts;
+    const { exec_id: exec, session_id: session, context } = params;
+    const { store, changes, root } =
+      exec === undefined ? await this.#changesOf(session) : await this.#recorded(exec);
+    const isMeant = pathFilter(params, root);
+    const meant = changes.filter(({ path }) => isMeant(path));
+    const found = await unifiedDiff(meant, store, context === undefined ? {} : { context });
+    return this.#masked(await redactedDiff(found, { ...redaction, index: masking.index }));
+  }
+
+  async apply(
+    caller: Caller,
+    params: WorkspaceApplyParams,
+  ): Promise<MethodAnswers['workspace.apply']> {
+    const workspace = await this.#of(params.session_id);
+    const isMeant = pathFilter(params, workspace.parts.tree.root);
+    const isNamed = params.paths !== undefined || params.paths_base64 !== undefined;
+    const withHeld = params.held === true;
+    if (withHeld) await this.#permitHeld(caller, params, workspace);
+    const wanted = ({ change }: Waiting): boolean =>
+      isMeant(change.path) &&
+      (change.state === 'staged' ||
+        (change.state === 'held' && withHeld) ||
+        (change.state === 'conflict' && isNamed));
+    const record = await workspace.publish(wanted, '(workspace apply)');
+    const changes = record?.changes ?? [];
+    const of = (state: Change['state']): Change[] =>
+      changes.filter((change) => change.state === state);
+    const [applied, conflicts, held] = [of('applied'), of('conflict'), of('held')];
+    return this.#masked({
+      applied: listedChanges(applied),
+      conflicts: listedChanges(conflicts),
+      held: listedChanges(held),
+      totals: { applied: applied.length, conflicts: conflicts.length, held: held.length },
+    });
+  }
+
+  async discard(
+    _: Caller,
+    params: WorkspaceDiscardParams,
+  ): Promise<MethodAnswers['workspace.discard']> {
+    const workspace = await this.#of(params.session_id);
+    const isMeant = pathFilter(params, workspace.parts.tree.root);
+    const discarded = await workspace.discard(({ change }) => isMeant(change.path));
+    return this.#masked({
+      discarded: listedChanges(discarded),
+      totals: { discarded: discarded.length },
+    });
+  }
+
+  async snapshots(
+    _: Caller,
+    { session_id: session, path, limit = snapshotsDefault }: SnapshotListParams,
+  ): Promise<MethodAnswers['snapshot.list']> {
+    const isMeant = ({ session: of, root }: ChangeRecord): boolean =>
+      (session === undefined || of === session) &&
+      (path === undefined || path === root || path.startsWith(`${root}/`));
+    const all = (await this.#parts.workspaces.stores.records()).filter(isMeant);
+    const newest = all.toSorted((a, b) => b.at - a.at).slice(0, limit);
+    return this.#masked({ snapshots: newest.map(recordView) });
+  }
+
+  async snapshot(_: Caller, params: SnapshotGetParams): Promise<MethodAnswers['snapshot.get']> {
+    const record = await this.#recordOf(params);
+    const { from = 0, limit = limits.changesListed.max } = params;
+    const shown = record.changes.slice(from, from + limit);
+    const next = from + shown.length;
+    return this.#masked({
+      ...recordView(record),
+      changes: shown.map(changeView),
+      changes_total: record.changes.length,
+      next: next < record.changes.length ? next : null,
+    });
+  }
+
+  async restore(
+    _: Caller,
+    params: SnapshotRestoreParams,
+  ): Promise<MethodAnswers['snapshot.restore']> {
+    const record = await this.#recordOf(params);
+    const { workspaces } = this.#parts;
+    const how = { ...this.#how(params, record.root), inclusive: params.exec_id !== undefined };
+    return this.#restored(await restoreTo(workspaces, record, how), params.dry_run ?? false);
+  }
+
+  async undo(_: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']> {
+    const { workspaces } = this.#parts;
+    const { record } = await workspaces.stores.find(params.exec_id);
+    const undone = await undo(workspaces, record, this.#how(params, record.root));
+    return this.#restored(undone, params.dry_run ?? false);
+  }
+
+  #how(params: SnapshotRestoreParams | ExecUndoParams, root: string) {
+    return { isMeant: pathFilter(params, root), dryRun: params.dry_run ?? false };
+  }
+
+  #restored(
+    { restored, conflicts, impossible, execs }: Undone,
+    dryRun: boolean,
+  ): MethodAnswers['exec.undo'] {
+    return this.#masked({
+      restored: listedChanges(restored),
+      conflicts: listedChanges(conflicts),
+      impossible: listedChanges(impossible),
+      totals: {
+        restored: restored.length,
+        conflicts: conflicts.length,
+        impossible: impossible.length,
+      },
+      exec_ids: execs,
+      dry_run: dryRun,
+    });
+  }
+
+  /** Whoever lets held changes through has seen them, and is a person as far as that is known. */
+  async #permitHeld(
+    caller: Caller,
+    { digest, passphrase }: WorkspaceApplyParams,
+    { pending }: SessionWorkspace,
+  ): Promise<void> {
+    const action = 'Cannot let held changes through';
+    await this.#parts.prove(action, caller, passphrase);
+    const held = changesDigest(pending.all('held').map(({ change }) => change));
+    if (digest === undefined || held === null || held.startsWith(digest)) return;
+    throw new TrlError('INVALID_PARAMS', `${action}: they are others than those that were shown`);
+  }
+
+  async #of(id: SessionId): Promise<SessionWorkspace> {
+    return this.#parts.of(this.#parts.sessions.get(id));
+  }
+
+  async #recordOf({ exec_id: exec, id }: SnapshotGetParams): Promise<ChangeRecord> {
+    const { stores } = this.#parts.workspaces;
+    if (exec !== undefined) return (await stores.find(exec)).record;
+    const all = (await stores.records()).filter((record) => record.after === id);
+    const newest = all.toSorted((a, b) => b.at - a.at)[0];
+    if (newest !== undefined) return newest;
+    throw new TrlError('EXEC_NOT_FOUND', `Cannot find the snapshot ${id}: no command left it`);
+  }
+
+  async #recorded(exec: ChangeRecord['exec']) {
+    const { store, record } = await this.#parts.workspaces.stores.find(exec);
+    return { store, changes: record.changes, root: record.root };
+  }
+
+  /** All that a session's commands changed, net, and what waits. */
+  async #changesOf(id: SessionId | undefined) {
+    const { sessions, workspaces } = this.#parts;
+    const { record } = sessions.get(id ?? 's-');
+    const store = await workspaces.stores.own();
+    const records = (await workspaces.stores.records()).filter(
+      ({ session, undone }) => session === record.id && !undone,
+    );
+    const runs = records.toSorted((a, b) => a.at - b.at).map(({ changes }) => changes);
+    return { store, changes: netChanges(runs), root: record.workspace ?? '/' };
+  }
+
+  #masked<Answer>(answer: Answer): Answer {
+    return this.#parts.masking.deep(answer);
+  }
+}
+
+function recordView(record: ChangeRecord) {
+  const { exec, session, root, command, before, after, at, method, mode, changes } = record;
+  return {
+    exec_id: exec,
+    session_id: session,
+    path: root,
+    command,
+    before,
+    after,
+    at: new Date(at).toISOString(),
+    method,
+    mode,
+    counts: kindCounts(changes),
+    states: stateCounts(changes),
+    undone: record.undone,
+  };
+}

@@ -1,0 +1,70 @@
+/** Whether a session's workspace can have layers here, and where they lie. */
+import { mkdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SessionId } from '../../command.ts';
+import type { HostFacts } from '../../sandbox/facts.ts';
+import { emptyDirectory } from '../../workspace/changes/empty.ts';
+
+/** A session's layers: directories of the host, below one that nobody else may enter. */
+export interface Layers {
+  readonly directory: string;
+  readonly upper: string;
+  readonly work: string;
+}
+
+export class Layering {
+  readonly #directory: string;
+  /** Why an overlay was refused, by workspace: it is not tried again. */
+  readonly #refused = new Map<string, string>();
+
+  /** @param directory private to the runtime, outside every workspace */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  refuse(root: string, why: string): void {
+    this.#refused.set(root, why);
+  }
+
+  /** Why the workspace's changes are found by scans; `null`: they are found in a layer. */
+  whyNot(root: string, host: HostFacts): string | null {
+    const refused = this.#refused.get(root);
+    if (refused !== undefined) return refused;
+    if (process.platform !== 'linux') return 'this system has no overlays';
+    if (host.tools.perl === null) return 'perl is not installed';
+    const inside = mountsBelow(root)[0];
+    return inside === undefined ? null : `another file system is mounted at "${inside}"`;
+  }
+
+  of(session: SessionId): Layers {
+    return this.#at(session);
+  }
+
+  /** Layers of one command, beside the session's own. */
+  once(session: SessionId, exec: string): Layers {
+    return this.#at(join(session, exec));
+  }
+
+  /** @throws Error of the file system, with the rest still there */
+  async remove({ directory }: Layers): Promise<void> {
+    await emptyDirectory(directory, 0o700);
+    rmdirSync(directory);
+  }
+
+  #at(name: string): Layers {
+    const directory = join(this.#directory, name);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    return { directory, upper: join(directory, 'upper'), work: join(directory, 'work') };
+  }
+}
+
+/** An overlay shows nothing of what is mounted inside its lower tree. */
+function mountsBelow(root: string): string[] {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  const points = lines.map((line) =>
+    (line.split(' ')[4] ?? '').replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    ),
+  );
+  return points.filter((point) => point.startsWith(`${root}/`));
+}

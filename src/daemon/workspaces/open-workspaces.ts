@@ -1,0 +1,46 @@
+/** Workspaces that callers opened, with their rules: a session names one by its id. */
+import type { WorkspaceMode } from '../../change.ts';
+import { TrlError } from '../../errors.ts';
+import type { WorkspaceId } from '../../protocol/workspace.ts';
+import type { Store } from '../../session/store.ts';
+
+export interface OpenWorkspace {
+  readonly id: WorkspaceId;
+  /** Real path. */
+  readonly path: string;
+  readonly mode: WorkspaceMode;
+  /** Rules that only add to the runtime's policy. */
+  readonly read: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  readonly write: { readonly deny: readonly string[] };
+}
+
+const openMax = 1_000;
+
+export class OpenWorkspaces {
+  readonly #store: Store;
+  readonly #all = new Map<string, OpenWorkspace>();
+
+  constructor(store: Store) {
+    this.#store = store;
+    for (const { json } of store.all('workspaces')) {
+      const record: OpenWorkspace = JSON.parse(json);
+      this.#all.set(record.id, record);
+    }
+  }
+
+  /** @throws TrlError `QUOTA_EXCEEDED` */
+  add(record: OpenWorkspace): void {
+    if (this.#all.size >= openMax) {
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot open a workspace: ${openMax} are open`);
+    }
+    this.#all.set(record.id, record);
+    this.#store.put('workspaces', record.id, record);
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` */
+  get(id: string): OpenWorkspace {
+    const found = this.#all.get(id);
+    if (found !== undefined) return found;
+    throw new TrlError('INVALID_PARAMS', `Cannot find workspace "${id}": nobody opened it`);
+  }
+}

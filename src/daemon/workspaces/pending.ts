@@ -1,0 +1,69 @@
+/** What the commands of a session changed and the real tree does not have. */
+import type { BytePath, Change, ChangeState, Entry, StatKey } from '../../change.ts';
+import type { Captured, SourceAt } from '../../workspace/changes/captured.ts';
+
+/** One path that waits, as JSON. */
+export interface Waiting {
+  readonly change: Change;
+  /** What the change starts from in the real tree. */
+  readonly base: Entry | null;
+  readonly baseKey: StatKey | null;
+  /** Where the new content stands, and its key there. */
+  readonly source: SourceAt | null;
+  readonly sourceKey: StatKey | null;
+}
+
+/** By path. A later change of a path takes the place of the earlier one, and keeps its start. */
+export class Pending {
+  readonly #all = new Map<BytePath, Waiting>();
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  find(path: BytePath): Waiting | null {
+    return this.#all.get(path) ?? null;
+  }
+
+  /** In byte order of the paths. */
+  all(...states: readonly ChangeState[]): Waiting[] {
+    const found = [...this.#all.values()];
+    const wanted =
+      states.length === 0 ? found : found.filter(({ change }) => states.includes(change.state));
+    return wanted.toSorted((a, b) => (a.change.path < b.change.path ? -1 : 1));
+  }
+
+  put(captured: Captured, change: Change): void {
+    const before = this.#all.get(change.path);
+    const start = before ?? { base: captured.base, baseKey: captured.baseKey, change };
+    const { sourceAt: source, upperKey: sourceKey } = captured;
+    // From where the real tree stands, not from the command before.
+    const whole = { ...change, before: before === undefined ? change.before : start.change.before };
+    this.#all.set(change.path, {
+      change: whole,
+      base: start.base,
+      baseKey: start.baseKey,
+      source,
+      sourceKey,
+    });
+  }
+
+  /** Another state of what waits. */
+  mark(path: BytePath, state: ChangeState, reason: string | null): void {
+    const found = this.#all.get(path);
+    if (found === undefined) return;
+    this.#all.set(path, { ...found, change: { ...found.change, state, reason } });
+  }
+
+  drop(paths: Iterable<BytePath>): void {
+    for (const path of paths) this.#all.delete(path);
+  }
+
+  toJson(): readonly Waiting[] {
+    return [...this.#all.values()];
+  }
+
+  restore(list: readonly Waiting[]): void {
+    for (const waiting of list) this.#all.set(waiting.change.path, waiting);
+  }
+}

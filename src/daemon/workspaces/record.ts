@@ -1,0 +1,72 @@
+/** What is kept of a command's changes: for people to see, and for the way back. */
+import type { Change, ChangeMethod, StatKey, TreeId, WorkspaceMode } from '../../change.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { ExecId, SessionId } from '../../command.ts';
+import { kindOf } from '../net-changes.ts';
+
+export interface RecordedChange extends Change {
+  /** Of what applying it left in the real tree. */
+  readonly key: StatKey | null;
+  /** Another command that ran meanwhile has it in its record, too. */
+  readonly isShared?: boolean;
+}
+
+/** One a command that changed anything, as JSON, under its execution's id. */
+export interface ChangeRecord {
+  readonly exec: ExecId;
+  readonly session: SessionId;
+  readonly root: string;
+  /** Known secrets in it are masked. */
+  readonly command: string;
+  readonly mode: WorkspaceMode;
+  readonly method: ChangeMethod;
+  readonly before: TreeId;
+  readonly after: TreeId;
+  /** Unix ms when the command ended, and rising with each record. */
+  readonly at: number;
+  readonly changes: readonly RecordedChange[];
+  /** Whether everything was looked at. */
+  readonly complete: boolean;
+  readonly undone: boolean;
+}
+
+/** The kinds of records in the content store. */
+export const recordKinds = { changes: 'changes', intent: 'intent', layer: 'layer' } as const;
+
+/** Hashes of all contents that a record needs, without those that were never kept. */
+export function contentsOf(changes: readonly Pick<Change, 'before' | 'after'>[]): string[] {
+  const hashes = changes.flatMap(({ before, after }) =>
+    [before, after].flatMap((entry) =>
+      entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [],
+    ),
+  );
+  return [...new Set(hashes)];
+}
+
+/** What was told of a command, and what came after it: one change a path. */
+export function mergedChanges(
+  earlier: readonly RecordedChange[],
+  later: readonly RecordedChange[],
+): RecordedChange[] {
+  if (earlier.length === 0) return [...later];
+  const all = new Map(earlier.map((change) => [change.path, change]));
+  for (const change of later) {
+    const first = all.get(change.path);
+    all.set(change.path, first === undefined ? change : both(first, change));
+  }
+  return [...all.values()]
+    .filter(({ before, after }) => !isDeepStrictEqual(before, after))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function both(first: RecordedChange, last: RecordedChange): RecordedChange {
+  const marks = [...new Set([...first.marks, ...last.marks])];
+  const { before } = first;
+  return { ...last, before, marks, kind: kindOf(before, last.after) };
+}
+
+export function isRecord(value: unknown): value is ChangeRecord {
+  return (
+    typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'changes'))
+  );
+}

@@ -1,0 +1,378 @@
+/**
+ * The workspace of one session: what its commands change is found when each has ended, and now and
+ * then while one runs long; it is kept, and put into the real tree as far as mode and filter say.
+ */
+import { randomBytes } from 'node:crypto';
+import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
+import type { ExecId, SessionId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import type { GitView } from '../../protocol/workspace.ts';
+import type { ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
+import { joined, OpenDirectory } from '../../workspace/projection/directory.ts';
+import type { TreeCursor } from '../../workspace/projection/watch.ts';
+import { Committing, type CommittingParts } from './committing.ts';
+import type { Pending, Waiting } from './pending.ts';
+import {
+  contentsOf,
+  isRecord,
+  mergedChanges,
+  recordKinds,
+  type ChangeRecord,
+  type RecordedChange,
+} from './record.ts';
+import { directoryOf } from './tree.ts';
+
+export interface SessionWorkspaceParts extends CommittingParts {
+  readonly session: SessionId;
+  readonly mode: WorkspaceMode;
+  readonly method: ChangeMethod;
+  readonly capture: ChangeCapture;
+  /** With an overlay, `capture` of its upper layer; `null`: commands write to the real tree. */
+  readonly layer: LayerCapture | null;
+  /** Looks again at what may be seen; `false`: it is not what is mounted. */
+  readonly remask: (directories: readonly BytePath[] | 'all') => Promise<boolean>;
+  /** Makes the overlay show what lies in its layers now, above all in these directories. */
+  readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
+  /** Must not throw. */
+  readonly log: (text: string) => void;
+}
+
+/** What the session sees, for people. */
+export interface View {
+  /** Paths that do not exist for its commands; `null`: not counted. */
+  readonly denied: number | null;
+  readonly git: GitView;
+  /** Writable trees besides the workspace. */
+  readonly unrecorded: readonly string[];
+}
+
+/** A command whose changes are to be told. */
+export interface Beginning {
+  readonly exec: ExecId;
+  /** As it is kept: known secrets are masked. */
+  readonly command: string;
+  readonly mode: WorkspaceMode;
+  /** Unix ms; absent: now. */
+  readonly startedAt?: number;
+}
+
+interface Run extends Beginning {
+  readonly startedNs: bigint;
+  readonly cursor: TreeCursor;
+  readonly before: TreeId;
+  readonly overlapping: Set<ExecId>;
+  /** Directories that somebody changed meanwhile. */
+  touched: Set<BytePath> | 'all';
+  /** What was told of it already. */
+  earlier: readonly RecordedChange[];
+}
+
+/** How often what runs long is looked at, in `ms`, and which part of the time that may take. */
+const lookEveryMs = 1_000;
+const lookShare = 20;
+
+export class SessionWorkspace {
+  readonly parts: SessionWorkspaceParts;
+  readonly committing: Committing;
+  view: View = { denied: null, git: 'none', unrecorded: [] };
+  readonly #running = new Map<ExecId, Run>();
+  /** What changed in the real tree since the overlay was refreshed. */
+  readonly #seen: TreeCursor;
+  #turn: Promise<unknown> = Promise.resolve();
+  #timer: NodeJS.Timeout | null = null;
+  /** Other paths are to be hidden than the overlay hides. */
+  #isOutdated = false;
+  #at = 0;
+
+  constructor(parts: SessionWorkspaceParts) {
+    this.parts = parts;
+    this.committing = new Committing(parts);
+    this.#seen = parts.tree.watch.cursor();
+  }
+
+  get pending(): Pending {
+    return this.committing.pending;
+  }
+
+  /**
+   * Lets the next command see what somebody else changed in the real tree. `false`: it must not see
+   * all of that, so its overlay has to be mounted anew.
+   */
+  fresh(): Promise<boolean> {
+    return this.#exclusive(() => this.#refresh());
+  }
+
+  async #refresh(): Promise<boolean> {
+    const { layer, remask, refresh } = this.parts;
+    if (layer === null) return true;
+    const settled = await this.#seen.settled();
+    if (!settled.changed) return !this.#isOutdated;
+    if (!(await remask(settled.directories))) this.#isOutdated = true;
+    await refresh(this.#namesIn(settled.directories));
+    return !this.#isOutdated;
+  }
+
+  /** What runs may hold them open, which no refresh shows anew: each is looked at by name. */
+  #namesIn(directories: readonly BytePath[] | 'all'): readonly BytePath[] | 'all' {
+    if (directories === 'all' || this.#running.size === 0) return directories;
+    return directories.flatMap((path) => [path, ...entriesOf(this.parts.tree.root, path)]);
+  }
+
+  /** The overlay was mounted anew. */
+  remounted(): void {
+    this.#isOutdated = false;
+  }
+
+  /** Notes how things stand before a command. */
+  begin(beginning: Beginning): Promise<void> {
+    return this.#exclusive(async () => {
+      const { tree, store } = this.parts;
+      await tree.see();
+      const startedAt = beginning.startedAt ?? Date.now();
+      if (this.#running.size === 0) this.committing.rest();
+      const known = store.get(recordKinds.changes, beginning.exec);
+      const run: Run = {
+        ...beginning,
+        startedNs: BigInt(Math.floor(startedAt)) * 1_000_000n,
+        cursor: tree.watch.cursor(),
+        before: isRecord(known) ? known.before : this.#id(),
+        overlapping: new Set(this.#running.keys()),
+        touched: new Set(),
+        earlier: isRecord(known) ? known.changes : [],
+      };
+      for (const other of this.#running.values()) other.overlapping.add(run.exec);
+      this.#running.set(run.exec, run);
+      this.#lookLater(lookEveryMs);
+    });
+  }
+
+  /** A command that never ran. */
+  abandon(exec: ExecId): void {
+    this.#running.get(exec)?.cursor.close();
+    this.#running.delete(exec);
+  }
+
+  /**
+   * Tells, keeps and commits what a command changed; `null`: it was not begun.
+   *
+   * @param isLost nobody saw how the command ended
+   * @throws TrlError of the store: then nothing more reached the real tree
+   */
+  settle(exec: ExecId, isLost = false): Promise<ChangeRecord | null> {
+    return this.#exclusive(async () => {
+      const run = this.#running.get(exec);
+      if (run === undefined) return null;
+      try {
+        return await this.#look(run, isLost);
+      } finally {
+        this.abandon(exec);
+        await this.#clear();
+      }
+    });
+  }
+
+  /** Publishes what waits; `wanted` chooses. Held changes only where a person said so. */
+  publish(wanted: (waiting: Waiting) => boolean, label: string): Promise<ChangeRecord | null> {
+    return this.#exclusive(async () => {
+      const chosen = this.pending.all('staged', 'held', 'conflict').filter(wanted);
+      if (chosen.length === 0) return null;
+      const before = this.#id();
+      const changes = await this.committing.publish(chosen);
+      const run = { exec: newRecordId(), command: label, mode: this.parts.mode, before };
+      const record = this.#record(run, changes, true);
+      this.#append(record);
+      this.#appendPending();
+      await this.parts.store.sync();
+      await this.#clear();
+      return record;
+    });
+  }
+
+  /** @throws TrlError `SESSION_BUSY` while a command of the session runs */
+  discard(wanted: (waiting: Waiting) => boolean): Promise<readonly Change[]> {
+    return this.#exclusive(async () => {
+      const { layer, session, store, refresh } = this.parts;
+      if (this.#running.size > 0) {
+        const message = `Cannot discard changes of ${session}: a command is running in it`;
+        throw new TrlError('SESSION_BUSY', message);
+      }
+      const waiting = this.pending.all().filter(wanted);
+      const paths = waiting.map(({ change }) => change.path);
+      const stayed = new Set(await layer?.clearApplied(paths));
+      const gone = waiting.filter(({ change }) => !stayed.has(change.path));
+      this.pending.drop(gone.map(({ change }) => change.path));
+      this.#appendPending();
+      await store.sync();
+      await refresh('all');
+      return gone.map(({ change }) => ({ ...change, state: 'discarded' }));
+    });
+  }
+
+  /** Takes over what waited when an earlier daemon ended. */
+  restore(kept: unknown): void {
+    if (typeof kept !== 'object' || kept === null) return;
+    const waiting: unknown = Reflect.get(kept, 'waiting');
+    this.pending.restore(Array.isArray(waiting) ? waiting : []);
+    this.parts.layer?.restoreLedger(String(Reflect.get(kept, 'ledger')));
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#seen.close();
+    for (const exec of this.#running.keys()) this.abandon(exec);
+  }
+
+  /** Tells what changed since the last look, and commits it. */
+  async #look(run: Run, isLost: boolean): Promise<ChangeRecord> {
+    const { capture, layer, store, log } = this.parts;
+    const found = await capture.capture();
+    const settled = await run.cursor.settled();
+    if (settled.changed && settled.directories === 'all') run.touched = 'all';
+    else if (settled.changed && run.touched !== 'all') {
+      for (const directory of settled.directories) run.touched.add(directory);
+    }
+    const { touched, mode, startedNs } = run;
+    const origin = {
+      mode,
+      startedNs,
+      isLost,
+      isTouched: (path: BytePath) => touched === 'all' || touched.has(directoryOf(path)),
+      overlapping: [...run.overlapping],
+    };
+    if (found.changes.length === 0) return this.#record(run, run.earlier, found.complete);
+    const recordOf = (changes: readonly RecordedChange[]): ChangeRecord =>
+      this.#record(run, mergedChanges(run.earlier, changes), found.complete);
+    const changes = await this.committing.commit(found, origin, (planned) => {
+      this.#append(recordOf(planned));
+      this.#appendPending();
+    });
+    const record = recordOf(changes);
+    run.earlier = record.changes;
+    this.#share(run, changes);
+    this.#append(record);
+    this.#appendPending();
+    // What was planned is on disk: recovery finds from it how it went.
+    const synced = store.sync();
+    if (layer === null) await synced;
+    else synced.catch((error: unknown) => log(`snapshots: ${String(error)}`));
+    return record;
+  }
+
+  /** What changes while several commands run may be any one's: each tells it. */
+  #share(by: Run, changes: readonly RecordedChange[]): void {
+    for (const run of this.#running.values()) {
+      if (run === by) continue;
+      const own = changes.map((change) => ({
+        ...change,
+        concurrentWith: [...run.overlapping],
+        isShared: true,
+      }));
+      run.earlier = mergedChanges(run.earlier, own);
+    }
+  }
+
+  /** While a command runs long, others are to see what it wrote, and it what they did. */
+  #lookLater(delayMs: number): void {
+    if (this.#timer !== null || this.parts.layer === null) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      void this.#exclusive(async () => {
+        const runs = [...this.#running.values()];
+        const [oldest] = runs;
+        if (oldest === undefined) return;
+        const begun = performance.now();
+        if (runs.every(({ mode }) => mode === 'direct')) await this.#look(oldest, false);
+        await this.#refresh();
+        this.#lookLater(Math.max(lookEveryMs, lookShare * (performance.now() - begun)));
+      }).catch((error: unknown) => this.parts.log(`changes: ${String(error)}`));
+    }, delayMs).unref();
+  }
+
+  /**
+   * Takes out of the upper layer what the real tree has, or what somebody else's version stands
+   * for. While another command runs it stays: it may have it open.
+   */
+  async #clear(): Promise<void> {
+    const { layer, refresh, log } = this.parts;
+    if (layer === null || this.#running.size > 0) return;
+    // What could not be kept in the store is nowhere else.
+    const theirs = this.pending
+      .all('conflict')
+      .filter(({ change }) => !change.marks.includes('over-cap'))
+      .map(({ change }) => change.path);
+    const paths = [...this.committing.shadowing, ...theirs];
+    if (paths.length === 0 && layer.clearable === 0) return;
+    await layer.clearApplied(paths);
+    this.committing.cleared();
+    // Nobody waits for it but the next command, in the runner.
+    refresh('all').catch((error: unknown) => log(`refresh: ${String(error)}`));
+  }
+
+  #append(record: ChangeRecord): void {
+    const contents = contentsOf(record.changes);
+    this.parts.store.append(recordKinds.changes, record.exec, record, { contents });
+  }
+
+  #appendPending(): void {
+    const { store, session, layer } = this.parts;
+    if (layer === null) return;
+    if (this.pending.size === 0) {
+      store.drop(recordKinds.layer, session);
+      return;
+    }
+    const waiting = this.pending.toJson();
+    const kept = { waiting, ledger: layer.ledgerJson() };
+    const contents = contentsOf(waiting.map(({ change }) => change));
+    store.append(recordKinds.layer, session, kept, { contents, pin: true });
+  }
+
+  #record(
+    run: Pick<Run, 'exec' | 'command' | 'mode' | 'before'>,
+    changes: readonly RecordedChange[],
+    complete: boolean,
+  ): ChangeRecord {
+    const { session, tree, method } = this.parts;
+    const { exec, command, mode, before } = run;
+    this.#at = Math.max(this.#at + 1, Date.now());
+    return {
+      exec,
+      session,
+      root: tree.root,
+      command,
+      mode,
+      method,
+      before,
+      after: this.#id(),
+      at: this.#at,
+      changes,
+      complete,
+      undone: false,
+    };
+  }
+
+  /** The tree as the session sees it. */
+  #id(): TreeId {
+    const { identity } = this.parts.tree;
+    const waiting = this.pending.all('staged', 'held', 'discarded');
+    if (waiting.length === 0) return identity.id();
+    return identity.viewId(waiting.map(({ change }) => change));
+  }
+
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+}
+
+function entriesOf(root: string, directory: BytePath): BytePath[] {
+  try {
+    using open = OpenDirectory.open(root, directory);
+    return open.entries().map(({ name }) => joined(directory, name.toString('latin1')));
+  } catch {
+    // Gone, or not to be read: then nothing in it is shown either.
+    return [];
+  }
+}
+
+const newRecordId = (): ExecId => `x-${randomBytes(16).toString('hex')}`;

@@ -1,0 +1,98 @@
+/** The real directory behind workspaces: one for all sessions that work in it. */
+import type { SessionId } from '../../command.ts';
+import { TreeIdentity } from '../../snapshot/tree.ts';
+import { TreeWatch, type Settled, type TreeCursor } from '../../workspace/projection/watch.ts';
+import type { BytePath } from '../../change.ts';
+
+export class Tree {
+  readonly root: string;
+  readonly watch: TreeWatch;
+  readonly identity = new TreeIdentity();
+  readonly #cursor: TreeCursor;
+  /** What commits changed since the last look. */
+  #committed: BytePath[] = [];
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(root: string, cookieDir: string) {
+    this.root = root;
+    this.watch = TreeWatch.start(root, { cookieDir });
+    this.#cursor = this.watch.cursor();
+  }
+
+  /** One writer at a time: `work` begins when those before it have ended. */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  /** Notes what a commit changed. */
+  changed(paths: readonly BytePath[]): void {
+    for (const path of paths) this.#committed.push(path);
+  }
+
+  /**
+   * Looks whether somebody else changed the tree since the last look; if so it is another tree from
+   * now on. What they did in the very directories of a commit, and while it went on, is not told
+   * apart from it.
+   */
+  async see(): Promise<void> {
+    const committed = this.#committed;
+    this.#committed = [];
+    const settled = await this.#cursor.settled();
+    if (isElsewhere(settled, committed)) this.identity.outside();
+  }
+
+  close(): void {
+    this.watch.close();
+  }
+}
+
+function isElsewhere(settled: Settled, committed: readonly BytePath[]): boolean {
+  if (!settled.changed) return false;
+  if (settled.directories === 'all') return true;
+  // A directory that came or went is named in itself and in the one that holds it.
+  const known = new Set(committed.flatMap((path) => [path, directoryOf(path)]));
+  return settled.directories.some((directory) => !known.has(directory));
+}
+
+export const directoryOf = (path: BytePath): BytePath =>
+  path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
+
+/** Every tree that a session works in. */
+export class Trees {
+  readonly #cookieDir: string;
+  readonly #all = new Map<string, { readonly tree: Tree; readonly users: Set<SessionId> }>();
+
+  /** @param cookieDir a private directory outside every workspace */
+  constructor(cookieDir: string) {
+    this.#cookieDir = cookieDir;
+  }
+
+  use(root: string, session: SessionId): Tree {
+    const known = this.#all.get(root) ?? {
+      tree: new Tree(root, this.#cookieDir),
+      users: new Set<SessionId>(),
+    };
+    known.users.add(session);
+    this.#all.set(root, known);
+    return known.tree;
+  }
+
+  find(root: string): Tree | null {
+    return this.#all.get(root)?.tree ?? null;
+  }
+
+  leave(session: SessionId): void {
+    for (const [root, { tree, users }] of this.#all) {
+      if (!users.delete(session) || users.size > 0) continue;
+      tree.close();
+      this.#all.delete(root);
+    }
+  }
+
+  close(): void {
+    for (const { tree } of this.#all.values()) tree.close();
+    this.#all.clear();
+  }
+}
