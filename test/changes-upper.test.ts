@@ -68,18 +68,22 @@ const by = (changes: readonly Captured[]): ReadonlyMap<string, Captured> =>
   new Map(changes.map((change) => [change.path, change]));
 
 test('what somebody else did to a path meanwhile is seen beside the change', { skip }, async () => {
-  await using scene = new Scene('printf 1 > edited; printf 1 > removed; printf 1 > kept');
+  await using scene = new Scene(
+    'printf 1 > edited; printf 1 > removed; printf 1 > kept; mkdir d; printf 1 > d/gone',
+  );
   const stage = await scene.stage();
   const capturing = scene.capturing();
-  await stage.run('printf 2 > edited; printf 2 > removed; printf 2 > kept; printf 2 > made');
+  await stage.run('for n in edited removed kept made d/gone; do printf 2 > $n; done');
   const before = BigInt(Date.now()) * 1_000_000n;
   spawnSync('sleep', ['0.05']);
   writeFileSync(path.join(scene.root, 'theirs'), 'theirs');
   renameSync(path.join(scene.root, 'theirs'), path.join(scene.root, 'edited'));
   rmSync(path.join(scene.root, 'removed'));
+  rmSync(path.join(scene.root, 'd'), { recursive: true });
   writeFileSync(path.join(scene.root, 'made'), 'theirs');
   const changes = by((await capturing.capture()).changes);
-  assert.deepEqual([...changes.keys()], ['edited', 'kept', 'made', 'removed']);
+  assert.deepEqual([...changes.keys()], ['d', 'd/gone', 'edited', 'kept', 'made', 'removed']);
+  assert.equal(changes.get('d/gone')?.isCopyUp, true);
   const isLater = (name: string): boolean => (changes.get(name)?.baseCtimeNs ?? 0n) > before;
   assert.deepEqual(['edited', 'kept', 'made'].map(isLater), [true, false, true]);
   const removed = changes.get('removed');

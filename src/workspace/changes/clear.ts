@@ -15,6 +15,8 @@ export interface ClearGround {
   readonly ledger: Ledger;
   /** Paths whose upper version nobody needs; what was cleared leaves the set. */
   readonly settled: Set<BytePath>;
+  /** Directories that something is mounted in: the kernel holds on to them. */
+  readonly pinned: ReadonlySet<BytePath>;
   readonly upperCursor: TreeCursor;
   readonly realCursor: TreeCursor;
   readonly pace: Pace;
@@ -140,7 +142,8 @@ function isAsTold(stat: BigIntStats, told: Told, unlinked: ReadonlySet<bigint>):
 }
 
 function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boolean {
-  const { upperCursor, settled } = ground;
+  const { upperCursor, settled, pinned } = ground;
+  if (pinned.has(path)) return false;
   if (!settled.has(path)) {
     const real = realStat(ground, path);
     const isPlain = real?.isDirectory() === true && !told.hides;

@@ -6,6 +6,7 @@ import type { Captured, UpperOptions } from './captured.ts';
 import { kindOf } from './compare.ts';
 import type { TreeCursor } from './cursor.ts';
 import { readStanding, standing, type Standing } from './entries.ts';
+import type { LayerQuestion } from './layer-attributes.ts';
 import { askLayer, type Asked } from './layer-questions.ts';
 import { above, inherited, nameOf, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
@@ -24,6 +25,8 @@ interface Base {
   readonly stat: BigIntStats | null;
   /** This process may not look. */
   readonly isClosed: boolean;
+  /** Not even the directory that it would be in. */
+  readonly isOrphan: boolean;
 }
 
 export interface Compared {
@@ -35,7 +38,7 @@ export interface Compared {
 
 type Draft = Omit<Captured, 'hasMaskedBelow'>;
 
-const noBase: Base = { stat: null, isClosed: false };
+const noBase: Base = { stat: null, isClosed: false, isOrphan: false };
 
 export class Comparison {
   readonly #ground: ComparisonGround;
@@ -75,6 +78,8 @@ export class Comparison {
       bases.set(path, this.#base(path));
     }
     this.#asked = await askLayer(this.#ground, this.#questions(bases));
+    const orphans = await askLayer(this.#ground, this.#questionsOfOrphans(bases));
+    for (const path of orphans.copied) this.#asked.copied.add(path);
     for (const found of this.#found.values()) {
       if (pace.isDue()) await pace.rest();
       await this.#compare(found, bases.get(found.path) ?? noBase);
@@ -84,6 +89,7 @@ export class Comparison {
       this.#gone(path);
     }
     for (const [path, told] of this.#next) {
+      if (pace.isDue()) await pace.rest();
       if (told === null) ledger.delete(path);
       else ledger.set(path, told);
     }
@@ -93,11 +99,19 @@ export class Comparison {
     return { changes, idle: this.#idle, skipped: [...this.#skipped] };
   }
 
-  *#questions(bases: ReadonlyMap<BytePath, Base>): Iterable<[Found, 'opaque' | 'copied']> {
+  *#questions(bases: ReadonlyMap<BytePath, Base>): Iterable<[Found, LayerQuestion]> {
     for (const found of this.#found.values()) {
-      const base = bases.get(found.path)?.stat ?? null;
+      const { stat, isOrphan } = bases.get(found.path) ?? noBase;
       if (found.stat.isDirectory()) yield [found, 'opaque'];
-      else if (found.stat.isFile() && base === null) yield [found, 'copied'];
+      else if (found.stat.isFile() && stat === null && !isOrphan) yield [found, 'copied'];
+    }
+  }
+
+  /** Most are in a new directory, and thus new: nothing is asked of those. */
+  *#questionsOfOrphans(bases: ReadonlyMap<BytePath, Base>): Iterable<[Found, LayerQuestion]> {
+    for (const found of this.#found.values()) {
+      const isOrphan = bases.get(found.path)?.isOrphan === true;
+      if (isOrphan && found.stat.isFile() && !this.#isHidden(found.path)) yield [found, 'copied'];
     }
   }
 
@@ -115,11 +129,12 @@ export class Comparison {
     if (this.#isMasked(path)) return noBase;
     const { realCursor } = this.#ground;
     const entered = realCursor.goto(above(path));
-    if (entered !== 'here') return { stat: null, isClosed: entered === 'closed' };
+    if (entered === 'missing') return { ...noBase, isOrphan: true };
+    if (entered === 'closed') return { ...noBase, isClosed: true };
     try {
-      return { stat: realCursor.stat(nameOf(path)), isClosed: false };
+      return { ...noBase, stat: realCursor.stat(nameOf(path)) };
     } catch {
-      return { stat: null, isClosed: true };
+      return { ...noBase, isClosed: true };
     }
   }
 

@@ -24,6 +24,10 @@ const handlesMax = 64;
 /** A directory of this size holds thousands of names: they are read off the main thread. */
 const largeDirectoryBytes = 256 * 1024;
 
+/** Paths that the system takes as they are. */
+const shortBytesMax = 4_000;
+const plain = /^[ -~]*$/;
+
 interface Level {
   readonly name: string;
   /** `null`: let go, as deeper ones needed a handle. */
@@ -53,6 +57,7 @@ export interface OpenFile {
 
 export class TreeCursor implements Disposable {
   readonly #mayWiden: boolean;
+  readonly #tree: string;
   readonly #levels: Level[] = [];
   #path: BytePath = '';
   /** Where the handles begin: levels above were let go, except the first. */
@@ -61,6 +66,7 @@ export class TreeCursor implements Disposable {
   /** @throws Error of `open` where `tree` is no directory that can be read */
   constructor(tree: string, options: CursorOptions) {
     this.#mayWiden = options.mayWiden;
+    this.#tree = Buffer.from(tree).toString('latin1');
     const fd = openSync(tree, directoryFlags);
     this.#levels.push({ name: '', fd, identity: '', narrow: null });
   }
@@ -131,9 +137,14 @@ export class TreeCursor implements Disposable {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false }) ?? null;
   }
 
-  /** As {@link stat}, at half the cost. */
+  /**
+   * As {@link stat}, at a third of the cost, only to see whether what is known is still the same:
+   * somebody may have led the way elsewhere meanwhile.
+   */
   quickStat(name: string): Stats | null {
-    return lstatSync(this.at(name), { throwIfNoEntry: false }) ?? null;
+    const full = `${this.#tree}/${this.#path}/${name}`;
+    if (full.length > shortBytesMax) return lstat(this.at(name));
+    return lstat(plain.test(full) ? full : Buffer.from(full, 'latin1'));
   }
 
   /** Opens a regular file and nothing else; `closed`: this process may not read it. */
@@ -214,6 +225,10 @@ export class TreeCursor implements Disposable {
     closeSync(fd);
     throw new TrlError('INTERNAL_ERROR', 'Cannot read a tree: it was moved meanwhile');
   }
+}
+
+function lstat(name: string | Buffer): Stats | null {
+  return lstatSync(name, { throwIfNoEntry: false }) ?? null;
 }
 
 function identityOf(fd: number): string {

@@ -146,7 +146,8 @@ export class IndexCapture implements ChangeCapture {
       if (stat === null) this.#delete(path, known, changes);
       else await compare(cursor, path, stat);
     }
-    const ordered = inTreeOrder(changes.keys()).flatMap((path) => changes.get(path) ?? []);
+    const paths = await inTreeOrder(changes.keys(), new Pace());
+    const ordered = paths.flatMap((path) => changes.get(path) ?? []);
     return { changes: ordered, complete: !isCut && skipped.length === 0, skipped };
   }
 

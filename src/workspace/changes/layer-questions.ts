@@ -7,8 +7,8 @@ import { above, nameOf } from './ledger.ts';
 import type { Found } from './survey.ts';
 
 export interface Asked {
-  readonly opaque: ReadonlySet<BytePath>;
-  readonly copied: ReadonlySet<BytePath>;
+  readonly opaque: Set<BytePath>;
+  readonly copied: Set<BytePath>;
 }
 
 export interface AskGround {

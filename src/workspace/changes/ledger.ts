@@ -1,5 +1,6 @@
 /** What was told already, so that a later capture tells only what is new. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
+import type { Pace } from './pace.ts';
 import { quickKey, type QuickKey } from './stat.ts';
 
 /** What the session sees at a path since it was told. */
@@ -143,9 +144,40 @@ export function nameOf(path: BytePath): string {
 }
 
 /** Sorts as a walk would meet them: a directory, all that is in it, then its next neighbour. */
-export function inTreeOrder(paths: Iterable<BytePath>): BytePath[] {
+export async function inTreeOrder(paths: Iterable<BytePath>, pace: Pace): Promise<BytePath[]> {
   // No name holds a NUL, and nothing sorts before it.
-  return Array.from(paths, (path) => path.replaceAll('/', '\0'))
-    .toSorted((a, b) => (a < b ? -1 : Number(a > b)))
-    .map((key) => key.replaceAll('\0', '/'));
+  const keys = Array.from(paths, (path) => path.replaceAll('/', '\0'));
+  let runs: string[][] = [];
+  for (let at = 0; at < keys.length; at += runLength) {
+    runs.push(keys.slice(at, at + runLength).toSorted(compare));
+    if (pace.isDue()) await pace.rest();
+  }
+  while (runs.length > 1) {
+    const merged: string[][] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      merged.push(await merge(runs[at] ?? [], runs[at + 1] ?? [], pace));
+    }
+    runs = merged;
+  }
+  return (runs[0] ?? []).map((key) => key.replaceAll('\0', '/'));
+}
+
+/** Sorted at once; longer ones are merged from such runs. */
+const runLength = 2_048;
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+async function merge(left: string[], right: string[], pace: Pace): Promise<string[]> {
+  const merged: string[] = [];
+  let [from, to] = [0, 0];
+  while (from < left.length || to < right.length) {
+    const [a, b] = [left[from], right[to]];
+    const isLeft = b === undefined || (a !== undefined && a < b);
+    const next = isLeft ? a : b;
+    if (isLeft) from += 1;
+    else to += 1;
+    if (next !== undefined) merged.push(next);
+    if (merged.length % runLength === 0 && pace.isDue()) await pace.rest();
+  }
+  return merged;
 }

@@ -65,7 +65,9 @@ export class UpperCapture implements LayerCapture {
       using realCursor = new TreeCursor(root, { mayWiden: false });
       const ledger = this.#ledger;
       const settled = this.#settled;
-      const ground = { upper, attributes, ledger, settled, upperCursor, realCursor, pace };
+      const pinned = this.#options.pinned?.() ?? new Set<BytePath>();
+      const cursors = { upperCursor, realCursor };
+      const ground = { upper, attributes, ledger, settled, pinned, ...cursors, pace };
       return await clearLayer(ground);
     });
   }
