@@ -115,6 +115,25 @@ test(
   },
 );
 
+test(
+  'what others make below a replaced directory was never seen by a command',
+  { skip },
+  async () => {
+    await using scene = new Scene('mkdir d; printf 1 > d/a');
+    const stage = await scene.stage();
+    const capturing = scene.capturing();
+    await stage.run('rm -r d; mkdir d');
+    await capturing.capture();
+    writeFileSync(path.join(scene.root, 'd/new'), 'theirs');
+    await stage.run('printf ours > d/new');
+    const { changes } = await capturing.capture();
+    assert.deepEqual(
+      changes.map(({ path: at, kind, before, base }) => [at, kind, before, base?.type]),
+      [['d/new', 'added', null, 'file']],
+    );
+  },
+);
+
 test('masked paths are not looked at, and neither are those below', { skip }, async () => {
   await using scene = new Scene(
     'mkdir -p d/priv; printf s > d/priv/key; printf o > d/o; printf e > .env',
