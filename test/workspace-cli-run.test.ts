@@ -69,13 +69,15 @@ test('trl run says nothing of changes that simply happened, unless it is asked t
   assert.deepEqual([quiet.code, quiet.stderr], [0, '']);
   assert.equal(quiet.asked.at(-1)?.method, 'session.destroy');
   const loud = await run(running(changes), ['run', '-v', 'true']);
-  assert.equal(loud.stderr, 'M  a.txt\nA  new\n');
+  const guide = `look: trl diff ${exec}; take back: trl undo ${exec}`;
+  assert.equal(loud.stderr, `M  a.txt\nA  new\ntrl: ${guide}\n`);
   const dry = await run(running([change('a.txt', { state: 'discarded' })]), [
     'run',
     '--dry-run',
     'true',
   ]);
-  assert.equal(dry.stderr, 'M  a.txt  (discarded)\n');
+  const nothing = `trl: nothing of it was kept; look: trl diff ${exec}\n`;
+  assert.equal(dry.stderr, `M  a.txt  (discarded)\n${nothing}`);
   assert.equal(dry.asked[1]?.params['workspace_mode'], 'discard');
   const both = await run({}, ['run', '--dry-run', '--workspace-mode', 'staged', 'true']);
   assert.deepEqual([both.code, both.asked.length], [125, 0]);

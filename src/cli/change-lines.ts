@@ -67,6 +67,8 @@ export function statLines(files: readonly DiffFile[]): string[] {
 export interface ChangesSaid {
   /** `attention`: only what did not simply happen; `all`: every change. */
   readonly which: 'attention' | 'all';
+  /** Whether to say how to look at changes and to take them back. */
+  readonly guides: boolean;
   /** Whether the session, and what waits in it, ends now. */
   readonly ends: boolean;
 }
@@ -76,7 +78,7 @@ export const waits = ({ changes }: Pick<ExecEnd, 'changes'>): boolean =>
   changes.some(({ state }) => state === 'staged' || state === 'held');
 
 /** What a command did to its workspace, on standard error. */
-export function sayChanges(end: ExecEnd, { which, ends }: ChangesSaid): void {
+export function sayChanges(end: ExecEnd, { which, guides, ends }: ChangesSaid): void {
   const { changes, changes_omitted: omitted, session_id: session } = end;
   if (which === 'all') {
     const lines = changeLines(changes, changes.length + omitted);
@@ -100,6 +102,12 @@ export function sayChanges(end: ExecEnd, { which, ends }: ChangesSaid): void {
         ? 'the runtime ends with this command; to decide about such changes, start: trl serve'
         : `let it through: trl workspace apply --held${to}`,
     );
+  }
+  const [applied, discarded] = [of('applied'), of('discarded')];
+  if (guides && applied.length > 0) {
+    sayAside(`look: trl diff ${end.exec_id}; take back: trl undo ${end.exec_id}`);
+  } else if (guides && discarded.length > 0) {
+    sayAside(`nothing of it was kept; look: trl diff ${end.exec_id}`);
   }
   if (conflicts.length > 0) {
     sayAside(

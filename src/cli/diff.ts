@@ -7,7 +7,7 @@ import { usage } from './args.ts';
 import { statLines } from './change-lines.ts';
 import { newestExecHere, pathsOf } from './here.ts';
 import { Progress } from './progress.ts';
-import { findSession, reach, toExecId } from './reach.ts';
+import { findSession, reachRecords, toExecId } from './reach.ts';
 import { say, sayJson } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
 import { visible } from './visible.ts';
@@ -21,7 +21,7 @@ export async function diff(args: Args): Promise<number> {
   const context = args.read('context', parseCount, countWanted);
   using progress = new Progress(true);
   progress.begin('comparing');
-  await using client = await reach(args);
+  await using client = await reachRecords(args);
   const answer = await client.call('workspace.diff', {
     ...(await targetOf(client, args, isNamed ? first : null)),
     ...pathsOf(isNamed ? args.words.slice(1) : args.words),

@@ -22,6 +22,14 @@ export async function reach(
 }
 
 /**
+ * As {@link reach}, for what was recorded of commands: where no runtime listens, one of the
+ * command's own finds the records of all that ended.
+ */
+export function reachRecords(args: Args): Promise<Client> {
+  return reach(args, { ephemeral: { workspaceRoots: [process.cwd()] } });
+}
+
+/**
  * The session that `word` names: its id, or its name when only one is called so.
  *
  * @throws TrlError SESSION_NOT_FOUND, or INVALID_PARAMS when several are called so.

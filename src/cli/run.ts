@@ -82,7 +82,8 @@ async function runIn(
       if (waits(end)) place.keep();
       if (args.has('quiet') || args.has('json')) return;
       const isAll = args.has('verbose') || args.has('dry-run');
-      sayChanges(end, { which: isAll ? 'all' : 'attention', ends: client.ownsDaemon });
+      const guides = isAll || process.stderr.isTTY;
+      sayChanges(end, { which: isAll ? 'all' : 'attention', guides, ends: client.ownsDaemon });
     },
   };
   try {

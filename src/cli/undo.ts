@@ -5,7 +5,7 @@ import { usage } from './args.ts';
 import { changeLines } from './change-lines.ts';
 import { pathsOf } from './here.ts';
 import { Progress } from './progress.ts';
-import { findSession, reach, toExecId } from './reach.ts';
+import { findSession, reachRecords, toExecId } from './reach.ts';
 import { only } from './session.ts';
 import { say, sayJson, sayTable } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
@@ -18,7 +18,7 @@ export async function undo(args: Args): Promise<number> {
   const execId = toExecId(word);
   using progress = new Progress(true);
   progress.begin('taking back');
-  await using client = await reach(args);
+  await using client = await reachRecords(args);
   const params = { exec_id: execId, dry_run: args.has('dry-run'), ...pathsOf(words) };
   const answer = await client.call('exec.undo', params);
   progress.end();
@@ -30,7 +30,7 @@ export async function restore(args: Args): Promise<number> {
   if (word === undefined) throw usage('snapshot restore', 'which one? see: trl snapshot list');
   using progress = new Progress(true);
   progress.begin('restoring');
-  await using client = await reach(args);
+  await using client = await reachRecords(args);
   const params = { ...targetOf(word), dry_run: args.has('dry-run'), ...pathsOf(words) };
   const answer = await client.call('snapshot.restore', params);
   progress.end();
@@ -63,7 +63,7 @@ export async function list(args: Args): Promise<number> {
   const [dir, unwanted] = args.words;
   if (unwanted !== undefined) throw usage('snapshot list', 'it takes one directory at most');
   const limit = args.read('limit', parseCount, countWanted);
-  await using client = await reach(args);
+  await using client = await reachRecords(args);
   const word = args.text('session');
   const session = word === undefined ? null : await findSession(client, word);
   const [place] = pathsOf([dir ?? '.']).paths ?? [];
@@ -105,7 +105,7 @@ function countsOf({ counts, states }: SnapshotView): string {
 
 export async function show(args: Args): Promise<number> {
   const target = targetOf(only(args, 'snapshot show'));
-  await using client = await reach(args);
+  await using client = await reachRecords(args);
   const record = await client.call('snapshot.get', target);
   if (args.has('json')) {
     sayJson(record);
