@@ -72,8 +72,13 @@ export interface Ground {
 export interface ChangeKeeper {
   /** Where the command is to run; `null`: in the session's own box. */
   boxFor(mode: WorkspaceMode | null, id: ExecId): Promise<Box | null>;
-  /** Notes how things stand before a command. */
-  begin(plan: Plan, mode: WorkspaceMode | null): Promise<void>;
+  /** Notes how things stand before a command; `startedAt` (Unix ms) of one that runs already. */
+  begin(command: {
+    readonly id: ExecId;
+    readonly text: string;
+    readonly mode: WorkspaceMode | null;
+    readonly startedAt?: number;
+  }): Promise<void>;
   /** The command never ran. */
   abandon(id: ExecId): Promise<void>;
   /** `isLost`: nobody saw how it ended. */
@@ -267,15 +272,16 @@ export async function run(
   { approved, workspaceMode }: Decided,
   started: () => void,
 ): Promise<Outcome> {
-  await ground.changes?.begin(approved.plan, workspaceMode);
+  const { exec_id: id, command: text } = approved.plan;
+  await ground.changes?.begin({ id, text, mode: workspaceMode });
   try {
     await world.launch(approved);
   } catch (error) {
-    await ground.changes?.abandon(approved.plan.exec_id);
+    await ground.changes?.abandon(id);
     throw error;
   }
   started();
-  return finish(world, ground, approved.plan.exec_id);
+  return finish(world, ground, id);
 }
 
 /** The second half: also for executions that an earlier daemon launched. */

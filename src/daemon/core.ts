@@ -91,6 +91,7 @@ export class Core implements Runtime {
       of: (session) => grounds.workspaceOf(session),
       prove: proverOf(options),
     });
+    options.workspaces.isBusy = (id) => this.#execs.running(id).length > 0;
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {
       for (const session of this.#sessions.all()) {
@@ -110,8 +111,12 @@ export class Core implements Runtime {
   }
 
   /** Takes over what an earlier daemon left. */
-  adopt(): Promise<void> {
-    return this.#starter.adopt();
+  async adopt(): Promise<void> {
+    const { workspaces, endRunner } = this.#options;
+    const sessions = this.#sessions.all().map(({ record }) => record.id);
+    // A runtime for one command leaves that to the first command that changes something.
+    if (!endRunner) await workspaces.recover(new Set(sessions));
+    await this.#starter.adopt();
   }
 
   createSession(_: Caller, params: SessionCreateParams): Promise<SessionView> {

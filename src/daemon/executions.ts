@@ -1,6 +1,7 @@
 /** Every execution the daemon knows: running here, adopted from before, ended, or lost. */
 
 import { waitingReason } from '../approval/approve.ts';
+import type { WorkspaceMode } from '../change.ts';
 import type { ApprovalId, Caller, ExecId, SessionId } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -17,6 +18,8 @@ export interface ExecRecord {
   readonly mode: 'foreground' | 'detached';
   readonly command: string;
   readonly key: string | null;
+  /** What becomes of what it changes; absent: as its session has it. */
+  readonly workspaceMode?: WorkspaceMode | null;
   readonly startedAt: number;
   readonly facts: PlanFacts;
   readonly outcome: Ended | null;

@@ -56,6 +56,7 @@ export function requestOf(
     mode,
     execKey: params.exec_key ?? null,
     requested: requestedIn(params),
+    ...(params.workspace_mode === undefined ? {} : { workspaceMode: params.workspace_mode }),
   };
 }
 

@@ -187,6 +187,7 @@ export class Starter {
       mode: request.mode,
       command: request.command,
       key: request.execKey,
+      workspaceMode: request.workspaceMode ?? null,
       startedAt: Date.now(),
       facts: {
         digest: decided?.approved.digest ?? '',
@@ -302,7 +303,11 @@ export class Starter {
   #resume(session: Session, record: ExecRecord): void {
     const outcome = this.#policyOf(session)
       .then((policy) => this.#grounds.of(session, policy))
-      .then((ground) => this.#hinted(ground, finish(this.#world, ground, record.id)));
+      .then(async (ground) => {
+        const { id, command: text, workspaceMode: mode = null, startedAt } = record;
+        await ground.changes?.begin({ id, text, mode, startedAt });
+        return this.#hinted(ground, finish(this.#world, ground, id));
+      });
     const tracked = this.#execs.track(record, outcome);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
   }

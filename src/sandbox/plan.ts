@@ -69,6 +69,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
       overlay !== null && isWithin(path, overlay.tree)
         ? `${host.stage}/tree${path.slice(overlay.tree.length)}`
         : stagedSource(path, staged, host.stage),
+    isLayered: (path) => overlay !== null && isWithin(path, overlay.tree),
     network: grants.network,
     scratchBytes: input.scratchBytes,
   });

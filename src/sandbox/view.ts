@@ -46,6 +46,8 @@ export interface ViewInput {
   readonly covers: readonly Cover[];
   /** Where the holder finds a host path: in the stage, or as it is. */
   readonly sourceOf: (path: string) => string;
+  /** Whether commands see a layer of their own at a path. */
+  readonly isLayered: (path: string) => boolean;
   readonly network: 'off' | 'on';
   /** Bound of each private tmpfs (HOME, /tmp) in bytes. */
   readonly scratchBytes: number;
@@ -119,10 +121,13 @@ function trees({ host, granted, sourceOf }: ViewInput): Placed[] {
   ];
 }
 
-function covers({ covers: all, sourceOf }: ViewInput): Placed[] {
+function covers({ covers: all, sourceOf, isLayered }: ViewInput): Placed[] {
+  // What commands removed from their layer is not there to be covered.
+  const readOnly = (path: string): '--ro-bind' | '--ro-bind-try' =>
+    isLayered(path) ? '--ro-bind-try' : '--ro-bind';
   const place = {
     pin: (path: string) => bind('--bind', sourceOf(path), path),
-    'read-only': (path: string) => bind('--ro-bind', sourceOf(path), path),
+    'read-only': (path: string) => bind(readOnly(path), sourceOf(path), path),
     // A device node on a mount without devices: it cannot be opened.
     'hidden-file': (path: string) => bind('--ro-bind', '/dev/null', path),
     'hidden-directory': (path: string) => tmpfs(path, '0555', hiddenBytes),
@@ -130,7 +135,11 @@ function covers({ covers: all, sourceOf }: ViewInput): Placed[] {
   return all.map((cover) => place[cover.as](cover.path));
 }
 
-function bind(how: '--bind' | '--ro-bind', source: string, target: string): Placed {
+function bind(
+  how: '--bind' | '--ro-bind' | '--ro-bind-try',
+  source: string,
+  target: string,
+): Placed {
   return { path: target, args: [how, source, target] };
 }
 

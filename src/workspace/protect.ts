@@ -17,7 +17,7 @@ import { resolveGrants, takesIdmap, type Granted } from './grants.ts';
 import { isBelow, lstatOrNull } from './inspect.ts';
 import { protectedInGit, protectedNames } from './names.ts';
 import { Protection, type Cover, type Guarded } from './protection.ts';
-import { readRules } from './rules.ts';
+import { readRules, type Rules } from './rules.ts';
 import { walk, type Walked } from './walk.ts';
 
 export interface WorkspaceFacts {
@@ -88,8 +88,10 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
   for (const name of [...rules.read.paths, ...matched.filter(rules.read.matches)]) {
     protection.hide(name);
   }
+  // What is not there for commands needs no mount over it.
+  const isAbsent = (name: string): boolean => layered && hides(rules.read, name, root);
   for (const name of [...rules.write.paths, ...matched.filter(rules.write.matches)]) {
-    protection.keep(name, 'asked');
+    if (!isAbsent(name)) protection.keep(name, 'asked');
   }
   await protection.finishRules(input.entriesMax);
   const lifted = new Set(readRules(files.write.allow, { root, home }).paths);
@@ -98,6 +100,15 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
   }
   await protection.coverOtherNames(input.entriesMax);
   return { ...(await describe(root, granted, all)), layered, ...protection.result() };
+}
+
+/** Whether read rules name a path, or a directory of the workspace that holds it. */
+function hides({ paths, matches }: Rules, name: string, root: string | null): boolean {
+  for (let at = name; root !== null && isBelow(at, root); at = path.dirname(at)) {
+    if (paths.includes(at) || matches(at)) return true;
+    if (at === root) break;
+  }
+  return false;
 }
 
 async function describe(

@@ -112,7 +112,8 @@ export class Protection {
 
   result(): Protected {
     const covers = this.#withoutNested([...this.#covers.values()]);
-    const pins = [...new Set(covers.flatMap((cover) => this.#ancestors(cover.path)))]
+    const fixed = covers.filter(({ path: name }) => !this.#isLayered(name));
+    const pins = [...new Set(fixed.flatMap((cover) => this.#ancestors(cover.path)))]
       .filter((name) => !this.#covers.has(name))
       .map((name) => ({ path: name, as: 'pin' }) as const);
     const guarded = [...this.#guarded.values()];

@@ -1,5 +1,5 @@
 /** What the story of a command asks of its session's workspace. */
-import type { Box, ExecId, Plan } from '../../command.ts';
+import type { Box, ExecId } from '../../command.ts';
 import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import type { ChangeKeeper } from '../../run.ts';
@@ -25,11 +25,12 @@ export function keeperOf({ sessionMode, unlayered, workspace, masked }: KeeperPa
       }
       return null;
     },
-    begin: async (plan: Plan, mode) =>
+    begin: async ({ id, text, mode, startedAt }) =>
       (await workspace()).begin({
-        exec: plan.exec_id,
-        command: masked(plan.command),
+        exec: id,
+        command: masked(text),
         mode: modeOf(mode),
+        ...(startedAt === undefined ? {} : { startedAt }),
       }),
     abandon: async (id: ExecId) => (await workspace()).abandon(id),
     settle: async (id, isLost) => {

@@ -1,5 +1,5 @@
 /** Whether a session's workspace can have layers here, and where they lie. */
-import { mkdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SessionId } from '../../command.ts';
 import type { HostFacts } from '../../sandbox/facts.ts';
@@ -20,6 +20,7 @@ export class Layering {
   /** @param directory private to the runtime, outside every workspace */
   constructor(directory: string) {
     this.#directory = directory;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
   refuse(root: string, why: string): void {
@@ -43,6 +44,13 @@ export class Layering {
   /** Layers of one command, beside the session's own. */
   once(session: SessionId, exec: string): Layers {
     return this.#at(join(session, exec));
+  }
+
+  /** Removes the layers of sessions that are not among `kept`. */
+  async sweep(kept: ReadonlySet<string>): Promise<void> {
+    for (const name of readdirSync(this.#directory)) {
+      if (!kept.has(name)) await this.remove(this.#at(name));
+    }
   }
 
   /** @throws Error of the file system, with the rest still there */

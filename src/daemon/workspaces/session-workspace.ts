@@ -208,6 +208,25 @@ export class SessionWorkspace {
     });
   }
 
+  /** What a command left whose end nobody saw waits for somebody to look at it. */
+  takeLeftovers(): Promise<void> {
+    return this.#exclusive(async () => {
+      const { capture, layer, mode, store } = this.parts;
+      if (layer === null) return;
+      const found = await capture.capture();
+      const before = this.#id();
+      const run = { exec: newRecordId(), command: '(left by a lost command)', mode, before };
+      if (found.changes.length > 0) {
+        const isTouched = (): boolean => true;
+        const origin = { mode, startedNs: 0n, isTouched, isLost: true, overlapping: [] };
+        const changes = await this.committing.commit(found, origin, () => this.#appendPending());
+        this.#append(this.#record(run, changes, found.complete));
+        await store.sync();
+      }
+      await this.#clear();
+    });
+  }
+
   /** Takes over what waited when an earlier daemon ended. */
   restore(kept: unknown): void {
     if (typeof kept !== 'object' || kept === null) return;

@@ -6,7 +6,7 @@
  *   snapshots/0/lock       held by the process whose store it is
  *   snapshots/0/…          the store
  */
-import { mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Contents } from '../../change.ts';
@@ -52,6 +52,11 @@ export class Stores {
       throw error;
     });
     return this.#own;
+  }
+
+  /** Finishes commits that were begun; where nothing was ever kept, nothing is made. */
+  async recover(): Promise<void> {
+    if (existsSync(this.#options.directory)) await this.all();
   }
 
   /** Its own and every other that nobody has, in which an earlier process kept something. */

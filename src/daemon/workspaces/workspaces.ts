@@ -63,6 +63,8 @@ interface Opened {
 }
 
 export class Workspaces {
+  /** Whether commands of a session run, which this process may not have started. */
+  isBusy: (id: SessionId) => boolean = () => false;
   readonly trees: Trees;
   readonly layering: Layering;
   readonly #options: WorkspacesOptions;
@@ -149,6 +151,15 @@ export class Workspaces {
     return { method, denied: isHiding ? null : 0, git: gitView(root, null) };
   }
 
+  /**
+   * Before the first session of this runtime: finishes what an earlier one began, and removes what
+   * belongs to nobody any more.
+   */
+  async recover(sessions: ReadonlySet<string>): Promise<void> {
+    await this.stores.recover();
+    await this.layering.sweep(sessions);
+  }
+
   /** Forgets a session; what waited in it is kept in no layer any more. */
   async close(id: SessionId): Promise<void> {
     const opening = this.#sessions.get(id);
@@ -225,6 +236,7 @@ export class Workspaces {
     this.#ground(workspace, root, ground);
     const kept = store.get(recordKinds.layer, record.id);
     if (layer !== null && kept !== null) workspace.restore(kept);
+    if (!this.isBusy(record.id)) await workspace.takeLeftovers();
     return workspace;
   }
 
