@@ -34,12 +34,23 @@ export interface Daemon extends AsyncDisposable {
   readonly runnerPid: number;
 }
 
+export interface DaemonOptions {
+  /** Where sessions may work; default: the place's own directory. */
+  readonly roots?: readonly string[];
+  /** For the daemon's Node. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Starts a daemon and waits for the answer to a first ping. */
-export async function startDaemon(place: Place): Promise<Daemon> {
-  const args = ['serve', '--socket-path', place.socketPath, '--workspace-root', place.work];
-  const child = spawn(process.execPath, [...daemonFlags(), ...daemonCommand(), ...args], {
+export async function startDaemon(place: Place, options: DaemonOptions = {}): Promise<Daemon> {
+  const { roots = [place.work], flags = [], env = {} } = options;
+  const rootArgs = roots.flatMap((root) => ['--workspace-root', root]);
+  const args = ['serve', '--socket-path', place.socketPath, ...rootArgs];
+  const nodeFlags = [...daemonFlags(), ...flags];
+  const child = spawn(process.execPath, [...nodeFlags, ...daemonCommand(), ...args], {
     cwd: place.work,
-    env: place.env,
+    env: { ...place.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');

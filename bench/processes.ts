@@ -23,6 +23,26 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
+/**
+ * CPU time of a process, of all that descend from it and of those of them that have ended, in `s`.
+ * What descends from it but was left to another parent is not in it.
+ */
+export function familyCpuSeconds(pid: number): number {
+  let ticks = 0;
+  const waiting = [pid];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    try {
+      const stat = readFileSync(`/proc/${next}/stat`, 'utf8');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      for (const field of fields.slice(11, 15)) ticks += Number(field);
+      waiting.push(...childrenOf(next));
+    } catch {
+      // It ended meanwhile: its time is its parent's now.
+    }
+  }
+  return ticks / ticksPerSecond;
+}
+
 /** Runs a program to its end with its output read.  @throws Error when it does not exit with 0 */
 export async function runProgram(
   file: string,

@@ -44,9 +44,13 @@ export function rowLine(row: Figures & { readonly name: string; readonly ratio: 
 }
 
 /** Keeps the parts that were measured now beside those of an earlier run. */
-export function keep(dir: string, parts: Readonly<Record<string, object>>): void {
+export function keep(
+  dir: string,
+  parts: Readonly<Record<string, object>>,
+  name = 'latest.json',
+): void {
   mkdirSync(dir, { recursive: true });
-  const file = path.join(dir, 'latest.json');
+  const file = path.join(dir, name);
   let earlier: object = {};
   try {
     earlier = JSON.parse(readFileSync(file, 'utf8'));

@@ -37,6 +37,16 @@ export async function roundRobin(
   rounds: number,
   skip: (name: string, round: number) => boolean = () => false,
 ): Promise<Map<string, Figures>> {
+  const samples = await sampleRounds(contenders, rounds, skip);
+  return new Map([...samples].map(([name, all]) => [name, figuresOf(all)]));
+}
+
+/** As {@link roundRobin}, with each time by itself: those of a round stand at the same place. */
+export async function sampleRounds(
+  contenders: readonly Contender[],
+  rounds: number,
+  skip: (name: string, round: number) => boolean = () => false,
+): Promise<Map<string, number[]>> {
   const samples = new Map<string, number[]>(contenders.map(({ name }) => [name, []]));
   const warmUp = 2;
   for (let round = -warmUp; round < rounds; round += 1) {
@@ -50,5 +60,5 @@ export async function roundRobin(
       if (round >= 0) samples.get(name)?.push(performance.now() - begun);
     }
   }
-  return new Map([...samples].map(([name, all]) => [name, figuresOf(all)]));
+  return samples;
 }
