@@ -149,9 +149,7 @@ for (const [where, within] of [
   );
 }
 
-// The daemon does not hand a call's `workspace_mode` on yet (src/daemon/requests.ts).
-const todo = 'a call cannot choose its mode yet';
-test('a dry run is shown and changes nothing', { skip, todo }, () =>
+test('a dry run is shown and changes nothing', { skip }, () =>
   alone(async (place) => {
     place.write('a', 'old\n');
     const ran = await place.run('run', '--dry-run', 'echo new > a');
@@ -183,4 +181,19 @@ test('what an own runtime recorded is found by a server, and the other way round
       await daemon.stop();
     }
   }),
+);
+
+test(
+  'a dry run in a session leaves nothing for its later commands',
+  { skip, todo: 'what a call discards stays in the layer until its session ends' },
+  () =>
+    served(async (place) => {
+      place.write('a', 'old\n');
+      const session = (await place.run('session', 'create')).stdout.trim();
+      const inSession = ['run', '--session', session];
+      await place.run(...inSession, '--dry-run', 'echo dry > a; echo x > b');
+      assert.equal((await place.run(...inSession, 'cat a; ls')).stdout, 'old\na\n');
+      await place.run(...inSession, 'echo more >> a');
+      assert.equal(place.read('a'), 'old\nmore\n');
+    }),
 );
