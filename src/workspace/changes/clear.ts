@@ -54,6 +54,7 @@ export async function clearLayer(ground: ClearGround): Promise<BytePath[]> {
     }
   }
   ledger.forget(removed);
+  followNames(ground, unlinked);
   for (const path of removed) settled.delete(path);
   for (const path of settled) if (ledger.get(path) === undefined) settled.delete(path);
   return changed;
@@ -137,8 +138,23 @@ function removeEntry(
 function isAsTold(stat: BigIntStats, told: Told, unlinked: ReadonlySet<bigint>): boolean {
   const key = statKey(stat);
   if (key === told.key) return true;
-  const withoutCtime = (one: string): string => one.slice(0, one.lastIndexOf(':'));
   return unlinked.has(stat.ino) && withoutCtime(key) === withoutCtime(told.key ?? '');
+}
+
+const withoutCtime = (key: string): string => key.slice(0, key.lastIndexOf(':'));
+
+/** What stays of files that lost a name is what was told: a later call is to find it so. */
+function followNames({ ledger, upperCursor }: ClearGround, unlinked: ReadonlySet<bigint>): void {
+  if (unlinked.size === 0) return;
+  const files = new Set([...unlinked].map(String));
+  for (const [path, told] of Array.from(ledger.entries())) {
+    const { key } = told;
+    if (key === null || !files.has(key.slice(0, key.indexOf(':')))) continue;
+    if (upperCursor.goto(above(path)) !== 'here') continue;
+    const stat = upperCursor.stat(nameOf(path));
+    if (stat === null || !isAsTold(stat, told, unlinked)) continue;
+    ledger.set(path, { ...told, key: statKey(stat) });
+  }
 }
 
 function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boolean {
