@@ -198,6 +198,8 @@ export interface Overlay {
    * disk are those of the tree: a directory is shown with the mask's.
    */
   readonly mask: string | null;
+  /** The layer of the session, which a command with its own sees and leaves as it is. */
+  readonly below?: string;
   /**
    * Of commands that wrote, beside each other in one private directory. Both are made when they are
    * missing. Files in `upper` belong on disk to the holder's `hostUid` and `hostGid`.

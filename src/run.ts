@@ -70,6 +70,8 @@ export interface Ground {
 
 /** Tells what each command changed, keeps it, and lets it into the real tree as far as it may. */
 export interface ChangeKeeper {
+  /** Whether what commands see at a path of the host waits to be put there. */
+  isWaiting(path: string): boolean;
   /** Where the command is to run; `null`: in the session's own box. */
   boxFor(mode: WorkspaceMode | null, id: ExecId): Promise<Box | null>;
   /** Notes how things stand before a command; `startedAt` (Unix ms) of one that runs already. */
@@ -186,7 +188,8 @@ export async function prepare(
     const { cwd, path: own, macs } = await world.state(ground.sessionId);
     const at = given ?? cwd ?? ground.home;
     const path = ground.env['PATH'] ?? '';
-    const place = { workspace: ground.workspace, cwd: at, path, parseGitConfig };
+    const isElsewhere = (file: string): boolean => ground.changes?.isWaiting(file) === true;
+    const place = { workspace: ground.workspace, cwd: at, path, parseGitConfig, isElsewhere };
     const searched = request.env['PATH'] ?? own ?? path;
     const named = analysis.named.map((one) =>
       one.role === 'executable' && !one.name.includes('/') && searched !== path

@@ -111,7 +111,7 @@ test('a box for one command leaves the session’s own as it is', sandboxed, asy
   await runner.run('touch stop; ls > names', ws.box);
   await running.ended;
   assert.equal(written(ws, 'own'), 'own\n');
-  assert.equal(written(ws, 'names'), 'a.txt\nd\nnames\nstop\n');
+  assert.match(written(ws, 'names'), /^a.txt\nd\nnames\n(?:own\n)?stop\n$/);
   assert.equal(readdirSync(ws.overlay.work).length, 1, 'the session’s own was mounted once');
 });
 

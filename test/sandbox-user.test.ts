@@ -29,9 +29,17 @@ test(
     const node = path.join(place.path, 'node');
     copyFileSync(process.execPath, node);
     const ours = ['src', 'test', 'trl', 'tools', 'dist', 'package.json', 'package-lock.json'];
-    const packages = ['picomatch', 'unbash', 'yaml', 'zod', '@lydell'].map(
-      (one) => `node_modules/${one}`,
-    );
+    const needed = [
+      'diff',
+      'fast-check',
+      'picomatch',
+      'pure-rand',
+      're2js',
+      'unbash',
+      'yaml',
+      'zod',
+    ];
+    const packages = [...needed, '@lydell', '@napi-rs'].map((one) => `node_modules/${one}`);
     const isOurs = (name: string): boolean => !name.includes('/node24/node_modules');
     const asIs = { recursive: true, preserveTimestamps: true, filter: isOurs } as const;
     for (const name of [...ours, ...packages].filter((one) => existsSync(path.join(root, one)))) {

@@ -1,7 +1,7 @@
 // Workspaces through a real daemon: what commands change is told, kept, applied, held, taken back.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { startRuntime, type Json } from './support/daemon.ts';
@@ -144,4 +144,48 @@ test('a denied path does not exist for commands, and what they put there stays o
   assert.equal(readFileSync(path.join(dir, 'secret/f'), 'utf8'), 'canary\n');
   writeFileSync(path.join(dir, 'later.pem'), 'canary\n');
   assert.equal((await inner.run('cat later.pem; ls')).stdout, 'd\nsecret\nz\n');
+});
+
+test('a dry run sees what the session sees, tells what it did, and leaves nothing', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  writeFileSync(path.join(dir, 'a'), 'old\n');
+  await session.run('echo waits > b', { workspace_mode: 'staged' });
+  const dry = await session.run('cat b; echo new > a; rm b; mkdir d', {
+    workspace_mode: 'discard',
+  });
+  assert.equal(dry.stdout, 'waits\n');
+  assert.deepEqual(told(dry), ['modified a discarded', 'added d discarded']);
+  assert.equal((await session.run('cat a b; ls')).stdout, 'old\nwaits\na\nb\n');
+  assert.deepEqual(readdirSync(dir), ['a']);
+});
+
+test('what waits in the layer is not what policy looked at, so it asks', async () => {
+  await using runtime = await startRuntime({ env: { TRL_POLICY: 'guarded' } });
+  const dir = runtime.root;
+  execFileSync('sh', ['-c', 'git init -q .; touch f; git add f'], { cwd: dir });
+  const params = { working_dir: dir, workspace_mode: 'staged' };
+  await using session = await openSession(runtime.socketPath, params);
+  const decision = async (command: string): Promise<string> => {
+    const { data } = await session.client.ask('policy.explain', {
+      session_id: session.id,
+      command,
+    });
+    return `${data.decision} ${data.rules[0]?.id}`;
+  };
+  assert.match(await decision('git status'), /^allow /);
+  await using other = await openSession(runtime.socketPath, {
+    working_dir: dir,
+    policy: 'trusted',
+  });
+  const asked = await session.ask('git config core.fsmonitor ./evil');
+  assert.equal(asked.error.code, 'APPROVAL_REQUIRED');
+  const yes = { approval_id: asked.data.approval_id, decision: 'approve' };
+  const { data } = await session.client.ask('approval.get', { approval_id: yes.approval_id });
+  const answer = await other.client.ask('approval.decide', { ...yes, digest: data.digest });
+  assert.equal(answer.ok, true, JSON.stringify(answer));
+  const state = async (): Promise<string> =>
+    (await session.client.ask('exec.info', { exec_id: asked.data.exec_id })).data.state;
+  while ((await state()) !== 'exited') continue;
+  assert.match(await decision('git status'), /^ask facts.layer/);
 });

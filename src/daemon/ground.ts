@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Assurance, Box, FileGrants, PathRules } from '../command.ts';
+import type { Assurance, Box, FileGrants, Overlay, PathRules } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { baseEnvironment, isWithheld, marks } from '../environment/base.ts';
 import { inherited } from '../environment/tiers.ts';
@@ -104,16 +104,14 @@ export async function openGround(input: GroundInput): Promise<Found> {
   refuseGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
   if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   const guard = facts === null ? null : await openGuard(facts, quarantine);
-  const planned: Box = none
-    ? { kind: 'none' }
-    : planBox({
-        host,
-        workspace: facts === null ? null : { ...facts, overlay: layered?.overlay ?? null },
-        grants,
-        scratchBytes: limits.scratchBytes.default,
-        digest,
-      });
-  const box = none ? planned : boundTo(placeOf(workspace), planned);
+  const boxWith = (overlay: Overlay | null, once: boolean): Box => {
+    if (none) return { kind: 'none' };
+    const scratchBytes = limits.scratchBytes.default;
+    const shown = facts === null ? null : { ...facts, overlay };
+    const planned = planBox({ host, workspace: shown, grants, scratchBytes, once, digest });
+    return boundTo(placeOf(workspace), planned);
+  };
+  const box = boxWith(layered?.overlay ?? null, false);
   const scratch = ['/tmp', '/var/tmp', host.home];
   const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
   const opened = { facts, box, layered, write: grants.files.write };
@@ -133,23 +131,28 @@ export async function openGround(input: GroundInput): Promise<Found> {
     ...environmentOf(input, sightOf(host, box), visible),
     privateDirs: scratch,
     revert: async () => (guard === null ? [] : guard.revert()),
-    changes: changesOf(input, opened, input.workspaces.whyNot(record, hidden)),
+    changes: await changesOf(input, opened, {
+      unlayered: input.workspaces.whyNot(record, hidden),
+      boxWith: (overlay) => boxWith(overlay, true),
+    }),
   };
   return { ground, facts, opened };
 }
 
-function changesOf(
+async function changesOf(
   input: GroundInput,
   opened: OpenedGround,
-  unlayered: string | null,
-): Ground['changes'] {
+  by: { readonly unlayered: string | null; readonly boxWith: (overlay: Overlay) => Box },
+): Promise<Ground['changes']> {
   const { record, workspaces, masked } = input;
   const { workspace: root } = record;
   if (root === null) return null;
   return keeperOf({
     sessionMode: modeOf(record),
-    unlayered,
+    unlayered: by.unlayered,
+    dryRuns: await workspaces.dryRuns(record.id, root, opened, by.boxWith),
     workspace: () => workspaces.open(record, root, opened),
+    isWaiting: (path) => workspaces.isWaiting(record.id, path),
     masked,
   });
 }

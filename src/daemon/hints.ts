@@ -14,6 +14,7 @@ const noNetwork =
   /Could not resolve host|failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
 
 const otherDevice = /Invalid cross-device link|EXDEV/;
+const otherNumber = /hardlink different from source/;
 
 /** Answers nothing for a success, outside a sandbox, and where the output is gone. */
 export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Promise<string[]> {
@@ -40,6 +41,11 @@ export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Pro
     hints.push(
       'A directory that was there before cannot be renamed in a workspace layer; copy and ' +
         'delete it: cp -a OLD NEW && rm -r OLD',
+    );
+  }
+  if (otherNumber.test(text)) {
+    hints.push(
+      'Hard links of files that were there before are copies here: git clone --no-hardlinks',
     );
   }
   if (ground.network === 'off' && noNetwork.test(text)) {

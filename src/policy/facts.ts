@@ -20,6 +20,8 @@ export interface Place extends GitPlace {
   readonly cwd: string;
   /** `PATH` as the runtime gives it to commands: no command can have changed it. */
   readonly path: string;
+  /** Whether commands see something else at a path of the host. Default: nowhere. */
+  readonly isElsewhere?: (path: string) => boolean;
 }
 
 /** Something that a command names and that decides what it does, as it is now. */
@@ -85,8 +87,24 @@ export async function gatherFacts(
     findings.push(finding('facts.git-config', '.git/config', filters.unknown));
   }
   const contents = await Promise.all(analysis.named.map((named) => contentOf(named, place)));
+  const other = elsewhere([script?.file, ...contents.map((one) => one.path)], allowed, place);
+  if (other !== null) {
+    const why = 'is another file for commands: changes of the session wait there';
+    findings.push(finding('facts.layer', other, why));
+  }
   const names = 'names' in filters ? filters.names : [];
   return { executable, script, contents, findings, gitFilters: names };
+}
+
+/** The first file that a command would find otherwise than it was looked at. */
+function elsewhere(
+  names: readonly (string | null | undefined)[],
+  allowed: Allowed | null,
+  { workspace, isElsewhere = () => false }: Place,
+): string | null {
+  const git =
+    allowed?.run.argv[0] === 'git' && workspace !== null ? `${workspace}/.git/config` : null;
+  return [...names, git].find((name) => name != null && isElsewhere(name)) ?? null;
 }
 
 async function checkAllowed(

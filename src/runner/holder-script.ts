@@ -136,9 +136,11 @@ sub parts_of {
   } @below;
 }
 sub mount_overlay {
-  my ($tree, $place, $mask_fd, $layers, $layers_fd, $lower_fd, $upper, $work, $parts) = @_;
+  my ($tree, $place, $mask_fd, $below_fd, $layers, $layers_fd, $lower_fd, $upper, $work, $parts)
+    = @_;
   my @places = ([$lower_fd, "lower"], [$layers_fd, "layers"]);
   push @places, [$mask_fd, "mask"] if defined $mask_fd;
+  push @places, [$below_fd, "below"] if defined $below_fd;
   for (@places) {
     mkdir "$stage/$_->[1]" or fail(1, "mkdir $_->[1]");
     place($_->[0], "$stage/$_->[1]");
@@ -150,7 +152,8 @@ sub mount_overlay {
   }
   my ($type, $target) = ("overlay", "$stage/tree");
   mkdir $target or fail(1, "mkdir $target");
-  my $lower = (defined $mask_fd ? "$stage/mask:" : "") . "$stage/lower";
+  my $lower = (defined $below_fd ? "$stage/below:" : "")
+    . (defined $mask_fd ? "$stage/mask:" : "") . "$stage/lower";
   my $options = "lowerdir=$lower,upperdir=$stage/upper,workdir=$stage/work,"
     . "userxattr,index=off,xino=off";
   syscall($nr_mount, $type, $target, $type, 6, $options) == 0 or fail(10, "overlay: mount");
@@ -219,9 +222,11 @@ for (1 .. $count) {
 }
 my @overlay;
 if (shift @ARGV) {
-  my ($tree, $place, $own_uid, $own_gid, $mask, $layers, $upper, $work) = splice(@ARGV, 0, 8);
+  my ($tree, $place, $own_uid, $own_gid, $mask, $below, $layers, $upper, $work)
+    = splice(@ARGV, 0, 9);
   my @owner = ($own_uid, $own_gid);
-  @overlay = ($tree, $place, $mask eq "" ? undef : layer($mask, @owner), $layers,
+  @overlay = ($tree, $place, $mask eq "" ? undef : layer($mask, @owner),
+    $below eq "" ? undef : layer($below), $layers,
     layer($layers), layer($tree, @owner), $upper, $work, [parts_of($tree, @owner)]);
 }
 syscall($nr_mount, $none, $stage, $tmpfs, 6, $staging) == 0 or fail(1, "mount $stage");

@@ -11,6 +11,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readlinkSync,
   realpathSync,
   utimesSync,
@@ -110,11 +111,22 @@ const isAbsent = (name: string): boolean =>
 
 /** The overlay's part of the holder script's arguments. `work`: of this mount. */
 export function overlayArgs(holder: Holder, overlay: Overlay, work: string): string[] {
-  const { tree, place, mask, upper } = overlay;
+  const { tree, place, mask, upper, below = '' } = overlay;
   const layers = dirname(upper);
   const inLayers = [basename(upper), relative(layers, work)];
   const owner = ownerOf(holder, tree);
-  return ['1', tree, place, ...owner, mask ?? '', realpathSync(layers), ...inLayers];
+  return ['1', tree, place, ...owner, mask ?? '', below, realpathSync(layers), ...inLayers];
+}
+
+/** The kernel closes its work directories to everybody: whoever removes layers could not enter. */
+function openWork({ work }: Overlay): void {
+  for (const name of readdirSync(work)) {
+    try {
+      chmodSync(join(work, name, 'work'), 0o700);
+    } catch {
+      // One that is being made or removed: nothing of a command depends on it.
+    }
+  }
 }
 
 /** Whose files in the tree are the sandbox's own. */
@@ -148,6 +160,7 @@ export function takeOverlay(
     const shown = mountAt(from.view, overlay.tree);
     const isShown = shown?.root === '/' && shown.device === deviceOf(fstatSync(root).dev);
     if (!isShown) throw new Error(`"${overlay.tree}" changed meanwhile`);
+    openWork(overlay);
     const user = `/proc/${from.pid}/ns/user`;
     // Where uids are mapped, root has mounted before it entered their namespace.
     const isOurs = level === 'root-idmap' || readlinkSync(user) === readlinkSync(ownUser);

@@ -103,12 +103,14 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
 }
 
 /** Whether read rules name a path, or a directory of the workspace that holds it. */
-function hides({ paths, matches }: Rules, name: string, root: string | null): boolean {
-  for (let at = name; root !== null && isBelow(at, root); at = path.dirname(at)) {
-    if (paths.includes(at) || matches(at)) return true;
-    if (at === root) break;
-  }
-  return false;
+function hides(
+  { paths, matches }: Pick<Rules, 'paths' | 'matches'>,
+  name: string,
+  root: string | null,
+): boolean {
+  if (root === null || name === root || !isBelow(name, root)) return false;
+  const isNamed = paths.includes(name) || matches(name);
+  return isNamed || hides({ paths, matches }, path.dirname(name), root);
 }
 
 async function describe(

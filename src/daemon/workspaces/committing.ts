@@ -44,8 +44,6 @@ export class Committing {
   readonly pending = new Pending();
   /** What may not leave the layer by itself; `null`: there is no layer, all is in the real tree. */
   filter: CommitFilter | null = null;
-  /** Directories that something is mounted in. */
-  pinned: ReadonlySet<BytePath> = new Set();
   readonly #parts: CommittingParts;
   /** What commits left in the real tree while commands run; `null`: nothing. */
   readonly #own = new Map<BytePath, StatKey | null>();
@@ -189,6 +187,10 @@ export class Committing {
     tree.changed(paths);
   }
 }
+
+/** A change that goes with its layer. */
+export const discarded = (captured: Captured, overlapping: readonly ExecId[]): Change =>
+  changeOf(captured, { state: 'discarded', reason: null }, overlapping);
 
 function changeOf(
   { path, kind, before, after, marks }: Captured,

@@ -4,37 +4,53 @@ import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import type { ChangeKeeper } from '../../run.ts';
 import type { ChangeRecord } from './record.ts';
+import type { DryRuns } from './dry-runs.ts';
 import type { SessionWorkspace } from './session-workspace.ts';
 
 export interface KeeperParts {
   readonly sessionMode: WorkspaceMode;
   /** Why there is no layer; `null`: there is one. */
   readonly unlayered: string | null;
+  /** Commands with layers of their own; `null`: there are no layers. */
+  readonly dryRuns: DryRuns | null;
   readonly workspace: () => Promise<SessionWorkspace>;
+  readonly isWaiting: (path: string) => boolean;
   /** As it is kept: without known secrets. */
   readonly masked: (command: string) => string;
 }
 
-export function keeperOf({ sessionMode, unlayered, workspace, masked }: KeeperParts): ChangeKeeper {
+export function keeperOf(parts: KeeperParts): ChangeKeeper {
+  const { sessionMode, unlayered, dryRuns, workspace, isWaiting, masked } = parts;
   const modeOf = (mode: WorkspaceMode | null): WorkspaceMode => mode ?? sessionMode;
   return {
-    boxFor: async (mode): Promise<Box | null> => {
+    isWaiting,
+    boxFor: async (mode, id): Promise<Box | null> => {
       if (modeOf(mode) !== 'direct' && unlayered !== null) {
         const message = `Cannot keep changes out of the workspace: ${unlayered}`;
         throw new TrlError('SANDBOX_UNAVAILABLE', message);
       }
-      return null;
+      // What a session throws away, its later commands still see.
+      const isDry = modeOf(mode) === 'discard' && sessionMode !== 'discard';
+      return isDry ? (dryRuns?.box(id, await workspace()) ?? null) : null;
     },
-    begin: async ({ id, text, mode, startedAt }) =>
-      (await workspace()).begin({
+    begin: async ({ id, text, mode, startedAt }) => {
+      const beginning = {
         exec: id,
         command: masked(text),
         mode: modeOf(mode),
         ...(startedAt === undefined ? {} : { startedAt }),
-      }),
-    abandon: async (id: ExecId) => (await workspace()).abandon(id),
+      };
+      if (dryRuns?.has(id) === true) dryRuns.begin(beginning);
+      else await (await workspace()).begin(beginning);
+    },
+    abandon: async (id: ExecId) => {
+      await dryRuns?.abandon(id);
+      (await workspace()).abandon(id);
+    },
     settle: async (id, isLost) => {
-      const record = await (await workspace()).settle(id, isLost);
+      const own = await workspace();
+      const isDry = dryRuns?.has(id) === true;
+      const record = isDry ? await dryRuns.settle(id, own) : await own.settle(id, isLost);
       return record === null ? null : recordedOf(record);
     },
   };

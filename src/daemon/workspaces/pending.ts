@@ -25,6 +25,15 @@ export class Pending {
     return this.#all.get(path) ?? null;
   }
 
+  /** Whether something waits at a path, or above it. */
+  holds(path: BytePath): boolean {
+    for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) {
+      const state = this.#all.get(at)?.change.state;
+      if (state !== undefined && state !== 'conflict') return true;
+    }
+    return false;
+  }
+
   /** In byte order of the paths. */
   all(...states: readonly ChangeState[]): Waiting[] {
     const found = [...this.#all.values()];

@@ -7,10 +7,9 @@ import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../.
 import type { ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { GitView } from '../../protocol/workspace.ts';
-import type { ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
-import { joined, OpenDirectory } from '../../workspace/projection/directory.ts';
+import type { Captured, ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
 import type { TreeCursor } from '../../workspace/projection/watch.ts';
-import { Committing, type CommittingParts } from './committing.ts';
+import { Committing, discarded, type CommittingParts } from './committing.ts';
 import type { Pending, Waiting } from './pending.ts';
 import {
   contentsOf,
@@ -115,7 +114,7 @@ export class SessionWorkspace {
   /** What runs may hold them open, which no refresh shows anew: each is looked at by name. */
   #namesIn(directories: readonly BytePath[] | 'all'): readonly BytePath[] | 'all' {
     if (directories === 'all' || this.#running.size === 0) return directories;
-    return directories.flatMap((path) => [path, ...entriesOf(this.parts.tree.root, path)]);
+    return directories.flatMap((path) => [path, ...this.parts.tree.entries(path)]);
   }
 
   /** The overlay was mounted anew. */
@@ -143,6 +142,18 @@ export class SessionWorkspace {
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#lookLater(lookEveryMs);
+    });
+  }
+
+  /** Keeps what a command changed in a layer that is gone. */
+  note(run: Beginning, found: readonly Captured[], complete: boolean): Promise<ChangeRecord> {
+    return this.#exclusive(async () => {
+      const overlapping = [...this.#running.keys()];
+      const changes = found.map((one) => ({ ...discarded(one, overlapping), key: null }));
+      const record = this.#record({ ...run, before: this.#id() }, changes, complete);
+      this.#append(record);
+      await this.parts.store.sync();
+      return record;
     });
   }
 
@@ -381,16 +392,6 @@ export class SessionWorkspace {
     const done = this.#turn.then(work);
     this.#turn = done.catch(() => {});
     return done;
-  }
-}
-
-function entriesOf(root: string, directory: BytePath): BytePath[] {
-  try {
-    using open = OpenDirectory.open(root, directory);
-    return open.entries().map(({ name }) => joined(directory, name.toString('latin1')));
-  } catch {
-    // Gone, or not to be read: then nothing in it is shown either.
-    return [];
   }
 }
 

@@ -1,6 +1,7 @@
 /** The real directory behind workspaces: one for all sessions that work in it. */
 import type { SessionId } from '../../command.ts';
 import { TreeIdentity } from '../../snapshot/tree.ts';
+import { joined, OpenDirectory } from '../../workspace/projection/directory.ts';
 import { TreeWatch, type Settled, type TreeCursor } from '../../workspace/projection/watch.ts';
 import type { BytePath } from '../../change.ts';
 
@@ -41,6 +42,16 @@ export class Tree {
     this.#committed = [];
     const settled = await this.#cursor.settled();
     if (isElsewhere(settled, committed)) this.identity.outside();
+  }
+
+  /** What is in a directory; nothing where it is gone, or not to be read. */
+  entries(directory: BytePath): BytePath[] {
+    try {
+      using open = OpenDirectory.open(this.root, directory);
+      return open.entries().map(({ name }) => joined(directory, name.toString('latin1')));
+    } catch {
+      return [];
+    }
   }
 
   close(): void {

@@ -5,7 +5,8 @@ import type { Box, Overlay, PathRules, SessionId } from '../../command.ts';
 import { limits } from '../../limits.ts';
 import type { HostFacts } from '../../sandbox/facts.ts';
 import type { SessionRecord } from '../../session/record.ts';
-import type { ChangeCapture } from '../../workspace/changes/captured.ts';
+import type { SnapshotStore } from '../../snapshot/store.ts';
+import type { ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
 import { IndexCapture } from '../../workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../../workspace/changes/layer-attributes.ts';
 import { UpperCapture } from '../../workspace/changes/upper.ts';
@@ -22,6 +23,7 @@ import { readRules } from '../../workspace/rules.ts';
 import type { GitView } from '../../protocol/workspace.ts';
 import type { Runners } from '../runners.ts';
 import type { OpenWorkspace } from './open-workspaces.ts';
+import { DryRuns } from './dry-runs.ts';
 import { Layering, type Layers } from './layering.ts';
 import { gitView, Masks } from './masks.ts';
 import { recordKinds } from './record.ts';
@@ -71,6 +73,7 @@ export class Workspaces {
   readonly #attributes = new LayerAttributes();
   readonly #masks = new Masks(this.#attributes);
   readonly #sessions = new Map<SessionId, Opened>();
+  readonly #opened = new Map<SessionId, SessionWorkspace>();
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
@@ -133,6 +136,7 @@ export class Workspaces {
             return workspace;
           });
     this.#sessions.set(record.id, { ground, opening });
+    opening.then((workspace) => this.#opened.set(record.id, workspace)).catch(() => {});
     opening.catch(() => this.#sessions.delete(record.id));
     return opening;
   }
@@ -164,6 +168,7 @@ export class Workspaces {
   async close(id: SessionId): Promise<void> {
     const opening = this.#sessions.get(id);
     this.#sessions.delete(id);
+    this.#opened.delete(id);
     this.trees.leave(id);
     this.#masks.forget(id);
     const workspace = await opening?.opening.catch(() => null);
@@ -196,18 +201,7 @@ export class Workspaces {
     const layer =
       layered === null || box.kind === 'none'
         ? null
-        : new UpperCapture({
-            root,
-            upper: layered.overlay.upper,
-            idShift: {
-              uid: box.holder.hostUid - owner.uid,
-              gid: box.holder.hostGid - owner.gid,
-            },
-            isMasked: (path) => this.#masks.hides(record.id, path),
-            pinned: () => workspace.committing.pinned,
-            contents: store,
-            attributes: this.#attributes,
-          });
+        : this.#captureOf(record.id, root, { facts, box, store, upper: layered.overlay.upper });
     const capture: ChangeCapture =
       layer ??
       (await IndexCapture.open({
@@ -240,13 +234,58 @@ export class Workspaces {
     return workspace;
   }
 
+  /** Whether commands of a session see something else at a path of the host, or below it. */
+  isWaiting(id: SessionId, path: string): boolean {
+    const workspace = this.#opened.get(id);
+    const root = workspace?.parts.tree.root ?? '';
+    if (workspace === undefined || !isBelow(path, root) || path === root) return false;
+    return workspace.pending.holds(relativeTo(root, path));
+  }
+
+  /** For commands that have layers of their own. */
+  async dryRuns(
+    id: SessionId,
+    root: string,
+    { facts, box, layered }: OpenedGround,
+    boxWith: (overlay: Overlay) => Box,
+  ): Promise<DryRuns | null> {
+    if (layered === null || box.kind === 'none') return null;
+    const store = await this.stores.own();
+    const { overlay } = layered;
+    const captureOf = (upper: string): LayerCapture =>
+      this.#captureOf(id, root, { facts, box, store, upper });
+    return new DryRuns({ layering: this.layering, overlay, boxWith, captureOf });
+  }
+
+  #captureOf(
+    id: SessionId,
+    root: string,
+    place: {
+      readonly facts: WorkspaceFacts | null;
+      readonly box: Exclude<Box, { kind: 'none' }>;
+      readonly store: SnapshotStore;
+      readonly upper: string;
+    },
+  ): UpperCapture {
+    const { facts, box, store, upper } = place;
+    const { hostUid, hostGid } = box.holder;
+    return new UpperCapture({
+      root,
+      upper,
+      idShift: { uid: hostUid - (facts?.uid ?? 0), gid: hostGid - (facts?.gid ?? 0) },
+      isMasked: (path) => this.#masks.hides(id, path),
+      pinned: () => pinnedIn(root, facts),
+      contents: store,
+      attributes: this.#attributes,
+    });
+  }
+
   #ground(workspace: SessionWorkspace, root: string, ground: OpenedGround): void {
     const { facts, layered } = ground;
     const hidden = layered?.hidden ?? null;
     const granted = facts?.granted.filter(({ path, writable }) => writable && path !== root) ?? [];
     workspace.committing.filter = this.#filterOf(root, ground);
     workspace.remounted();
-    workspace.committing.pinned = pinnedIn(root, facts);
     workspace.view = {
       denied: hidden?.hidden.length ?? 0,
       git: gitView(root, hidden),

@@ -1,0 +1,72 @@
+/** Commands of which nothing is to stay: each writes to a layer of its own, which goes with it. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Box, ExecId, Overlay } from '../../command.ts';
+import type { LayerCapture } from '../../workspace/changes/captured.ts';
+import type { Layering, Layers } from './layering.ts';
+import type { ChangeRecord } from './record.ts';
+import type { Beginning, SessionWorkspace } from './session-workspace.ts';
+
+export interface DryRunParts {
+  readonly layering: Layering;
+  /** Where the session's own commands run. */
+  readonly overlay: Overlay;
+  /** The session's box with another overlay, for one command. */
+  readonly boxWith: (overlay: Overlay) => Box;
+  /** What tells the changes in an upper layer that was mounted. */
+  readonly captureOf: (upper: string) => LayerCapture;
+}
+
+interface DryRun {
+  readonly layers: Layers;
+  beginning: Beginning | null;
+}
+
+export class DryRuns {
+  readonly #parts: DryRunParts;
+  readonly #runs = new Map<ExecId, DryRun>();
+
+  constructor(parts: DryRunParts) {
+    this.#parts = parts;
+  }
+
+  has(id: ExecId): boolean {
+    return this.#runs.has(id);
+  }
+
+  /** Where the command runs: above what the session's commands see. */
+  box(id: ExecId, { parts }: SessionWorkspace): Box {
+    const { layering, overlay, boxWith } = this.#parts;
+    const layers = layering.once(parts.session, id);
+    this.#runs.set(id, { layers, beginning: null });
+    const { upper, work } = layers;
+    return boxWith({ ...overlay, below: overlay.upper, upper, work });
+  }
+
+  begin(beginning: Beginning): void {
+    const run = this.#runs.get(beginning.exec);
+    if (run !== undefined) run.beginning = beginning;
+  }
+
+  /** Tells what the command changed; nothing of it is left then. */
+  async settle(id: ExecId, workspace: SessionWorkspace): Promise<ChangeRecord | null> {
+    const run = this.#runs.get(id);
+    if (run?.beginning == null) return null;
+    try {
+      const capture = await this.#parts.captureOf(run.layers.upper).capture();
+      // What waits in the session is no change of this command.
+      const own = capture.changes.filter(({ path, after }) => {
+        const waiting = workspace.pending.find(path);
+        return waiting === null || !isDeepStrictEqual(waiting.change.after, after);
+      });
+      return await workspace.note(run.beginning, own, capture.complete);
+    } finally {
+      await this.abandon(id);
+    }
+  }
+
+  async abandon(id: ExecId): Promise<void> {
+    const run = this.#runs.get(id);
+    this.#runs.delete(id);
+    if (run !== undefined) await this.#parts.layering.remove(run.layers);
+  }
+}
