@@ -189,3 +189,27 @@ test('what waits in the layer is not what policy looked at, so it asks', async (
   while ((await state()) !== 'exited') continue;
   assert.match(await decision('git status'), /^ask facts.layer/);
 });
+
+test('what somebody else makes of a committed file shows while a server runs', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const at = (name: string): string => path.join(dir, name);
+  const server = await session.start(
+    'exec 3>>log; echo 1 >&3; while [ ! -e stop ]; do sleep 0.05; done; echo 2 >&3',
+  );
+  await session.run('echo mine > saved; echo mine > gone; echo mine > edited');
+  writeFileSync(at('saved.tmp'), 'theirs\n');
+  renameSync(at('saved.tmp'), at('saved'));
+  rmSync(at('gone'));
+  writeFileSync(at('edited'), 'theirs\n');
+  writeFileSync(at('log'), '');
+  assert.equal(
+    (await session.run('cat saved edited; ls')).stdout,
+    'theirs\ntheirs\nedited\nlog\nsaved\n',
+  );
+  await session.run('echo more >> saved; touch stop');
+  while ((await session.client.ask('exec.info', { exec_id: server })).data.state !== 'exited')
+    continue;
+  assert.equal(readFileSync(at('saved'), 'utf8'), 'theirs\nmore\n');
+  assert.equal(readFileSync(at('log'), 'utf8'), '2\n');
+});

@@ -11,7 +11,7 @@ import type { AtomicRenames } from '../../workspace/commit/renames.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
 import { Pending, type Waiting } from './pending.ts';
 import { recordKinds, type RecordedChange } from './record.ts';
-import type { Tree } from './tree.ts';
+import { directoryOf, type Tree } from './tree.ts';
 
 export interface CommittingParts {
   readonly tree: Tree;
@@ -69,9 +69,17 @@ export class Committing {
     this.#shadowing.clear();
   }
 
-  /** What this session itself last put at a path; `undefined`: nothing. */
-  own(path: BytePath): StatKey | null | undefined {
-    return this.#own.get(path);
+  /** What the upper layer has of these directories, and what applying it left in the real tree. */
+  shadowsIn(directories: readonly BytePath[] | 'all'): [BytePath, StatKey | null][] {
+    const known = directories === 'all' ? null : new Set(directories);
+    return [...this.#shadowing]
+      .filter((path) => known === null || known.has(directoryOf(path)))
+      .map((path) => [path, this.#own.get(path) ?? null]);
+  }
+
+  /** Somebody else's version shows through. */
+  gaveWay(path: BytePath): void {
+    this.#shadowing.delete(path);
   }
 
   /**

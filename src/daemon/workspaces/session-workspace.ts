@@ -12,13 +12,13 @@ import type { TreeCursor } from '../../workspace/projection/watch.ts';
 import { Committing, discarded, type CommittingParts } from './committing.ts';
 import type { Pending, Waiting } from './pending.ts';
 import {
-  contentsOf,
   isRecord,
   mergedChanges,
   recordKinds,
   type ChangeRecord,
   type RecordedChange,
 } from './record.ts';
+import { Recording } from './recording.ts';
 import { directoryOf } from './tree.ts';
 
 export interface SessionWorkspaceParts extends CommittingParts {
@@ -74,6 +74,7 @@ export class SessionWorkspace {
   readonly parts: SessionWorkspaceParts;
   readonly committing: Committing;
   view: View = { denied: null, git: 'none', unrecorded: [] };
+  readonly #recording: Recording;
   readonly #running = new Map<ExecId, Run>();
   /** What changed in the real tree since the overlay was refreshed. */
   readonly #seen: TreeCursor;
@@ -81,11 +82,11 @@ export class SessionWorkspace {
   #timer: NodeJS.Timeout | null = null;
   /** Other paths are to be hidden than the overlay hides. */
   #isOutdated = false;
-  #at = 0;
 
   constructor(parts: SessionWorkspaceParts) {
     this.parts = parts;
     this.committing = new Committing(parts);
+    this.#recording = new Recording(parts, this.committing.pending);
     this.#seen = parts.tree.watch.cursor();
   }
 
@@ -107,8 +108,18 @@ export class SessionWorkspace {
     const settled = await this.#seen.settled();
     if (!settled.changed) return !this.#isOutdated;
     if (!(await remask(settled.directories))) this.#isOutdated = true;
+    await this.#giveWay(layer, settled.directories);
     await refresh(this.#namesIn(settled.directories));
     return !this.#isOutdated;
+  }
+
+  /** What was applied and is still in the layer must not hide what somebody else made of it. */
+  async #giveWay(layer: LayerCapture, directories: readonly BytePath[] | 'all'): Promise<void> {
+    for (const [path, key] of this.committing.shadowsIn(directories)) {
+      if (this.parts.tree.keyAt(path) === key) continue;
+      const ino = key === null ? null : BigInt(key.slice(0, key.indexOf(':')));
+      if (await layer.giveWay(path, ino)) this.committing.gaveWay(path);
+    }
   }
 
   /** What runs may hold them open, which no refresh shows anew: each is looked at by name. */
@@ -134,7 +145,7 @@ export class SessionWorkspace {
         ...beginning,
         startedNs: BigInt(Math.floor(startedAt)) * 1_000_000n,
         cursor: tree.watch.cursor(),
-        before: isRecord(known) ? known.before : this.#id(),
+        before: isRecord(known) ? known.before : this.#recording.id(),
         overlapping: new Set(this.#running.keys()),
         touched: new Set(),
         earlier: isRecord(known) ? known.changes : [],
@@ -150,8 +161,12 @@ export class SessionWorkspace {
     return this.#exclusive(async () => {
       const overlapping = [...this.#running.keys()];
       const changes = found.map((one) => ({ ...discarded(one, overlapping), key: null }));
-      const record = this.#record({ ...run, before: this.#id() }, changes, complete);
-      this.#append(record);
+      const record = this.#recording.record(
+        { ...run, before: this.#recording.id() },
+        changes,
+        complete,
+      );
+      this.#recording.append(record);
       await this.parts.store.sync();
       return record;
     });
@@ -187,12 +202,12 @@ export class SessionWorkspace {
     return this.#exclusive(async () => {
       const chosen = this.pending.all('staged', 'held', 'conflict').filter(wanted);
       if (chosen.length === 0) return null;
-      const before = this.#id();
+      const before = this.#recording.id();
       const changes = await this.committing.publish(chosen);
       const run = { exec: newRecordId(), command: label, mode: this.parts.mode, before };
-      const record = this.#record(run, changes, true);
-      this.#append(record);
-      this.#appendPending();
+      const record = this.#recording.record(run, changes, true);
+      this.#recording.append(record);
+      this.#recording.appendWaiting();
       await this.parts.store.sync();
       await this.#clear();
       return record;
@@ -212,7 +227,7 @@ export class SessionWorkspace {
       const stayed = new Set(await layer?.clearApplied(paths));
       const gone = waiting.filter(({ change }) => !stayed.has(change.path));
       this.pending.drop(gone.map(({ change }) => change.path));
-      this.#appendPending();
+      this.#recording.appendWaiting();
       await store.sync();
       await refresh('all');
       return gone.map(({ change }) => ({ ...change, state: 'discarded' }));
@@ -225,13 +240,15 @@ export class SessionWorkspace {
       const { capture, layer, mode, store } = this.parts;
       if (layer === null) return;
       const found = await capture.capture();
-      const before = this.#id();
+      const before = this.#recording.id();
       const run = { exec: newRecordId(), command: '(left by a lost command)', mode, before };
       if (found.changes.length > 0) {
         const isTouched = (): boolean => true;
         const origin = { mode, startedNs: 0n, isTouched, isLost: true, overlapping: [] };
-        const changes = await this.committing.commit(found, origin, () => this.#appendPending());
-        this.#append(this.#record(run, changes, found.complete));
+        const changes = await this.committing.commit(found, origin, () =>
+          this.#recording.appendWaiting(),
+        );
+        this.#recording.append(this.#recording.record(run, changes, found.complete));
         await store.sync();
       }
       await this.#clear();
@@ -269,18 +286,18 @@ export class SessionWorkspace {
       isTouched: (path: BytePath) => touched === 'all' || touched.has(directoryOf(path)),
       overlapping: [...run.overlapping],
     };
-    if (found.changes.length === 0) return this.#record(run, run.earlier, found.complete);
+    if (found.changes.length === 0) return this.#recording.record(run, run.earlier, found.complete);
     const recordOf = (changes: readonly RecordedChange[]): ChangeRecord =>
-      this.#record(run, mergedChanges(run.earlier, changes), found.complete);
+      this.#recording.record(run, mergedChanges(run.earlier, changes), found.complete);
     const changes = await this.committing.commit(found, origin, (planned) => {
-      this.#append(recordOf(planned));
-      this.#appendPending();
+      this.#recording.append(recordOf(planned));
+      this.#recording.appendWaiting();
     });
     const record = recordOf(changes);
     run.earlier = record.changes;
     this.#share(run, changes);
-    this.#append(record);
-    this.#appendPending();
+    this.#recording.append(record);
+    this.#recording.appendWaiting();
     // What was planned is on disk: recovery finds from it how it went.
     const synced = store.sync();
     if (layer === null) await synced;
@@ -336,56 +353,6 @@ export class SessionWorkspace {
     this.committing.cleared();
     // Nobody waits for it but the next command, in the runner.
     refresh('all').catch((error: unknown) => log(`refresh: ${String(error)}`));
-  }
-
-  #append(record: ChangeRecord): void {
-    const contents = contentsOf(record.changes);
-    this.parts.store.append(recordKinds.changes, record.exec, record, { contents });
-  }
-
-  #appendPending(): void {
-    const { store, session, layer } = this.parts;
-    if (layer === null) return;
-    if (this.pending.size === 0) {
-      store.drop(recordKinds.layer, session);
-      return;
-    }
-    const waiting = this.pending.toJson();
-    const kept = { waiting, ledger: layer.ledgerJson() };
-    const contents = contentsOf(waiting.map(({ change }) => change));
-    store.append(recordKinds.layer, session, kept, { contents, pin: true });
-  }
-
-  #record(
-    run: Pick<Run, 'exec' | 'command' | 'mode' | 'before'>,
-    changes: readonly RecordedChange[],
-    complete: boolean,
-  ): ChangeRecord {
-    const { session, tree, method } = this.parts;
-    const { exec, command, mode, before } = run;
-    this.#at = Math.max(this.#at + 1, Date.now());
-    return {
-      exec,
-      session,
-      root: tree.root,
-      command,
-      mode,
-      method,
-      before,
-      after: this.#id(),
-      at: this.#at,
-      changes,
-      complete,
-      undone: false,
-    };
-  }
-
-  /** The tree as the session sees it. */
-  #id(): TreeId {
-    const { identity } = this.parts.tree;
-    const waiting = this.pending.all('staged', 'held', 'discarded');
-    if (waiting.length === 0) return identity.id();
-    return identity.viewId(waiting.map(({ change }) => change));
   }
 
   #exclusive<T>(work: () => Promise<T>): Promise<T> {

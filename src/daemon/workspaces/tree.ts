@@ -3,7 +3,8 @@ import type { SessionId } from '../../command.ts';
 import { TreeIdentity } from '../../snapshot/tree.ts';
 import { joined, OpenDirectory } from '../../workspace/projection/directory.ts';
 import { TreeWatch, type Settled, type TreeCursor } from '../../workspace/projection/watch.ts';
-import type { BytePath } from '../../change.ts';
+import type { BytePath, StatKey } from '../../change.ts';
+import { statKey } from '../../workspace/changes/stat.ts';
 
 export class Tree {
   readonly root: string;
@@ -42,6 +43,17 @@ export class Tree {
     this.#committed = [];
     const settled = await this.#cursor.settled();
     if (isElsewhere(settled, committed)) this.identity.outside();
+  }
+
+  /** What stands at a path just now; `null`: nothing. */
+  keyAt(path: BytePath): StatKey | null {
+    try {
+      using directory = OpenDirectory.open(this.root, directoryOf(path));
+      const stat = directory.look(path.slice(path.lastIndexOf('/') + 1));
+      return stat === null ? null : statKey(stat);
+    } catch {
+      return null;
+    }
   }
 
   /** What is in a directory; nothing where it is gone, or not to be read. */

@@ -85,6 +85,13 @@ export interface LayerCapture extends ChangeCapture {
    * @returns the paths that were changed since they were captured, and stayed
    */
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]>;
+  /**
+   * Lets somebody else's version of a file show through while commands run; the overlay must be
+   * refreshed after it. `ino`: of the file that applying left; `null`: nothing.
+   *
+   * @returns `false` where a command changed it since, too
+   */
+  giveWay(path: BytePath, ino: bigint | null): Promise<boolean>;
   /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */
   forget(paths: readonly BytePath[]): void;
   /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */

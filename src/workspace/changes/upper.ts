@@ -7,6 +7,7 @@ import { clearLayer } from './clear.ts';
 import { Comparison } from './comparison.ts';
 import { TreeCursor } from './cursor.ts';
 import { emptyDirectory } from './empty.ts';
+import { giveWay } from './give-way.ts';
 import { inTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
 import { Pace } from './pace.ts';
 import { modeOf, permissions, statKey } from './stat.ts';
@@ -69,6 +70,14 @@ export class UpperCapture implements LayerCapture {
       const cursors = { upperCursor, realCursor };
       const ground = { upper, attributes, ledger, settled, pinned, ...cursors, pace };
       return await clearLayer(ground);
+    });
+  }
+
+  giveWay(path: BytePath, ino: bigint | null): Promise<boolean> {
+    return this.#alone(async () => {
+      using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
+      using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
+      return giveWay({ ledger: this.#ledger, upperCursor, realCursor }, path, ino);
     });
   }
 
