@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import path from 'node:path';
 import { test } from 'node:test';
 import { startRuntime, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 async function workspace(
@@ -15,6 +16,12 @@ async function workspace(
   const session = await openSession(runtime.socketPath, { working_dir: dir, ...params });
   const { socketPath } = runtime;
   return { dir, session, socketPath, [Symbol.asyncDispose]: () => runtime.stop() };
+}
+
+async function ended({ client }: TestSession, id: string): Promise<void> {
+  const state = async (): Promise<string> =>
+    (await client.ask('exec.info', { exec_id: id })).data.state;
+  await eventually('its end', async () => (await state()) === 'exited');
 }
 
 const told = (receipt: Json): string[] =>
@@ -109,10 +116,7 @@ test('a server keeps its open log and its directory while others are committed',
   assert.ok(other.changes.every((one: Json) => one.concurrent_with.includes(server)));
   assert.equal(readFileSync(path.join(dir, 'logs/log'), 'utf8'), 'start\n');
   await session.run('touch logs/stop');
-  for (;;) {
-    const { data } = await session.client.ask('exec.info', { exec_id: server });
-    if (data.state !== 'running') break;
-  }
+  await ended(session, server);
   await session.run('true');
   assert.equal(readFileSync(path.join(dir, 'logs/log'), 'utf8'), 'start\nend\n');
   assert.equal(readFileSync(path.join(dir, 'logs/last'), 'utf8'), 'more\n');
@@ -184,9 +188,7 @@ test('what waits in the layer is not what policy looked at, so it asks', async (
   const { data } = await session.client.ask('approval.get', { approval_id: yes.approval_id });
   const answer = await other.client.ask('approval.decide', { ...yes, digest: data.digest });
   assert.equal(answer.ok, true, JSON.stringify(answer));
-  const state = async (): Promise<string> =>
-    (await session.client.ask('exec.info', { exec_id: asked.data.exec_id })).data.state;
-  while ((await state()) !== 'exited') continue;
+  await ended(session, asked.data.exec_id);
   assert.match(await decision('git status'), /^ask facts.layer/);
 });
 
@@ -208,8 +210,7 @@ test('what somebody else makes of a committed file shows while a server runs', a
     'theirs\ntheirs\nedited\nlog\nsaved\n',
   );
   await session.run('echo more >> saved; touch stop');
-  while ((await session.client.ask('exec.info', { exec_id: server })).data.state !== 'exited')
-    continue;
+  await ended(session, server);
   assert.equal(readFileSync(at('saved'), 'utf8'), 'theirs\nmore\n');
   assert.equal(readFileSync(at('log'), 'utf8'), '2\n');
 });
