@@ -1,4 +1,6 @@
 /** A command that writes five files of 4.5 KB each, as what is measured in a session. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Session } from '../src/client/index.ts';
 import type { Contender } from './stats.ts';
@@ -22,14 +24,19 @@ const command = 'for f in $FILES; do printf "%s\\n%s\\n" "$f" "$TEXT" > "$f"; do
  */
 export function changer(name: string, session: Session, tree: BenchTree | null): Changer {
   const random = randomFrom(7);
+  let files: string[] = [];
   const own: Changer = {
     name,
     cold: 0,
-    ready: () => sleep(pauseMs),
-    run: async () => {
-      const files = Array.from({ length: changed }, (_, n) =>
+    ready: async () => {
+      files = Array.from({ length: changed }, (_, n) =>
         tree === null ? `b${n}` : tree.path(Math.floor(random() * tree.files)),
       );
+      // Whoever changes a file has read it: its old content does not come from the disk.
+      if (tree !== null) for (const file of files) readFileSync(path.join(tree.dir, file));
+      await sleep(pauseMs);
+    },
+    run: async () => {
       const env = {
         FILES: files.join(' '),
         TEXT: texts[Math.floor(random() * texts.length)] ?? '',

@@ -49,14 +49,15 @@ export async function measureCpu(files: number, blocks: number): Promise<Part<Cp
       { one: changer('bare', await create('/tmp'), null), samples: bare },
       { one: changer('with', await create(tree.dir), tree), samples: full },
     ];
-    for (const { one } of contenders) await one.run();
     for (let block = 0; block < blocks; block += 1) {
       for (const { one, samples } of contenders) {
+        await one.ready?.();
+        await one.run();
+        // What the runtime does after its answer belongs to the command.
         await one.ready?.();
         const begun = familyCpuSeconds(daemon.pid);
         for (let n = 0; n < blockCommands; n += 1) {
           await one.run();
-          // What the runtime does after its answer belongs to the command.
           await one.ready?.();
         }
         samples.push(((familyCpuSeconds(daemon.pid) - begun) * 1e3) / blockCommands);
