@@ -24,9 +24,8 @@ export interface CommittingParts {
 /** What a commit has to know of the command whose changes they are. */
 export interface Origin {
   readonly mode: WorkspaceMode;
-  readonly startedNs: bigint;
-  /** Whether somebody changed something in the path's directory since then. */
-  readonly isTouched: (path: BytePath) => boolean;
+  /** Whether somebody may have changed the path since a command saw it. */
+  readonly isBehind: (captured: Captured) => boolean;
   /** Nobody saw how the command ended: what it left waits for somebody to look at it. */
   readonly isLost: boolean;
   readonly overlapping: readonly ExecId[];
@@ -37,9 +36,6 @@ interface Way {
   readonly reason: string | null;
 }
 
-/** Clocks of file systems tick this much behind, and a command starts a little after. */
-const tickNs = 10_000_000n;
-
 export class Committing {
   readonly pending = new Pending();
   /** What may not leave the layer by itself; `null`: there is no layer, all is in the real tree. */
@@ -49,6 +45,8 @@ export class Committing {
   readonly #own = new Map<BytePath, StatKey | null>();
   /** Applied, and still in the upper layer above the real tree's. */
   readonly #shadowing = new Set<BytePath>();
+  /** Still in the upper layer above somebody else's version, which stands. */
+  #contested: ReadonlySet<BytePath> = new Set();
 
   constructor(parts: CommittingParts) {
     this.#parts = parts;
@@ -64,9 +62,25 @@ export class Committing {
     this.#own.clear();
   }
 
-  /** The upper layer was cleared of what was applied. */
-  cleared(): void {
+  /** The upper layer was cleared of what was applied, and of conflicts but these. */
+  cleared(contested: readonly BytePath[] = []): void {
     this.#shadowing.clear();
+    this.#contested = new Set(contested);
+  }
+
+  /** What an earlier daemon knew of a layer that commands go on with. */
+  remember(changes: readonly RecordedChange[]): void {
+    for (const { path, state, key } of changes) {
+      if (state !== 'applied' || key === null) continue;
+      this.#own.set(path, key);
+      this.#shadowing.add(path);
+    }
+  }
+
+  /** Takes over what waited when an earlier daemon ended. */
+  restore(waiting: readonly Waiting[]): void {
+    this.pending.restore(waiting);
+    this.#contest(waiting.map(({ change }) => change));
   }
 
   /** What the upper layer has of these directories, and what applying it left in the real tree. */
@@ -117,6 +131,7 @@ export class Committing {
       if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
       return done;
     });
+    this.#contest(changes);
     this.#note(changes);
     return changes;
   }
@@ -126,6 +141,7 @@ export class Committing {
     const results = await this.#put(chosen.map(itemOf));
     const changes = chosen.map(({ change }) => withResult(change, results.get(change.path)));
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
+    this.#contest(changes);
     this.#note(changes);
     return changes;
   }
@@ -145,6 +161,8 @@ export class Committing {
   #way(captured: Captured, held: string | null, origin: Origin): Way {
     const earlier = this.pending.find(captured.path)?.change.state;
     if (origin.mode === 'discard') return { state: 'discarded', reason: null };
+    // What git wrote to a repository that is no real one is of no use anywhere else.
+    if (held === 'projected-repository') return { state: 'discarded', reason: held };
     if (held !== null) return { state: 'held', reason: held };
     if (origin.mode === 'staged') return { state: 'staged', reason: null };
     if (origin.isLost) return { state: 'staged', reason: 'lost' };
@@ -158,14 +176,19 @@ export class Committing {
   }
 
   /** Whether somebody else changed the path while the command ran. */
-  #isConflict(captured: Captured, { isTouched, startedNs }: Origin): boolean {
-    const { path, base, baseKey, baseCtimeNs, isCopyUp, after } = captured;
+  #isConflict(captured: Captured, { isBehind }: Origin): boolean {
+    const { path, base, baseKey, after } = captured;
     if (this.#own.has(path) && this.#own.get(path) === baseKey) return false;
-    if (!isTouched(path)) return false;
-    if (base === null || baseCtimeNs === null) return isCopyUp;
     // A directory is changed by what is done in it: that is no other version of it.
-    if (base.type === 'directory' && after?.type === 'directory') return false;
-    return baseCtimeNs >= startedNs - tickNs;
+    if (base?.type === 'directory' && after?.type === 'directory') return false;
+    // The layer hides their version, whenever they made it.
+    if (this.#contested.has(path) || this.#shadowing.has(path)) return true;
+    return isBehind(captured);
+  }
+
+  #contest(changes: readonly Change[]): void {
+    const paths = changes.filter(({ state }) => state === 'conflict').map(({ path }) => path);
+    if (paths.length > 0) this.#contested = new Set([...this.#contested, ...paths]);
   }
 
   async #put(items: readonly CommitItem[]): Promise<Map<BytePath, ItemResult>> {

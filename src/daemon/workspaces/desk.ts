@@ -16,6 +16,7 @@ import type {
   WorkspaceId,
   WorkspaceOpenParams,
 } from '../../protocol/workspace.ts';
+import { isBelow } from '../../workspace/inspect.ts';
 import { resolveWorkspace } from '../../workspace/roots.ts';
 import { redactedDiff, type DiffRedaction } from '../diff-redaction.ts';
 import type { Masking } from '../masking.ts';
@@ -176,7 +177,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     const isMeant = ({ session: of, root }: ChangeRecord): boolean =>
       (session === undefined || of === session) &&
       (path === undefined || path === root || path.startsWith(`${root}/`));
-    const all = (await this.#parts.workspaces.stores.records()).filter(isMeant);
+    const all = (await this.#records()).filter(isMeant);
     const newest = all.toSorted((a, b) => b.at - a.at).slice(0, limit);
     return this.#masked({ snapshots: newest.map(recordView) });
   }
@@ -200,13 +201,15 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   ): Promise<MethodAnswers['snapshot.restore']> {
     const record = await this.#recordOf(params);
     const { workspaces } = this.#parts;
-    const how = { ...this.#how(params, record.root), inclusive: params.exec_id !== undefined };
+    // A tree that no command left is the one before the first.
+    const inclusive = params.exec_id !== undefined || record.after !== params.id;
+    const how = { ...this.#how(params, record.root), inclusive };
     return this.#restored(await restoreTo(workspaces, record, how), params.dry_run ?? false);
   }
 
   async undo(_: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']> {
     const { workspaces } = this.#parts;
-    const { record } = await workspaces.stores.find(params.exec_id);
+    const { record } = await this.#found(params.exec_id);
     const undone = await undo(workspaces, record, this.#how(params, record.root));
     return this.#restored(undone, params.dry_run ?? false);
   }
@@ -251,16 +254,33 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   async #recordOf({ exec_id: exec, id }: SnapshotGetParams): Promise<ChangeRecord> {
-    const { stores } = this.#parts.workspaces;
-    if (exec !== undefined) return (await stores.find(exec)).record;
-    const all = (await stores.records()).filter((record) => record.after === id);
-    const newest = all.toSorted((a, b) => b.at - a.at)[0];
-    if (newest !== undefined) return newest;
+    if (exec !== undefined) return (await this.#found(exec)).record;
+    const newest = (await this.#records()).toSorted((a, b) => b.at - a.at);
+    const left = newest.find(({ after }) => after === id);
+    const first = left ?? newest.findLast(({ before }) => before === id);
+    if (first !== undefined) return first;
     throw new TrlError('EXEC_NOT_FOUND', `Cannot find the snapshot ${id}: no command left it`);
   }
 
+  /** @throws TrlError `EXEC_NOT_FOUND`, also for what was changed outside of the runtime's roots */
+  async #found(exec: ChangeRecord['exec']) {
+    const found = await this.#parts.workspaces.stores.find(exec);
+    if (this.#isOurs(found.record)) return found;
+    const message = `Cannot find what ${exec} changed: that is outside of the workspace roots`;
+    throw new TrlError('EXEC_NOT_FOUND', message);
+  }
+
+  async #records(): Promise<ChangeRecord[]> {
+    return (await this.#parts.workspaces.stores.records()).filter((one) => this.#isOurs(one));
+  }
+
+  /** What another runtime recorded elsewhere is not this one's to tell, nor to take back. */
+  #isOurs({ root }: ChangeRecord): boolean {
+    return this.#parts.roots.some((one) => isBelow(root, one));
+  }
+
   async #recorded(exec: ChangeRecord['exec']) {
-    const { store, record } = await this.#parts.workspaces.stores.find(exec);
+    const { store, record } = await this.#found(exec);
     return { store, changes: record.changes, root: record.root };
   }
 
@@ -269,7 +289,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     const { sessions, workspaces } = this.#parts;
     const { record } = sessions.get(id ?? 's-');
     const store = await workspaces.stores.own();
-    const records = (await workspaces.stores.records()).filter(
+    const records = (await this.#records()).filter(
       ({ session, undone }) => session === record.id && !undone,
     );
     const runs = records.toSorted((a, b) => a.at - b.at).map(({ changes }) => changes);

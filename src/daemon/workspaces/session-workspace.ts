@@ -8,7 +8,6 @@ import type { ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { GitView } from '../../protocol/workspace.ts';
 import type { Captured, ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
-import type { TreeCursor } from '../../workspace/projection/watch.ts';
 import { Committing, discarded, type CommittingParts } from './committing.ts';
 import type { Pending, Waiting } from './pending.ts';
 import {
@@ -19,7 +18,7 @@ import {
   type RecordedChange,
 } from './record.ts';
 import { Recording } from './recording.ts';
-import { directoryOf } from './tree.ts';
+import { Staleness } from './staleness.ts';
 
 export interface SessionWorkspaceParts extends CommittingParts {
   readonly session: SessionId;
@@ -56,12 +55,8 @@ export interface Beginning {
 }
 
 interface Run extends Beginning {
-  readonly startedNs: bigint;
-  readonly cursor: TreeCursor;
   readonly before: TreeId;
   readonly overlapping: Set<ExecId>;
-  /** Directories that somebody changed meanwhile. */
-  touched: Set<BytePath> | 'all';
   /** What was told of it already. */
   earlier: readonly RecordedChange[];
 }
@@ -76,8 +71,7 @@ export class SessionWorkspace {
   view: View = { denied: null, git: 'none', unrecorded: [] };
   readonly #recording: Recording;
   readonly #running = new Map<ExecId, Run>();
-  /** What changed in the real tree since the overlay was refreshed. */
-  readonly #seen: TreeCursor;
+  readonly #staleness: Staleness;
   #turn: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
   /** Other paths are to be hidden than the overlay hides. */
@@ -87,7 +81,7 @@ export class SessionWorkspace {
     this.parts = parts;
     this.committing = new Committing(parts);
     this.#recording = new Recording(parts, this.committing.pending);
-    this.#seen = parts.tree.watch.cursor();
+    this.#staleness = new Staleness(parts.tree.watch.cursor());
   }
 
   get pending(): Pending {
@@ -105,11 +99,14 @@ export class SessionWorkspace {
   async #refresh(): Promise<boolean> {
     const { layer, remask, refresh } = this.parts;
     if (layer === null) return true;
-    const settled = await this.#seen.settled();
-    if (!settled.changed) return !this.#isOutdated;
-    if (!(await remask(settled.directories))) this.#isOutdated = true;
-    await this.#giveWay(layer, settled.directories);
-    await refresh(this.#namesIn(settled.directories));
+    const at = Date.now();
+    const changed = await this.#staleness.look();
+    if (changed !== null) {
+      if (!(await remask(changed))) this.#isOutdated = true;
+      await this.#giveWay(layer, changed);
+      await refresh(this.#namesIn(changed));
+    }
+    this.#staleness.refreshed(at, this.#running.size === 0);
     return !this.#isOutdated;
   }
 
@@ -138,18 +135,17 @@ export class SessionWorkspace {
     return this.#exclusive(async () => {
       const { tree, store } = this.parts;
       await tree.see();
-      const startedAt = beginning.startedAt ?? Date.now();
       if (this.#running.size === 0) this.committing.rest();
       const known = store.get(recordKinds.changes, beginning.exec);
       const run: Run = {
         ...beginning,
-        startedNs: BigInt(Math.floor(startedAt)) * 1_000_000n,
-        cursor: tree.watch.cursor(),
         before: isRecord(known) ? known.before : this.#recording.id(),
         overlapping: new Set(this.#running.keys()),
-        touched: new Set(),
         earlier: isRecord(known) ? known.changes : [],
       };
+      // It runs since before this daemon: who changed what meanwhile was seen by nobody.
+      if (beginning.startedAt !== undefined) this.#staleness.since(beginning.startedAt);
+      this.committing.remember(run.earlier);
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#lookLater(lookEveryMs);
@@ -174,7 +170,6 @@ export class SessionWorkspace {
 
   /** A command that never ran. */
   abandon(exec: ExecId): void {
-    this.#running.get(exec)?.cursor.close();
     this.#running.delete(exec);
   }
 
@@ -243,8 +238,7 @@ export class SessionWorkspace {
       const before = this.#recording.id();
       const run = { exec: newRecordId(), command: '(left by a lost command)', mode, before };
       if (found.changes.length > 0) {
-        const isTouched = (): boolean => true;
-        const origin = { mode, startedNs: 0n, isTouched, isLost: true, overlapping: [] };
+        const origin = { mode, isBehind: () => true, isLost: true, overlapping: [] };
         const changes = await this.committing.commit(found, origin, () =>
           this.#recording.appendWaiting(),
         );
@@ -259,13 +253,13 @@ export class SessionWorkspace {
   restore(kept: unknown): void {
     if (typeof kept !== 'object' || kept === null) return;
     const waiting: unknown = Reflect.get(kept, 'waiting');
-    this.pending.restore(Array.isArray(waiting) ? waiting : []);
+    this.committing.restore(Array.isArray(waiting) ? waiting : []);
     this.parts.layer?.restoreLedger(String(Reflect.get(kept, 'ledger')));
   }
 
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#seen.close();
+    this.#staleness.close();
     for (const exec of this.#running.keys()) this.abandon(exec);
   }
 
@@ -273,17 +267,11 @@ export class SessionWorkspace {
   async #look(run: Run, isLost: boolean): Promise<ChangeRecord> {
     const { capture, layer, store, log } = this.parts;
     const found = await capture.capture();
-    const settled = await run.cursor.settled();
-    if (settled.changed && settled.directories === 'all') run.touched = 'all';
-    else if (settled.changed && run.touched !== 'all') {
-      for (const directory of settled.directories) run.touched.add(directory);
-    }
-    const { touched, mode, startedNs } = run;
+    await this.#staleness.look();
     const origin = {
-      mode,
-      startedNs,
+      mode: run.mode,
       isLost,
-      isTouched: (path: BytePath) => touched === 'all' || touched.has(directoryOf(path)),
+      isBehind: this.#staleness.captured(),
       overlapping: [...run.overlapping],
     };
     if (found.changes.length === 0) return this.#recording.record(run, run.earlier, found.complete);
@@ -343,14 +331,14 @@ export class SessionWorkspace {
     const { layer, refresh, log } = this.parts;
     if (layer === null || this.#running.size > 0) return;
     // What could not be kept in the store is nowhere else.
-    const theirs = this.pending
-      .all('conflict')
-      .filter(({ change }) => !change.marks.includes('over-cap'))
-      .map(({ change }) => change.path);
-    const paths = [...this.committing.shadowing, ...theirs];
+    const conflicts = this.pending.all('conflict').map(({ change }) => change);
+    const [theirs, only] = [false, true].map((isOnly) =>
+      conflicts.filter(({ marks }) => marks.includes('over-cap') === isOnly).map(({ path }) => path),
+    );
+    const paths = [...this.committing.shadowing, ...(theirs ?? [])];
     if (paths.length === 0 && layer.clearable === 0) return;
     await layer.clearApplied(paths);
-    this.committing.cleared();
+    this.committing.cleared(only);
     // Nobody waits for it but the next command, in the runner.
     refresh('all').catch((error: unknown) => log(`refresh: ${String(error)}`));
   }

@@ -15,7 +15,7 @@ import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
 import { configuredPaths } from '../../workspace/git.ts';
 import { isBelow } from '../../workspace/inspect.ts';
-import { bytePathOf } from '../../workspace/projection/directory.ts';
+import { bytePathOf, isAtOrBelow } from '../../workspace/projection/directory.ts';
 import type { MaskState } from '../../workspace/projection/mask.ts';
 import { readVisibility } from '../../workspace/projection/visibility.ts';
 import type { WorkspaceFacts } from '../../workspace/protect.ts';
@@ -297,13 +297,18 @@ export class Workspaces {
     if (layered === null || facts === null) return null;
     const { home } = this.#options.host;
     const denied = readVisibility({ allow: [], deny: write.deny }, { root, home });
+    const repositories = layered.hidden?.repositories ?? [];
+    const projected = new Set(
+      repositories.flatMap(({ kind, path }) => (kind === 'projected' ? [path] : [])),
+    );
+    const isProjected = (path: BytePath): boolean => isAtOrBelow(path, projected);
     const relative = (names: readonly string[]): BytePath[] =>
       names.filter((name) => isBelow(name, root)).map((name) => relativeTo(root, name));
     const gits = facts.gitDirectories;
     return openFilter({
       root,
       isDenied: (path) => denied.hides(path),
-      isReserved: (path) => layered.hidden?.hides(path) ?? false,
+      isReserved: (path) => !isProjected(path) && (layered.hidden?.hides(path) ?? false),
       lifted: relative(readRules(write.allow, { root, home }).paths),
       gitDirectories: relative(gits),
       configured: relative(

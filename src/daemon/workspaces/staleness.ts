@@ -1,0 +1,97 @@
+/**
+ * How old what commands see may be. An overlay shows the real tree as it was when it was refreshed,
+ * and what a layer has may come from any moment since it was last looked at: what somebody else
+ * changed after that is not replaced by what a command made of the version before.
+ */
+import type { BytePath } from '../../change.ts';
+import type { Captured } from '../../workspace/changes/captured.ts';
+import type { TreeCursor } from '../../workspace/projection/watch.ts';
+import { directoryOf } from './tree.ts';
+
+/** Clocks of file systems tick this much behind. */
+const tickMs = 10;
+
+/** Directories that somebody changed; of those that arrived, every entry may be another. */
+interface Touched {
+  readonly directories: ReadonlySet<BytePath> | 'all';
+  readonly arrived: ReadonlySet<BytePath>;
+}
+
+const nothing: Touched = { directories: new Set(), arrived: new Set() };
+
+export class Staleness {
+  readonly #cursor: TreeCursor;
+  /** Since the overlay was refreshed: no command sees it. */
+  #unseen: Touched = nothing;
+  /** Before that, and after the layer was looked at: what is in the layer may be older. */
+  #seen: Touched = nothing;
+  /** Unix ms. */
+  #refreshedAt = Date.now();
+  /** What is in the layer and was not told yet is of this moment, Unix ms, or later. */
+  #since = this.#refreshedAt;
+
+  constructor(cursor: TreeCursor) {
+    this.#cursor = cursor;
+  }
+
+  /** Directories that changed since the overlay was refreshed; `null`: none. */
+  async look(): Promise<readonly BytePath[] | 'all' | null> {
+    const settled = await this.#cursor.settled();
+    if (settled.changed) {
+      const { directories, arrived } = settled;
+      const now = directories === 'all' ? directories : new Set(directories);
+      this.#unseen = together(this.#unseen, { directories: now, arrived: new Set(arrived) });
+    }
+    const { directories } = this.#unseen;
+    if (directories === 'all') return directories;
+    return directories.size === 0 ? null : [...directories];
+  }
+
+  /**
+   * The overlay shows everything that was there at `at`, Unix ms.
+   *
+   * @param isIdle no command runs that saw what was before
+   */
+  refreshed(at: number, isIdle: boolean): void {
+    this.#refreshedAt = at;
+    if (isIdle) this.#since = at;
+    this.#seen = isIdle ? nothing : together(this.#seen, this.#unseen);
+    this.#unseen = nothing;
+  }
+
+  /** A command runs since then, Unix ms, and nobody looked what changed. */
+  since(at: number): void {
+    this.#since = Math.min(this.#since, at);
+    this.#seen = { ...this.#seen, directories: 'all' };
+  }
+
+  /**
+   * The layer was looked at, and then `look` was called.
+   *
+   * @returns whether somebody may have changed a path since a command saw it
+   */
+  captured(): (captured: Captured) => boolean {
+    const { directories, arrived } = together(this.#seen, this.#unseen);
+    const sinceNs = BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
+    this.#seen = nothing;
+    this.#since = this.#refreshedAt;
+    return ({ path, base, baseCtimeNs, isCopyUp }) => {
+      const directory = directoryOf(path);
+      if (directories !== 'all' && !directories.has(directory)) return false;
+      if (base === null || baseCtimeNs === null) return isCopyUp;
+      return arrived.has(directory) || baseCtimeNs >= sinceNs;
+    };
+  }
+
+  close(): void {
+    this.#cursor.close();
+  }
+}
+
+function together(a: Touched, b: Touched): Touched {
+  const all = a.directories === 'all' || b.directories === 'all';
+  return {
+    directories: all ? 'all' : new Set([...a.directories, ...b.directories]),
+    arrived: new Set([...a.arrived, ...b.arrived]),
+  };
+}
