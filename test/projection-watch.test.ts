@@ -74,7 +74,7 @@ test('what cannot be watched is never called unchanged', async () => {
   for (const name of ['a', 'b', 'c']) mkdirSync(`${root}/${name}`);
   using small = await TreeWatch.open(root, { cookieDir, directoriesMax: 2 });
   assert.equal(small.status().lost, 'too-many-directories');
-  const everything: Settled = { changed: true, directories: 'all' };
+  const everything: Settled = { changed: true, directories: 'all', entries: [], replaced: [] };
   const few = small.cursor();
   assert.deepEqual([await few.settled(), await few.settled()], [everything, everything]);
   using proc = await TreeWatch.open('/proc/self/fdinfo', { cookieDir });
@@ -103,7 +103,12 @@ test('a full queue is noticed, and the tree is watched anew', async () => {
     },
   );
   mkdirSync(`${root}/a/lost`);
-  assert.deepEqual(await cursor.settled(), { changed: true, directories: 'all' });
+  assert.deepEqual(await cursor.settled(), {
+    changed: true,
+    directories: 'all',
+    entries: [],
+    replaced: [],
+  });
   await cursor.settled();
   writeFileSync(`${root}/a/lost/f`, '');
   assert.deepEqual(directories(await cursor.settled()), ['a/lost']);

@@ -6,9 +6,9 @@ import type { Capture, Captured } from '../../workspace/changes/captured.ts';
 import { applyChanges } from '../../workspace/commit/apply.ts';
 import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
-import { TreeLook } from '../../workspace/commit/look.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
+import { judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
 import { Pending, type Waiting } from './pending.ts';
 import { recordKinds, type RecordedChange } from './record.ts';
 import { directoryOf, type Tree } from './tree.ts';
@@ -91,9 +91,10 @@ export class Committing {
       .map((path) => [path, this.#own.get(path) ?? null]);
   }
 
-  /** Somebody else's version shows through. */
-  gaveWay(path: BytePath): void {
+  /** Somebody else's version shows through: what commands make of it is no conflict with it. */
+  gaveWay(path: BytePath, key: StatKey | null): void {
     this.#shadowing.delete(path);
+    this.#own.set(path, key);
   }
 
   /**
@@ -136,10 +137,29 @@ export class Committing {
     return changes;
   }
 
-  /** Puts what waited into the real tree. @throws as {@link commit} */
+  /**
+   * Puts what waited into the real tree. What was held comes as a person has seen it; the rest is
+   * judged again, as it comes together now.
+   *
+   * @throws as {@link commit}
+   */
   async publish(chosen: readonly Waiting[]): Promise<RecordedChange[]> {
-    const results = await this.#put(chosen.map(itemOf));
-    const changes = chosen.map(({ change }) => withResult(change, results.get(change.path)));
+    const held = await this.#judge(
+      chosen.map(({ change: { path, before, after }, source }) => ({
+        path,
+        before,
+        after,
+        source,
+      })),
+    );
+    const isFree = ({ change }: Waiting): boolean =>
+      change.state === 'held' || !held.has(change.path);
+    const results = await this.#put(chosen.filter(isFree).map(itemOf));
+    const changes = chosen.map((waiting): RecordedChange => {
+      const { change } = waiting;
+      if (isFree(waiting)) return withResult(change, results.get(change.path));
+      return { ...change, state: 'held', reason: held.get(change.path) ?? null, key: null };
+    });
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
     this.#contest(changes);
     this.#note(changes);
@@ -149,13 +169,27 @@ export class Committing {
   async #ways(changes: readonly Captured[], origin: Origin): Promise<ReadonlyMap<BytePath, Way>> {
     const ways = new Map<BytePath, Way>();
     if (this.filter === null) return ways;
-    const sources = new Map(changes.map(({ path, sourceAt }) => [path, sourceAt]));
-    using look = new TreeLook(this.#parts.tree.root, (path) => sources.get(path) ?? null);
-    const held = await this.filter.judge(changes, look);
+    const held = await this.#judge(
+      changes.map(({ path, before, after, sourceAt: source }) => {
+        return { path, before: startOf(this.pending, { path, before }), after, source };
+      }),
+    );
     for (const captured of changes) {
-      ways.set(captured.path, this.#way(captured, held.get(captured.path) ?? null, origin));
+      const { path } = captured;
+      const way = this.#way(captured, held.get(path) ?? null, origin);
+      // It cannot come without the directory that it is in.
+      const above = way.state === 'applied' ? waitingAbove(this.pending, path) : null;
+      const isComing = above !== null && ways.get(above.path)?.state === 'applied';
+      ways.set(path, above === null || isComing ? way : above);
     }
     return ways;
+  }
+
+  #judge(changes: readonly Unjudged[]): Promise<ReadonlyMap<BytePath, string>> {
+    const { filter } = this;
+    const { tree, store } = this.#parts;
+    if (filter === null) return Promise.resolve(new Map());
+    return judgeAll({ filter, root: tree.root, contents: store }, changes);
   }
 
   #way(captured: Captured, held: string | null, origin: Origin): Way {

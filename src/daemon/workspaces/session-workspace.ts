@@ -107,15 +107,18 @@ export class SessionWorkspace {
       await refresh(this.#namesIn(changed));
     }
     this.#staleness.refreshed(at, this.#running.size === 0);
+    // What is in the layer by now may be of what was there before; what comes later is not.
+    if (changed !== null) await this.#lookAtRunning();
     return !this.#isOutdated;
   }
 
   /** What was applied and is still in the layer must not hide what somebody else made of it. */
   async #giveWay(layer: LayerCapture, directories: readonly BytePath[] | 'all'): Promise<void> {
     for (const [path, key] of this.committing.shadowsIn(directories)) {
-      if (this.parts.tree.keyAt(path) === key) continue;
+      const now = this.parts.tree.keyAt(path);
+      if (now === key) continue;
       const ino = key === null ? null : BigInt(key.slice(0, key.indexOf(':')));
-      if (await layer.giveWay(path, ino)) this.committing.gaveWay(path);
+      if (await layer.giveWay(path, ino)) this.committing.gaveWay(path, now);
     }
   }
 
@@ -293,6 +296,13 @@ export class SessionWorkspace {
     return record;
   }
 
+  async #lookAtRunning(): Promise<void> {
+    const runs = [...this.#running.values()];
+    const [oldest] = runs;
+    const isDirect = runs.every(({ mode }) => mode === 'direct');
+    if (oldest !== undefined && isDirect) await this.#look(oldest, false);
+  }
+
   /** What changes while several commands run may be any one's: each tells it. */
   #share(by: Run, changes: readonly RecordedChange[]): void {
     for (const run of this.#running.values()) {
@@ -312,11 +322,9 @@ export class SessionWorkspace {
     this.#timer = setTimeout(() => {
       this.#timer = null;
       void this.#exclusive(async () => {
-        const runs = [...this.#running.values()];
-        const [oldest] = runs;
-        if (oldest === undefined) return;
+        if (this.#running.size === 0) return;
         const begun = performance.now();
-        if (runs.every(({ mode }) => mode === 'direct')) await this.#look(oldest, false);
+        await this.#lookAtRunning();
         await this.#refresh();
         this.#lookLater(Math.max(lookEveryMs, lookShare * (performance.now() - begun)));
       }).catch((error: unknown) => this.parts.log(`changes: ${String(error)}`));
@@ -333,7 +341,9 @@ export class SessionWorkspace {
     // What could not be kept in the store is nowhere else.
     const conflicts = this.pending.all('conflict').map(({ change }) => change);
     const [theirs, only] = [false, true].map((isOnly) =>
-      conflicts.filter(({ marks }) => marks.includes('over-cap') === isOnly).map(({ path }) => path),
+      conflicts
+        .filter(({ marks }) => marks.includes('over-cap') === isOnly)
+        .map(({ path }) => path),
     );
     const paths = [...this.committing.shadowing, ...(theirs ?? [])];
     if (paths.length === 0 && layer.clearable === 0) return;

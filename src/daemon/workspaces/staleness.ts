@@ -11,13 +11,14 @@ import { directoryOf } from './tree.ts';
 /** Clocks of file systems tick this much behind. */
 const tickMs = 10;
 
-/** Directories that somebody changed; of those that arrived, every entry may be another. */
+/** What somebody changed; of directories that were replaced, every entry may be another. */
 interface Touched {
   readonly directories: ReadonlySet<BytePath> | 'all';
-  readonly arrived: ReadonlySet<BytePath>;
+  readonly entries: ReadonlySet<BytePath>;
+  readonly replaced: ReadonlySet<BytePath>;
 }
 
-const nothing: Touched = { directories: new Set(), arrived: new Set() };
+const nothing: Touched = { directories: new Set(), entries: new Set(), replaced: new Set() };
 
 export class Staleness {
   readonly #cursor: TreeCursor;
@@ -38,9 +39,12 @@ export class Staleness {
   async look(): Promise<readonly BytePath[] | 'all' | null> {
     const settled = await this.#cursor.settled();
     if (settled.changed) {
-      const { directories, arrived } = settled;
-      const now = directories === 'all' ? directories : new Set(directories);
-      this.#unseen = together(this.#unseen, { directories: now, arrived: new Set(arrived) });
+      const { directories, entries, replaced } = settled;
+      this.#unseen = together(this.#unseen, {
+        directories: directories === 'all' ? directories : new Set(directories),
+        entries: new Set(entries),
+        replaced: new Set(replaced),
+      });
     }
     const { directories } = this.#unseen;
     if (directories === 'all') return directories;
@@ -71,15 +75,15 @@ export class Staleness {
    * @returns whether somebody may have changed a path since a command saw it
    */
   captured(): (captured: Captured) => boolean {
-    const { directories, arrived } = together(this.#seen, this.#unseen);
+    const { directories, entries, replaced } = together(this.#seen, this.#unseen);
     const sinceNs = BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
     this.#seen = nothing;
     this.#since = this.#refreshedAt;
     return ({ path, base, baseCtimeNs, isCopyUp }) => {
-      const directory = directoryOf(path);
-      if (directories !== 'all' && !directories.has(directory)) return false;
+      const isTouched = entries.has(path) || replaced.has(directoryOf(path));
+      if (directories !== 'all' && !isTouched) return false;
       if (base === null || baseCtimeNs === null) return isCopyUp;
-      return arrived.has(directory) || baseCtimeNs >= sinceNs;
+      return isTouched || baseCtimeNs >= sinceNs;
     };
   }
 
@@ -92,6 +96,7 @@ function together(a: Touched, b: Touched): Touched {
   const all = a.directories === 'all' || b.directories === 'all';
   return {
     directories: all ? 'all' : new Set([...a.directories, ...b.directories]),
-    arrived: new Set([...a.arrived, ...b.arrived]),
+    entries: new Set([...a.entries, ...b.entries]),
+    replaced: new Set([...a.replaced, ...b.replaced]),
   };
 }

@@ -20,6 +20,7 @@ import {
 import type { FSWatcher } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
+import { joined } from './directory.ts';
 import { inotifyTells } from './file-systems.ts';
 import { WatchedTree, type LostReason } from './watched-tree.ts';
 
@@ -32,11 +33,17 @@ export interface TreeWatchOptions {
 
 /**
  * `directories`: those in which an entry came, went, or changed, by their byte path (`''`: the
- * root), new directories below them included; or `'all'` where that is not known.
+ * root), new directories below them included; or `'all'` where that is not known. `entries`: what
+ * changed in them; `replaced`: those of them of which every entry may be another than before.
  */
 export type Settled =
   | { readonly changed: false }
-  | { readonly changed: true; readonly directories: readonly BytePath[] | 'all' };
+  | {
+      readonly changed: true;
+      readonly directories: readonly BytePath[] | 'all';
+      readonly entries: readonly BytePath[];
+      readonly replaced: readonly BytePath[];
+    };
 
 /** One reader's place in what changes. */
 export interface TreeCursor {
@@ -58,10 +65,10 @@ export interface TreeWatchStatus {
 const directoriesMaxDefault = 65_536;
 /** After so long a silence the queue is taken as lost. */
 const cookieMsMax = 2_000;
-/** Changed directories a cursor remembers; more are `'all'`. */
-const changedMax = 4_096;
+/** Changed directories, and entries, a cursor remembers; more are `'all'`. */
+const changedMax = 16_384;
 const unchanged: Settled = { changed: false };
-const everything: Settled = { changed: true, directories: 'all' };
+const everything: Settled = { changed: true, directories: 'all', entries: [], replaced: [] };
 
 export class TreeWatch implements Disposable {
   readonly #root: string;
@@ -82,7 +89,7 @@ export class TreeWatch implements Disposable {
     this.#cookies = new Cookies(options.cookieDir, () => this.#counted());
     this.#tree = new WatchedTree(root, {
       directoriesMax: options.directoriesMax ?? directoriesMaxDefault,
-      onChange: (directory) => this.#mark(directory),
+      onChange: (directory, name) => this.#mark(directory, name),
       onEvent: () => this.#counted(),
       onLost: (reason) => this.#lose(reason),
     });
@@ -161,8 +168,8 @@ export class TreeWatch implements Disposable {
     return this.#lost !== null;
   }
 
-  #mark(directory: BytePath): void {
-    for (const cursor of this.#cursors) cursor.add(directory);
+  #mark(directory: BytePath, name: string | null): void {
+    for (const cursor of this.#cursors) cursor.add(directory, name);
   }
 
   /**
@@ -198,21 +205,28 @@ export class TreeWatch implements Disposable {
 class Cursor {
   all = false;
   readonly #changed = new Set<BytePath>();
+  readonly #entries = new Set<BytePath>();
+  readonly #replaced = new Set<BytePath>();
 
-  add(directory: BytePath): void {
+  add(directory: BytePath, name: string | null): void {
     if (this.all) return;
     this.#changed.add(directory);
-    if (this.#changed.size > changedMax) this.all = true;
+    if (name === null) this.#replaced.add(directory);
+    else this.#entries.add(joined(directory, name));
+    if (Math.max(this.#changed.size, this.#entries.size) > changedMax) this.all = true;
   }
 
   take(): Settled {
     const directories = [...this.#changed];
+    const [entries, replaced] = [[...this.#entries], [...this.#replaced]];
     this.#changed.clear();
+    this.#entries.clear();
+    this.#replaced.clear();
     if (this.all) {
       this.all = false;
       return everything;
     }
-    return directories.length === 0 ? unchanged : { changed: true, directories };
+    return directories.length === 0 ? unchanged : { changed: true, directories, entries, replaced };
   }
 }
 

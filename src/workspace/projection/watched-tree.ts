@@ -19,8 +19,11 @@ export type LostReason =
 
 export interface WatchedTreeOptions {
   readonly directoriesMax: number;
-  /** Something in this directory changed. Must not throw. */
-  readonly onChange: (directory: BytePath) => void;
+  /**
+   * The entry `name` of this directory changed; `null`: any of them may have, or it is another
+   * directory than before. Must not throw.
+   */
+  readonly onChange: (directory: BytePath, name: string | null) => void;
   /** An event came, whatever it was. Must not throw. */
   readonly onEvent: () => void;
   /** Not everything is watched any more, and will not be. Must not throw. */
@@ -84,7 +87,7 @@ export class WatchedTree {
       seen = this.#work;
       await seen;
     } while (seen !== this.#work);
-    for (const one of this.#blind) this.#options.onChange(pathOf(one));
+    for (const one of this.#blind) this.#options.onChange(pathOf(one), null);
   }
 
   close(): void {
@@ -101,8 +104,8 @@ export class WatchedTree {
   #event(watched: Watched, type: string, name: Buffer | null): void {
     this.#options.onEvent();
     if (this.#isClosed) return;
-    this.#options.onChange(pathOf(watched));
     const child = name?.toString('latin1');
+    this.#options.onChange(pathOf(watched), child ?? null);
     // A change of modes may open what could not be read.
     if (type === 'change' && child !== undefined && !this.#isBlindAt(watched, child)) return;
     const again = this.#again.get(watched) ?? new Set<string>();
@@ -166,7 +169,7 @@ export class WatchedTree {
       if (slices.over) await slices.turn();
       if (this.#isClosed) return;
       const children = this.#watch(watched);
-      if (isNews) this.#options.onChange(pathOf(watched));
+      if (isNews) this.#options.onChange(pathOf(watched), null);
       for (const name of children) queue.push(adopt(watched, name));
     }
   }
