@@ -22,6 +22,13 @@ const project = `export GIT_TEMPLATE_DIR=; git init -q -b main .; echo one >a
       git init -q lib/inner; mkdir lib/inner/.git/hooks
   ln -s src link; echo secret >.env; mkdir .claude; echo {} >.claude/settings.json`;
 
+/** Prints an index of git with one entry. */
+const makeIndex = `import sys, struct, hashlib
+n = sys.argv[1].encode()
+e = bytes(40) + bytes(20) + struct.pack(">H", len(n)) + n
+d = b"DIRC" + struct.pack(">II", 2, 1) + e + bytes(8 - len(e) % 8)
+sys.stdout.buffer.write(d + hashlib.sha1(d).digest())`;
+
 type Row = readonly [
   attack: string,
   held: Readonly<Record<string, HeldReason>>,
@@ -82,6 +89,18 @@ const attacks: readonly Row[] = [
     { '.git/worktrees/w/commondir': 'new-repository' },
   ],
   ['echo /etc >.git/objects/info/alternates', { '.git/objects/info/alternates': 'link-escape' }],
+  // git makes what an index names, in a git directory too
+  [`python3 -c '${makeIndex}' .git/hooks/x >.git/index`, { '.git/index': 'git-config' }],
+  ['echo nothing >.git/index', { '.git/index': 'git-config' }],
+  [
+    `mkdir -p src/y/objects src/y/refs; echo 'ref: refs/heads/x' >src/y/HEAD
+      python3 -c '${makeIndex}' ../../out >src/y/index`,
+    { 'src/y/index': 'git-config' },
+  ],
+  // what tools obey besides git
+  ['mkdir .hg; echo "[hooks]" >.hg/hgrc', { '.hg/hgrc': 'git-config' }],
+  ['mkdir src/.helix', { 'src/.helix': 'editor-tasks' }],
+  ['echo x >mise.dev.toml', { 'mise.dev.toml': 'shell-startup' }],
   // spellings that other file systems take for these
   [
     'mkdir -p .GIT/hooks; echo x >.GIT/hooks/post-checkout',

@@ -171,7 +171,14 @@ export async function judgeWith(
     }),
   );
   const byPath = new Map(items.map((item) => [item.path, item]));
-  using look = new TreeLook(trees.real, (name) => byPath.get(name)?.source ?? null);
+  using look = new TreeLook({
+    root: trees.real,
+    written: (name) => {
+      const { source = null, after = null } = byPath.get(name) ?? {};
+      return { source, sha256: after?.type === 'file' ? after.sha256 : null };
+    },
+    contents: noContents,
+  });
   const judged = items.map(({ path: name, base, after }) => ({ path: name, before: base, after }));
   return filter.judge(judged, look);
 }

@@ -1,38 +1,65 @@
 /** How the filter looks at files: the real tree, and the session's new contents. */
-import type { BytePath, Entry } from '../../change.ts';
+import { createHash } from 'node:crypto';
+import type { BytePath, Contents, Entry } from '../../change.ts';
 import type { Look } from './held.ts';
 import type { Source } from './item.ts';
 import { TreeSteps } from './steps.ts';
 import { entryOf } from './standing.ts';
 
+/** A new content: where it stands, and what was told of it. */
+export interface Written {
+  readonly source: Source | null;
+  /** `null`: nobody read it. */
+  readonly sha256: string | null;
+}
+
+export interface LookParts {
+  /** Of the tree: absolute, without a link in it. */
+  readonly root: string;
+  readonly written: (path: BytePath) => Written | null;
+  readonly contents: Pick<Contents, 'read'>;
+}
+
 /**
- * Reads the tree at `root`, and new contents where `sourceOf` says they stand. Follows no link and
- * opens regular files only. Close it after judging: it holds directories open.
+ * Reads the real tree, and new contents as they were told: what a command writes meanwhile is not
+ * what will be applied. Follows no link and opens regular files only. Close it after judging: it
+ * holds directories open.
  */
 export class TreeLook implements Look {
   readonly #real: TreeSteps;
   readonly #sources = new Map<string, TreeSteps>();
-  readonly #sourceOf: (path: BytePath) => Source | null;
+  readonly #parts: LookParts;
 
-  constructor(root: string, sourceOf: (path: BytePath) => Source | null) {
-    this.#real = new TreeSteps(root);
-    this.#sourceOf = sourceOf;
+  constructor(parts: LookParts) {
+    this.#real = new TreeSteps(parts.root);
+    this.#parts = parts;
   }
 
   real(path: BytePath): Entry | null {
     return entryOf(this.#real, path);
   }
 
-  text(path: BytePath, side: 'real' | 'after', bytesMax: number): Promise<string | null> {
-    if (side === 'real') return Promise.resolve(this.#real.read(path, bytesMax));
-    const source = this.#sourceOf(path);
-    if (source === null) return Promise.resolve(null);
-    const steps = this.#sources.get(source.tree) ?? new TreeSteps(source.tree);
-    this.#sources.set(source.tree, steps);
-    return Promise.resolve(steps.read(source.path, bytesMax));
+  async text(path: BytePath, side: 'real' | 'after', bytesMax: number): Promise<string | null> {
+    if (side === 'real') return this.#real.read(path, bytesMax);
+    const { source, sha256 } = this.#parts.written(path) ?? { source: null, sha256: null };
+    if (sha256 === null) return null;
+    const text = source === null ? null : this.#stepsOf(source).read(source.path, bytesMax);
+    if (text !== null && hash(text) === sha256) return text;
+    const kept = await this.#parts.contents.read(sha256);
+    return kept === null || kept.length > bytesMax ? null : kept.toString('latin1');
+  }
+
+  #stepsOf({ tree }: Source): TreeSteps {
+    const steps = this.#sources.get(tree) ?? new TreeSteps(tree);
+    this.#sources.set(tree, steps);
+    return steps;
   }
 
   [Symbol.dispose](): void {
     for (const steps of [this.#real, ...this.#sources.values()]) steps.close();
   }
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text, 'latin1').digest('hex');
 }

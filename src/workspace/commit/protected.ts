@@ -14,18 +14,28 @@ const byReason = {
     '.mise.toml mise.toml .mise/config.toml .rtx.toml .config/fish .config/mise .tmux.conf',
     '.screenrc .gdbinit .lldbinit .exrc .vimrc .nvimrc .lvimrc .nvim.lua .dir-locals.el',
     '.ripgreprc .irbrc .pryrc .pdbrc .rdbgrc .Rprofile .ghci .ocamlinit .iex.exs .psqlrc',
-    '.sqliterc .duckdbrc .wgetrc .curlrc',
+    '.sqliterc .duckdbrc .wgetrc .curlrc .dir-locals-2.el .config/mise.toml mise/config.toml',
+    '.config/mise.local.toml mise/config.local.toml .mise/config.local.toml .mise/conf.d',
+    '.pam_environment .xprofile .xsession .xinitrc .xsessionrc .config/autostart .config/systemd',
+    '.config/environment.d .config/nvim .vim .emacs .emacs.d .ssh .gnupg',
   ],
-  'git-config': ['.gitconfig .gitmodules .config/git'],
+  'git-config': [
+    '.gitconfig .gitmodules .config/git',
+    // Other systems of the kind: prompts ask them for the state of any directory.
+    '.hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo/config.toml .jj/workspace-config.toml',
+    '_darcs/prefs/defaults .bzr/branch/branch.conf .bzr/branch.conf',
+  ],
   'git-hooks': [
     '.githooks .husky .huskyrc .pre-commit-config.yaml .pre-commit-config.yml .overcommit.yml',
     'lefthook.yml lefthook.yaml lefthook.toml lefthook.json lefthook-local.yml lefthook-local.yaml',
     '.lefthook.yml .lefthook.yaml .lefthook.toml .lefthook.json .lefthook .lefthook-local',
     '.lefthook-local.yml .lefthook-local.yaml .simple-git-hooks.json .simple-git-hooks.js',
-    '.simple-git-hooks.cjs .git-hooks',
+    '.simple-git-hooks.cjs .git-hooks .config/lefthook.yml .config/lefthook.yaml',
+    '.config/lefthook.toml .config/lefthook.json .config/lefthook-local.yml',
   ],
   'editor-tasks': [
     '.vscode .idea .devcontainer .devcontainer.json .zed .fleet .theia .nova .sublime-project',
+    '.helix .vs .externalToolBuilders',
   ],
   'agent-configuration': [
     '.mcp.json .cursor .cursorrules .codex .gemini .windsurf .roo .kiro .trae .qwen .continue',
@@ -48,6 +58,8 @@ const harmlessInPackages: ReadonlySet<HeldReason> = new Set([
   'agent-configuration',
 ]);
 const packageDirectory = 'node_modules';
+/** One for each environment that is named to it. */
+const miseFile = /^\.?mise(?:\.[^/]+)?\.toml$/;
 const projectFile = /\.(?:code-workspace|sublime-project)$/;
 
 interface Name {
@@ -111,6 +123,7 @@ export function protectedBy(
       if (wanted.slice(0, shared).every((one, index) => rest[index] === one)) return reason;
     }
   }
-  const isProject = !inPackage && projectFile.test(parts.at(-1) ?? '');
-  return isProject ? 'editor-tasks' : null;
+  const last = parts.at(-1) ?? '';
+  if (miseFile.test(last)) return 'shell-startup';
+  return !inPackage && projectFile.test(last) ? 'editor-tasks' : null;
 }

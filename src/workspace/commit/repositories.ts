@@ -12,15 +12,20 @@ import path from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { isPlainConfig, parseGitConfig } from '../git-config.ts';
 import type { HeldReason, Judged } from './held.ts';
+import { isPlainIndex } from './git-index.ts';
 import { isPlainEdit } from './plain-edit.ts';
 import { fold } from './spelling.ts';
 import { join, parentOf, type MergedView } from './view.ts';
 
 const textBytesMax = 256 * 1024;
+/** An index of a million files; a larger one is held. */
+const indexBytesMax = 128 * 1024 * 1024;
+const indexName = /^(?:index|sharedindex\.[0-9a-f]+)$/;
 /** Nothing in them is run: objects, names of branches, words about them. */
 const stores: ReadonlySet<string> = new Set(['objects', 'refs', 'logs', 'lfs']);
 /** What tells a git directory, and what git obeys in it. */
 const telling: ReadonlySet<string> = new Set([
+  'index',
   'hooks',
   'config',
   'config.worktree',
@@ -61,8 +66,7 @@ export class Repositories {
   /** `null` at once for what has nothing to do with git: most paths. */
   judge(change: Judged, parts: readonly string[]): Promise<HeldReason | null> | HeldReason | null {
     const at = parts.findLastIndex((part) => part === '.git');
-    const isNamed =
-      at >= 0 || parts.some((part) => telling.has(part)) || this.#isBelowKnown(change);
+    const isNamed = at >= 0 || parts.some((part) => tells(part)) || this.#isBelowKnown(change);
     return isNamed ? this.#judge(change, parts) : null;
   }
 
@@ -99,7 +103,7 @@ export class Repositories {
       // The names of modules may have slashes: any directory below may be one.
       const isModule = inside === 'modules' && last !== 'modules';
       const isAdmin = inside === 'git' && parts[at - 2] === 'worktrees';
-      if (isNamed || isModule || isAdmin || (telling.has(part) && this.#isTaken(git))) {
+      if (isNamed || isModule || isAdmin || (tells(part) && this.#isTaken(git))) {
         found.push({ git, rest });
       }
       if (isNamed) inside = 'git';
@@ -206,6 +210,10 @@ export class Repositories {
     if (after === null || after.type === 'directory') return null;
     // Remotes in files of their own, which nobody looks at.
     if (first === 'remotes' || first === 'branches') return 'git-config';
+    if (rest.length === 1 && indexName.test(first ?? '')) {
+      const index = await this.#view.text(name, indexBytesMax);
+      return index !== null && isPlainIndex(index) ? null : 'git-config';
+    }
     const isTodo = rest.at(-1) === 'git-rebase-todo';
     const isAlternates = rest.join('/') === 'objects/info/alternates';
     if (!isTodo && !isAlternates) return null;
@@ -236,6 +244,10 @@ export class Repositories {
       if (this.#view.real(name) !== null && !(await this.#isPlain(name, git, 'real'))) return false;
     }
     if (has('commondir') && !(await this.#sharesSoundly(git))) return false;
+    if (this.#view.real(join(git, 'index')) !== null) {
+      const index = await this.#view.realText(join(git, 'index'), indexBytesMax);
+      if (index === null || !isPlainIndex(index, false)) return false;
+    }
     const hooks = this.#view.real(join(git, 'hooks'));
     return hooks === null || this.#wasFiltered(git);
   }
@@ -288,6 +300,10 @@ export class Repositories {
   #absolute(name: BytePath): string {
     return path.join(this.#root, Buffer.from(name, 'latin1').toString('utf8'));
   }
+}
+
+function tells(part: string): boolean {
+  return telling.has(part) || part.startsWith('sharedindex.');
 }
 
 /** Of a worktree, in its repository. */

@@ -1,0 +1,52 @@
+/** Asks the commit filter about changes, from where the real tree stands. */
+import type { BytePath, Change, Contents } from '../../change.ts';
+import type { CommitFilter, HeldReason } from '../../workspace/commit/held.ts';
+import type { Source } from '../../workspace/commit/item.ts';
+import { TreeLook } from '../../workspace/commit/look.ts';
+import type { Pending } from './pending.ts';
+
+/** A change that is to be judged, and where its content stands. */
+export interface Unjudged extends Pick<Change, 'path' | 'before' | 'after'> {
+  readonly source: Source | null;
+}
+
+export interface JudgingParts {
+  readonly filter: CommitFilter;
+  readonly root: string;
+  readonly contents: Pick<Contents, 'read'>;
+}
+
+/** What may not pass by itself, and why. They are judged as coming all at once. */
+export async function judgeAll(
+  { filter, root, contents }: JudgingParts,
+  changes: readonly Unjudged[],
+): Promise<Map<BytePath, HeldReason>> {
+  const all = new Map(changes.map((change) => [change.path, change]));
+  const written = (path: BytePath) => {
+    const change = all.get(path);
+    if (change === undefined) return null;
+    const { source, after } = change;
+    return { source, sha256: after?.type === 'file' ? after.sha256 : null };
+  };
+  using look = new TreeLook({ root, written, contents });
+  return await filter.judge(changes, look);
+}
+
+/**
+ * What a change is judged by: not what the session saw before, which may be something that was
+ * held, but what the real tree has.
+ */
+export function startOf(pending: Pending, { path, before }: Pick<Change, 'path' | 'before'>) {
+  const waiting = pending.find(path);
+  return waiting === null ? before : waiting.change.before;
+}
+
+/** The directory above a path that is not in the real tree as it waits itself; `null`: none. */
+export function waitingAbove(pending: Pending, path: BytePath): Change | null {
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+    const change = pending.find(path.slice(0, end))?.change;
+    if (change === undefined || change.state === 'conflict') continue;
+    if (change.after?.type === 'directory' && change.before?.type !== 'directory') return change;
+  }
+  return null;
+}
