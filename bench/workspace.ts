@@ -43,7 +43,7 @@ const machine = `${cores} cores, Linux ${os.release()}, Node ${process.version}`
 const about = `${machine}, as ${who}, ${new Date().toISOString().slice(0, 10)}`;
 const sizes = quick ? [1_000, 10_000] : [1_000, 100_000, 500_000];
 const large = quick ? 10_000 : 100_000;
-const rounds = quick ? 20 : 80;
+const rounds = quick ? 20 : 60;
 
 const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
   cost: async () => {
@@ -57,7 +57,7 @@ const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
     return part;
   },
   git: async () => {
-    const part = await measureCpu(large, quick ? 3 : 7);
+    const part = await measureCpu(large, quick ? 3 : 5);
     const { bareMs, withMs, addedMs, gitMs, commands } = part.data;
     show(`CPU of a command, all processes of the runtime, ${commands} commands each, ms`, [
       `  bare sandbox ${bareMs.toFixed(1)}, with changes ${withMs.toFixed(1)}, ` +
@@ -74,7 +74,7 @@ const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
     return part;
   },
   metadata: async () => {
-    const part = await measureMetadata(large, quick ? 5 : 9);
+    const part = await measureMetadata(large, quick ? 3 : 5);
     show(`Metadata-heavy work, ${large.toLocaleString('en')} files`, metadataLines(part.data));
     return part;
   },
