@@ -15,7 +15,12 @@ async function workspace(
   const dir = runtime.root;
   const session = await openSession(runtime.socketPath, { working_dir: dir, ...params });
   const { socketPath } = runtime;
-  return { dir, session, socketPath, [Symbol.asyncDispose]: () => runtime.stop() };
+  const end = async (): Promise<void> => {
+    // What runs in it would outlive its runtime, also when a test fails.
+    await session.destroy().catch(() => {});
+    await runtime.stop();
+  };
+  return { dir, session, socketPath, [Symbol.asyncDispose]: end };
 }
 
 async function ended({ client }: TestSession, id: string): Promise<void> {
