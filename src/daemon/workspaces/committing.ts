@@ -1,5 +1,6 @@
 /** Where each change of a command goes, and its way into the real tree. */
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change, ChangeState, StatKey, WorkspaceMode } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Capture, Captured } from '../../workspace/changes/captured.ts';
@@ -125,12 +126,12 @@ export class Committing {
     const items = planned
       .filter(({ change }) => change.state === 'applied')
       .map(({ captured }) => itemOfCaptured(captured));
-    keep(planned.map(({ change }) => ({ ...change, key: null })));
+    keep(planned.map(({ change }) => this.#fromReal({ ...change, key: null })));
     const results = await this.#put(items);
     const changes = planned.map(({ captured, change }) => {
       const done = withResult(change, results.get(change.path));
       if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
-      return done;
+      return this.#fromReal(done);
     });
     this.#contest(changes);
     this.#note(changes);
@@ -164,6 +165,14 @@ export class Committing {
     this.#contest(changes);
     this.#note(changes);
     return changes;
+  }
+
+  /** Notes where the real tree stood, when the session saw something there that waited. */
+  #fromReal(change: RecordedChange): RecordedChange {
+    const { state, after, key } = change;
+    const before = startOf(this.pending, change);
+    if (state !== 'applied' || isDeepStrictEqual(before, change.before)) return change;
+    return { ...change, reached: { before, after, key } };
   }
 
   async #ways(changes: readonly Captured[], origin: Origin): Promise<ReadonlyMap<BytePath, Way>> {

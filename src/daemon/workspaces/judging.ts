@@ -38,7 +38,9 @@ export async function judgeAll(
  */
 export function startOf(pending: Pending, { path, before }: Pick<Change, 'path' | 'before'>) {
   const waiting = pending.find(path);
-  return waiting === null ? before : waiting.change.before;
+  // Of a conflict theirs stands, and the session sees it.
+  const isSeen = waiting === null || waiting.change.state === 'conflict';
+  return isSeen ? before : waiting.change.before;
 }
 
 /** The directory above a path that is not in the real tree as it waits itself; `null`: none. */

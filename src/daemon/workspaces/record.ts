@@ -1,5 +1,5 @@
 /** What is kept of a command's changes: for people to see, and for the way back. */
-import type { Change, ChangeMethod, StatKey, TreeId, WorkspaceMode } from '../../change.ts';
+import type { Change, ChangeMethod, Entry, StatKey, TreeId, WorkspaceMode } from '../../change.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { ExecId, SessionId } from '../../command.ts';
 import { kindOf } from '../net-changes.ts';
@@ -9,6 +9,14 @@ export interface RecordedChange extends Change {
   readonly key: StatKey | null;
   /** Another command that ran meanwhile has it in its record, too. */
   readonly isShared?: boolean;
+  /** What reached the real tree, where that is not the whole change, as the session saw it. */
+  readonly reached?: Reached;
+}
+
+export interface Reached {
+  readonly before: Entry | null;
+  readonly after: Entry | null;
+  readonly key: StatKey | null;
 }
 
 /** One a command that changed anything, as JSON, under its execution's id. */
@@ -34,9 +42,11 @@ export interface ChangeRecord {
 export const recordKinds = { changes: 'changes', intent: 'intent', layer: 'layer' } as const;
 
 /** Hashes of all contents that a record needs, without those that were never kept. */
-export function contentsOf(changes: readonly Pick<Change, 'before' | 'after'>[]): string[] {
-  const hashes = changes.flatMap(({ before, after }) =>
-    [before, after].flatMap((entry) =>
+export function contentsOf(
+  changes: readonly Pick<RecordedChange, 'before' | 'after' | 'reached'>[],
+): string[] {
+  const hashes = changes.flatMap(({ before, after, reached }) =>
+    [before, after, reached?.before, reached?.after].flatMap((entry) =>
       entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [],
     ),
   );
@@ -55,14 +65,33 @@ export function mergedChanges(
     all.set(change.path, first === undefined ? change : both(first, change));
   }
   return [...all.values()]
-    .filter(({ before, after }) => !isDeepStrictEqual(before, after))
+    .filter((change) => !isNothing(change))
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** Neither the session nor the real tree is other than before. */
+function isNothing({ before, after, reached }: RecordedChange): boolean {
+  const isBack = reached === undefined || isDeepStrictEqual(reached.before, reached.after);
+  return isBack && isDeepStrictEqual(before, after);
 }
 
 function both(first: RecordedChange, last: RecordedChange): RecordedChange {
   const marks = [...new Set([...first.marks, ...last.marks])];
   const { before } = first;
-  return { ...last, before, marks, kind: kindOf(before, last.after) };
+  const { reached: _, ...told } = last;
+  const merged = { ...told, before, marks, kind: kindOf(before, last.after) };
+  const [start, end] = [reachedBy(first), reachedBy(last)];
+  if (start === null && end === null) return merged;
+  const { after, key } = end ?? start ?? last;
+  const reached = { before: (start ?? end ?? last).before, after, key };
+  const isAll = merged.state === 'applied' && isDeepStrictEqual(reached.before, before);
+  return isAll ? merged : { ...merged, reached };
+}
+
+/** What a change did to the real tree; `null`: nothing. */
+export function reachedBy(change: RecordedChange): Reached | null {
+  const { state, reached, before, after, key } = change;
+  return reached ?? (state === 'applied' ? { before, after, key } : null);
 }
 
 export function isRecord(value: unknown): value is ChangeRecord {

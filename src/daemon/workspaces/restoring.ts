@@ -8,7 +8,13 @@ import { applyChanges } from '../../workspace/commit/apply.ts';
 import type { ItemResult } from '../../workspace/commit/item.ts';
 import { planUndo } from '../../workspace/commit/undo.ts';
 import { kindOf } from '../net-changes.ts';
-import { contentsOf, recordKinds, type ChangeRecord, type RecordedChange } from './record.ts';
+import {
+  contentsOf,
+  reachedBy,
+  recordKinds,
+  type ChangeRecord,
+  type RecordedChange,
+} from './record.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export interface UndoHow {
@@ -64,7 +70,10 @@ async function takeBack(
   }
   const tree = { root, uid: stat.uid, gid: stat.gid };
   const done = newestFirst.map(({ changes }) =>
-    changes.filter(({ path, state }) => state === 'applied' && isMeant(path)),
+    changes.flatMap((change) => {
+      const reached = isMeant(change.path) ? reachedBy(change) : null;
+      return reached === null ? [] : [{ path: change.path, ...reached }];
+    }),
   );
   const contents = await workspaces.stores.contents();
   const plan = await planUndo({ tree, records: done, contents });
@@ -104,13 +113,13 @@ async function note(
   const paths = new Set(restored.map(({ path }) => path));
   for (const { exec } of records) {
     const { store, record } = await workspaces.stores.find(exec);
-    const open = record.changes.filter(({ state }) => state === 'applied');
+    const open = record.changes.filter((change) => reachedBy(change) !== null);
     const undone = open.every(({ path }) => paths.has(path));
-    const changes = record.changes.map((change): RecordedChange =>
-      change.state === 'applied' && paths.has(change.path)
-        ? { ...change, state: 'discarded', reason: 'undone' }
-        : change,
-    );
+    const changes = record.changes.map((change): RecordedChange => {
+      if (reachedBy(change) === null || !paths.has(change.path)) return change;
+      const { reached: _, ...rest } = change;
+      return rest.state === 'applied' ? { ...rest, state: 'discarded', reason: 'undone' } : rest;
+    });
     const kept = { ...record, changes, undone };
     store.append(recordKinds.changes, record.exec, kept, { contents: contentsOf(changes) });
     await store.sync();
