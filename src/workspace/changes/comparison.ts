@@ -2,6 +2,7 @@
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, ChangeMark, Contents, Entry } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import type { Allowance } from './allowance.ts';
 import type { Captured, UpperOptions } from './captured.ts';
 import { kindOf } from './compare.ts';
 import type { TreeCursor } from './cursor.ts';
@@ -16,6 +17,7 @@ import type { Found, Survey } from './survey.ts';
 export interface ComparisonGround extends UpperOptions {
   readonly ledger: Ledger;
   readonly pace: Pace;
+  readonly allowance: Allowance;
   readonly upperCursor: TreeCursor;
   readonly realCursor: TreeCursor;
 }
@@ -206,7 +208,7 @@ export class Comparison {
 
   /** Tells what was seen of the real tree below `top` as deleted, where nothing came instead. */
   async #below(top: BytePath): Promise<void> {
-    const { realCursor, pace, contents, ledger, isMasked } = this.#ground;
+    const { realCursor, pace, contents, ledger, isMasked, allowance } = this.#ground;
     const waiting = [top];
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
       const entered = realCursor.goto(path);
@@ -225,6 +227,10 @@ export class Comparison {
         if (stat === null || stat === 'closed') continue;
         if (stat.isDirectory()) directories.push(child);
         if (this.#found.has(child) || ledger.get(child) !== undefined) continue;
+        if (!allowance.take(child)) {
+          this.#skipped.add(path);
+          continue;
+        }
         const stood = await readStanding(realCursor, name, stat, contents);
         if (stood !== null) this.#deleted(child, stood.entry, stood);
       }

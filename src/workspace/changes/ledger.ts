@@ -52,6 +52,10 @@ export class Ledger {
     this.#lines.clear();
   }
 
+  paths(): IterableIterator<BytePath> {
+    return this.#lines.keys();
+  }
+
   entries(): IterableIterator<[BytePath, Told]> {
     return this.#lines.entries();
   }

@@ -1,6 +1,7 @@
 /** Walks an upper layer and finds what is not known yet. */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import type { Allowance } from './allowance.ts';
 import type { Entered, TreeCursor } from './cursor.ts';
 import type { Ledger, Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
@@ -26,6 +27,7 @@ export interface SurveyGround {
   readonly cursor: TreeCursor;
   readonly ledger: Ledger;
   readonly pace: Pace;
+  readonly allowance: Allowance;
 }
 
 /** Every known entry costs one `lstat`; a directory that it cannot read is among the skipped. */
@@ -44,6 +46,10 @@ export async function survey(ground: SurveyGround): Promise<Survey> {
       if (pace.isDue()) await pace.rest();
       const child = path === '' ? name : `${path}/${name}`;
       const isDirectory = look(ground, child, name, found);
+      if (isDirectory === 'no room') {
+        if (skipped.at(-1) !== path) skipped.push(path);
+        continue;
+      }
       if (!isDirectory) continue;
       if (child.length > pathBytesMax) skipped.push(child);
       else directories.push(child);
@@ -54,8 +60,14 @@ export async function survey(ground: SurveyGround): Promise<Survey> {
 }
 
 /** Notes one entry; answers whether it is a directory. */
-function look(ground: SurveyGround, path: BytePath, name: string, found: Found[]): boolean {
+function look(
+  ground: SurveyGround,
+  path: BytePath,
+  name: string,
+  found: Found[],
+): boolean | 'no room' {
   const known = ground.ledger.meet(path);
+  if (known === null && !ground.allowance.take(path)) return 'no room';
   if (known?.quick != null) {
     const stat = ground.cursor.quickStat(name);
     if (stat === null) return false;

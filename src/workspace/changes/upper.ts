@@ -2,6 +2,7 @@
 import { lstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { Allowance } from './allowance.ts';
 import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
 import { clearLayer } from './clear.ts';
 import { Comparison } from './comparison.ts';
@@ -118,8 +119,9 @@ export class UpperCapture implements LayerCapture {
     const ledger = this.#ledger;
     using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
     using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
-    const surveyed = await survey({ cursor: upperCursor, ledger, pace });
-    const ground = { ...this.#options, ledger, pace, upperCursor, realCursor };
+    const allowance = new Allowance(ledger.paths());
+    const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance });
+    const ground = { ...this.#options, ledger, pace, allowance, upperCursor, realCursor };
     const { changes, idle, skipped } = await new Comparison(ground, surveyed).run();
     const own = this.#ownMode();
     if (own !== null) changes.push(own);

@@ -1,0 +1,29 @@
+/**
+ * How much one capture may tell. All of it is held in memory and kept as one text, and a command
+ * can make a million names of 16 KiB in seconds.
+ */
+import type { BytePath } from '../../change.ts';
+
+const entriesMax = 500_000;
+/** Of all paths, as they are written in JSON: a tree of half a million files has less. */
+const bytesMax = 32 * 1024 * 1024;
+/** One byte takes so many, as `\u0001`. */
+const escapedBytes = 6;
+const plain = /^[ !#-[\]-~]*$/;
+
+export class Allowance {
+  #entries = entriesMax;
+  #bytes = bytesMax;
+
+  /** @param known paths that are told already, and are kept with what is new */
+  constructor(known: Iterable<BytePath>) {
+    for (const path of known) this.take(path);
+  }
+
+  /** `false`: there is no room for it. */
+  take(path: BytePath): boolean {
+    this.#entries -= 1;
+    this.#bytes -= plain.test(path) ? path.length : path.length * escapedBytes;
+    return this.#entries >= 0 && this.#bytes >= 0;
+  }
+}
