@@ -24,7 +24,8 @@ const deniedContent = (dir: string): string =>
     'sh',
     [
       '-c',
-      'find . \\( -name "zq7*" -o -name .env -o -path "./zq7*" \\) -type f -exec sha256sum {} + | sort',
+      String.raw`find . \( -name 'zq7*' -o -name .env -o -path './zq7*' \) -type f \
+        -exec sha256sum {} + | sort`,
     ],
     {
       cwd: dir,

@@ -72,5 +72,6 @@ function scriptOf({ command }: DeniedProbe, signs: RegExp): string {
   const near = `.{0,60}(${signs.source}).{0,60}`;
   const search = `LC_ALL=C grep -aoE '${near}' | sed '1s/^/${hit} /' | head -n 2`;
   const printable = String.raw`LC_ALL=C tr -c ' -~\n' '?'`;
-  return `echo; echo ${mark}; timeout 20 sh -c ${quoted} </dev/null 2>/dev/null | ${search} | ${printable}`;
+  const probe = `timeout 20 sh -c ${quoted} </dev/null 2>/dev/null`;
+  return `echo; echo ${mark}; ${probe} | ${search} | ${printable}`;
 }

@@ -1,6 +1,14 @@
 /** What another program does in a workspace while a session works in it. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import type { Json } from './daemon.ts';
 import type { TestSession } from './session.ts';
@@ -28,21 +36,22 @@ export function replaceDirectory(
   rmSync(old, { recursive: true });
 }
 
-/** Every file below a directory with its text; `name/` stands for a directory. */
+/** Every file below a directory with its text; `name/` is a directory, a link leads to its text. */
 export function filesOf(dir: string): Record<string, string> {
   const names = readdirSync(dir, { recursive: true, withFileTypes: true });
   const found = names.map((entry): [string, string] => {
     const file = path.join(entry.parentPath, entry.name);
     const name = path.relative(dir, file);
-    return entry.isDirectory() ? [`${name}/`, ''] : [name, readFileSync(file, 'utf8')];
+    if (entry.isDirectory()) return [`${name}/`, ''];
+    return [name, entry.isSymbolicLink() ? readlinkSync(file) : readFileSync(file, 'utf8')];
   });
   return Object.fromEntries(found.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The same as a session sees it, by a command that changes nothing. */
 export async function seenBy(session: TestSession): Promise<Record<string, string>> {
-  const list =
-    'find . -mindepth 1 \\( -type d -printf "%P/\\n" -o -printf "%P " -exec base64 -w0 {} \\; -printf "\\n" \\)';
+  const list = String.raw`find . -mindepth 1 \( -type d -printf '%P/\n' -o -printf '%P ' \
+    -exec base64 -w0 {} \; -printf '\n' \)`;
   const { stdout, changes }: Json = await session.run(list);
   if (changes.length > 0) throw new Error(`looking changed ${JSON.stringify(changes)}`);
   const lines: string[] = String(stdout).split('\n').slice(0, -1);
