@@ -79,3 +79,17 @@ test('what a running command had applied is taken back, though more of it was he
   assert.equal(readFileSync(file, 'utf8'), 'old\n');
   assert.equal(statSync(file).isFile(), true);
 });
+
+test('files that are nothing but holes are not read, and hold nobody up', async () => {
+  await using ws = await workspace();
+  const { session } = ws;
+  const receipt = await session.run('truncate -s 4T huge; truncate -s 1M small; echo x > z');
+  assert.deepEqual(told(receipt), ['added huge held', 'added small held', 'added z held']);
+  const [huge] = receipt.changes;
+  assert.deepEqual(huge.marks, ['over-cap']);
+  assert.deepEqual(told(await session.run('rm huge; echo y > z; touch small')), [
+    'deleted huge applied',
+    'metadata-only small applied',
+    'modified z applied',
+  ]);
+});

@@ -9,14 +9,17 @@ const entriesMax = 500_000;
 const bytesMax = 32 * 1024 * 1024;
 /** One byte takes so many, as `\u0001`. */
 const escapedBytes = 6;
+/** Of holes in files, which a command makes for nothing and which take time to read all the same. */
+const holesMax = 1024 * 1024 * 1024;
 const plain = /^[ !#-[\]-~]*$/;
 
 export class Allowance {
   #entries = entriesMax;
   #bytes = bytesMax;
+  #holes = holesMax;
 
   /** @param known paths that are told already, and are kept with what is new */
-  constructor(known: Iterable<BytePath>) {
+  constructor(known: Iterable<BytePath> = []) {
     for (const path of known) this.take(path);
   }
 
@@ -25,5 +28,13 @@ export class Allowance {
     this.#entries -= 1;
     this.#bytes -= plain.test(path) ? path.length : path.length * escapedBytes;
     return this.#entries >= 0 && this.#bytes >= 0;
+  }
+
+  /** Whether a file may be read: `size` and `written` in bytes, `written` without its holes. */
+  takeHoles(size: number, written: number): boolean {
+    const holes = Math.max(0, size - written);
+    if (holes > this.#holes) return false;
+    this.#holes -= holes;
+    return true;
   }
 }

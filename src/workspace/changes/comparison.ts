@@ -181,11 +181,11 @@ export class Comparison {
   async #upperStanding(
     found: Found,
   ): Promise<(Omit<Standing, 'entry'> & { entry: Entry | null }) | 'gone'> {
-    const { upperCursor, contents } = this.#ground;
+    const { upperCursor } = this.#ground;
     const { path, stat } = found;
     const name = nameOf(path);
     if (upperCursor.goto(above(path)) !== 'here') return 'gone';
-    const now = await readStanding(upperCursor, name, stat, contents);
+    const now = await readStanding(upperCursor, name, stat, this.#ground);
     if (now === null) return 'gone';
     return isWhiteout(stat) ? { ...now, entry: null, owner: '' } : now;
   }
@@ -197,10 +197,10 @@ export class Comparison {
     isContentNeeded: boolean,
     told: Told | undefined,
   ): Promise<Standing | null> {
-    const { realCursor, contents } = this.#ground;
+    const { realCursor } = this.#ground;
     const name = nameOf(path);
     if (base.stat === null || realCursor.goto(above(path)) !== 'here') return null;
-    if (isContentNeeded) return readStanding(realCursor, name, base.stat, contents);
+    if (isContentNeeded) return readStanding(realCursor, name, base.stat, this.#ground);
     const now = standing(realCursor, name, base.stat);
     const isKnown = now !== null && told?.base?.key === now.key;
     return isKnown && told.base !== null ? { ...now, entry: told.base.entry } : now;
@@ -208,7 +208,7 @@ export class Comparison {
 
   /** Tells what was seen of the real tree below `top` as deleted, where nothing came instead. */
   async #below(top: BytePath): Promise<void> {
-    const { realCursor, pace, contents, ledger, isMasked, allowance } = this.#ground;
+    const { realCursor, pace, ledger, isMasked, allowance } = this.#ground;
     const waiting = [top];
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
       const entered = realCursor.goto(path);
@@ -231,7 +231,7 @@ export class Comparison {
           this.#skipped.add(path);
           continue;
         }
-        const stood = await readStanding(realCursor, name, stat, contents);
+        const stood = await readStanding(realCursor, name, stat, this.#ground);
         if (stood !== null) this.#deleted(child, stood.entry, stood);
       }
       waiting.push(...directories.toReversed());
@@ -302,7 +302,9 @@ export function marksOf(
   const marks: ChangeMark[] = [];
   const isLost = (entry: Entry | null): boolean =>
     entry?.type === 'file' && entry.sha256 !== null && !contents.has(entry.sha256);
-  if (isLost(before) || isLost(after)) marks.push('over-cap');
+  // What was not even read.
+  const isUnread = after?.type === 'file' && after.sha256 === null;
+  if (isUnread || isLost(before) || isLost(after)) marks.push('over-cap');
   if (before?.type === 'file' && before.sha256 === null) marks.push('before-unknown');
   return marks;
 }

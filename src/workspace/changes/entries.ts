@@ -2,6 +2,7 @@
 import { closeSync, readFileSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { Contents, Entry, StatKey } from '../../change.ts';
+import type { Allowance } from './allowance.ts';
 import type { SourceAt } from './captured.ts';
 import { TreeCursor } from './cursor.ts';
 import { milliseconds, modeOf, statKey, typeOf } from './stat.ts';
@@ -16,6 +17,12 @@ export interface Standing {
   readonly links: number;
 }
 
+export interface Keeping {
+  readonly contents: Contents;
+  readonly allowance: Allowance;
+}
+
+const blockBytes = 512n;
 /** Files of at most this size are read at once, larger ones in parts between other work. */
 const atOnceBytes = 256 * 1024;
 
@@ -30,20 +37,25 @@ export function standing(cursor: TreeCursor, name: string, stat: BigIntStats): S
 
 /**
  * What stands at `name` where the cursor is, its content kept. `null`: it went away meanwhile.
- * Special files are not opened, links not followed. A file that is written meanwhile is told as it
+ * Special files are not opened, links not followed; the content of a file that is mostly holes stays
+ * unknown where others had more of them than may be read. A file that is written meanwhile is told as it
  * was read, under the key of before: the next look finds it changed.
  */
 export async function readStanding(
   cursor: TreeCursor,
   name: string,
   stat: BigIntStats,
-  contents: Contents,
+  { contents, allowance }: Keeping,
 ): Promise<Standing | null> {
   if (!stat.isFile()) return standing(cursor, name, stat);
   const file = cursor.openFile(name);
   if (file === 'missing') return null;
   if (file === 'closed') return standing(cursor, name, stat);
   try {
+    const { size: length, blocks } = file.stat;
+    if (!allowance.takeHoles(Number(length), Number(blocks * blockBytes))) {
+      return about(file.stat, fileEntry(file.stat));
+    }
     const { sha256, size } = await keep(file.fd, file.stat, contents);
     return about(file.stat, { ...fileEntry(file.stat), size, sha256 });
   } finally {

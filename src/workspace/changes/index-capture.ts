@@ -2,6 +2,7 @@
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, Contents } from '../../change.ts';
+import { Allowance } from './allowance.ts';
 import type { Capture, Captured, ChangeCapture } from './captured.ts';
 import { marksOf } from './comparison.ts';
 import { kindOf } from './compare.ts';
@@ -87,6 +88,7 @@ export class IndexCapture implements ChangeCapture {
 
   async #open(): Promise<void> {
     const { contents, budget = indexBudget } = this.#options;
+    const keeping = { contents, allowance: new Allowance() };
     let bytes = 0;
     let files = 0;
     this.#keep('', ownStanding(this.#options.root));
@@ -104,7 +106,7 @@ export class IndexCapture implements ChangeCapture {
         bytes += size;
       }
       const stood = isRead
-        ? await readStanding(cursor, name, stat, contents)
+        ? await readStanding(cursor, name, stat, keeping)
         : standing(cursor, name, stat);
       if (stood !== null) this.#keep(path, stood);
       return stat.isDirectory();
@@ -113,8 +115,9 @@ export class IndexCapture implements ChangeCapture {
 
   async #capture(): Promise<Capture> {
     const changes = new Map<BytePath, Captured>();
+    const keeping = { contents: this.#options.contents, allowance: new Allowance() };
     const compare = async (cursor: TreeCursor, path: BytePath, stat: BigIntStats) => {
-      const now = await readStanding(cursor, nameOf(path), stat, this.#options.contents);
+      const now = await readStanding(cursor, nameOf(path), stat, keeping);
       if (now !== null) this.#compare(path, now, changes);
     };
     this.#number += 1;
