@@ -1,18 +1,19 @@
 // Commands that try to get something into the real tree that may not come by itself: in steps, by
 // what was held before, by undoing, by what waits.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { startRuntime, type Json } from './support/daemon.ts';
+import { raw, startRuntime, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 async function workspace(
   params: object = {},
-): Promise<{ dir: string; session: TestSession } & AsyncDisposable> {
+): Promise<{ dir: string; session: TestSession; socketPath: string } & AsyncDisposable> {
   const runtime = await startRuntime();
   const session = await openSession(runtime.socketPath, { working_dir: runtime.root, ...params });
-  return { dir: runtime.root, session, [Symbol.asyncDispose]: () => runtime.stop() };
+  const { root: dir, socketPath } = runtime;
+  return { dir, session, socketPath, [Symbol.asyncDispose]: () => runtime.stop() };
 }
 
 const told = (receipt: Json): string[] =>
@@ -92,4 +93,46 @@ test('files that are nothing but holes are not read, and hold nobody up', async 
     'metadata-only small applied',
     'modified z applied',
   ]);
+});
+
+test('a directory with something in it that is not shown stays, and nobody sees it again', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  mkdirSync(path.join(dir, 'd'));
+  writeFileSync(path.join(dir, 'd/k.pem'), 'canary');
+  const policy = { read: { deny: ['*.pem'] } };
+  const opened = await session.client.ask('workspace.open', { path: dir, policy });
+  const params = { workspace_id: opened.data.workspace_id };
+  await using inner = await openSession(ws.socketPath, params);
+  assert.deepEqual(told(await inner.run('rm -r d')), ['deleted d held']);
+  assert.equal((await inner.run('ls')).stdout, '');
+  assert.equal(readFileSync(path.join(dir, 'd/k.pem'), 'utf8'), 'canary');
+});
+
+test('policy that hides a path hides what was recorded of it before', async () => {
+  await using first = await startRuntime();
+  const session = await openSession(first.socketPath, { working_dir: first.root });
+  const { exec_id } = await session.run('echo canary > k.pem; echo 1 > f');
+  session.client.drop();
+  await first.kill('SIGTERM');
+  const file = path.join(first.home, 'policy.yaml');
+  const text = 'name: team\nbase: trusted\nfiles: { deny: ["*.pem"] }\n';
+  writeFileSync(file, text, { mode: 0o600 });
+  await using daemon = await startRuntime({ home: first.home, env: { TRL_POLICY: file } });
+  const client = await raw(daemon.socketPath);
+  const shown = await client.ask('snapshot.get', { exec_id });
+  assert.deepEqual(
+    shown.data.changes.map((one: Json) => one.path),
+    ['f'],
+  );
+  const diff = await client.ask('workspace.diff', { exec_id });
+  assert.equal(diff.ok, true, JSON.stringify(diff));
+  assert.doesNotMatch(diff.data.diff, /canary|pem/);
+  const undone = await client.ask('exec.undo', { exec_id });
+  client.drop();
+  assert.deepEqual(
+    undone.data.restored.map((one: Json) => one.path),
+    ['f'],
+  );
+  assert.equal(readFileSync(path.join(daemon.root, 'k.pem'), 'utf8'), 'canary\n');
 });

@@ -185,7 +185,10 @@ export class Committing {
     );
     for (const captured of changes) {
       const { path } = captured;
-      const way = this.#way(captured, held.get(path) ?? null, origin);
+      // What is in a directory and is not shown stays: the directory is gone for the session only.
+      const isOver = captured.hasMaskedBelow && captured.after?.type !== 'directory';
+      const reason = isOver ? 'reserved' : (held.get(path) ?? null);
+      const way = this.#way(captured, reason, origin);
       // It cannot come without the directory that it is in.
       const above = way.state === 'applied' ? waitingAbove(this.pending, path) : null;
       const isComing = above !== null && ways.get(above.path)?.state === 'applied';

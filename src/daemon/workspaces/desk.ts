@@ -1,6 +1,6 @@
 /** Workspaces on the wire: opened, looked at, published, thrown away. */
 import { randomBytes } from 'node:crypto';
-import type { Change } from '../../change.ts';
+import type { BytePath, Change } from '../../change.ts';
 import type { Caller, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
@@ -21,6 +21,7 @@ import { resolveWorkspace } from '../../workspace/roots.ts';
 import { redactedDiff, type DiffRedaction } from '../diff-redaction.ts';
 import type { Masking } from '../masking.ts';
 import { netChanges } from '../net-changes.ts';
+import type { Policies } from '../policies.ts';
 import type { WorkspaceDesk } from '../runtime.ts';
 import type { Session, Sessions } from '../sessions.ts';
 import { unifiedDiff } from '../unified-diff.ts';
@@ -35,8 +36,9 @@ import {
 import type { OpenWorkspaces } from './open-workspaces.ts';
 import type { Waiting } from './pending.ts';
 import type { ChangeRecord } from './record.ts';
-import { restoreTo, undo, type Undone } from './restoring.ts';
+import { restoreTo, undo, type UndoHow, type Undone } from './restoring.ts';
 import type { SessionWorkspace } from './session-workspace.ts';
+import { hiddenIn, shownOf } from './showing.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export interface DeskParts {
@@ -46,6 +48,8 @@ export interface DeskParts {
   readonly workspaces: Workspaces;
   readonly opened: OpenWorkspaces;
   readonly masking: Masking;
+  /** What they hide is not told of records either, whoever made them. */
+  readonly policies: Pick<Policies, 'of'>;
   /** How what files hold is redacted. */
   readonly redaction: Omit<DiffRedaction, 'index'>;
   /** The session's workspace; its ground is made where no command came yet. */
@@ -138,13 +142,18 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     const isMeant = pathFilter(params, workspace.parts.tree.root);
     const isNamed = params.paths !== undefined || params.paths_base64 !== undefined;
     const withHeld = params.held === true;
-    if (withHeld) await this.#permitHeld(caller, params, workspace);
+    const seen = withHeld ? await this.#permitHeld(caller, params, workspace) : null;
+    const { pending } = workspace;
     const wanted = ({ change }: Waiting): boolean =>
       isMeant(change.path) &&
       (change.state === 'staged' ||
         (change.state === 'held' && withHeld) ||
         (change.state === 'conflict' && isNamed));
-    const record = await workspace.publish(wanted, '(workspace apply)');
+    // A command that runs may have brought others before it was this one's turn.
+    const check = (): void => {
+      if (withHeld && heldDigest(pending) !== seen) throw othersThanShown();
+    };
+    const record = await workspace.publish(wanted, '(workspace apply)', check);
     const changes = record?.changes ?? [];
     const of = (state: Change['state']): Change[] =>
       changes.filter((change) => change.state === state);
@@ -179,11 +188,12 @@ export class DaemonWorkspaces implements WorkspaceDesk {
       (path === undefined || path === root || path.startsWith(`${root}/`));
     const all = (await this.#records()).filter(isMeant);
     const newest = all.toSorted((a, b) => b.at - a.at).slice(0, limit);
-    return this.#masked({ snapshots: newest.map(recordView) });
+    const shown = await Promise.all(newest.map((record) => shownOf(this.#parts, record)));
+    return this.#masked({ snapshots: shown.map(recordView) });
   }
 
   async snapshot(_: Caller, params: SnapshotGetParams): Promise<MethodAnswers['snapshot.get']> {
-    const record = await this.#recordOf(params);
+    const record = await shownOf(this.#parts, await this.#recordOf(params));
     const { from = 0, limit = limits.changesListed.max } = params;
     const shown = record.changes.slice(from, from + limit);
     const next = from + shown.length;
@@ -203,19 +213,22 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     const { workspaces } = this.#parts;
     // A tree that no command left is the one before the first.
     const inclusive = params.exec_id !== undefined || record.after !== params.id;
-    const how = { ...this.#how(params, record.root), inclusive };
+    const how = { ...(await this.#how(params, record.root)), inclusive };
     return this.#restored(await restoreTo(workspaces, record, how), params.dry_run ?? false);
   }
 
   async undo(_: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']> {
     const { workspaces } = this.#parts;
     const { record } = await this.#found(params.exec_id);
-    const undone = await undo(workspaces, record, this.#how(params, record.root));
+    const undone = await undo(workspaces, record, await this.#how(params, record.root));
     return this.#restored(undone, params.dry_run ?? false);
   }
 
-  #how(params: SnapshotRestoreParams | ExecUndoParams, root: string) {
-    return { isMeant: pathFilter(params, root), dryRun: params.dry_run ?? false };
+  async #how(params: SnapshotRestoreParams | ExecUndoParams, root: string): Promise<UndoHow> {
+    const isHidden = await hiddenIn(this.#parts, root);
+    const isNamed = pathFilter(params, root);
+    const isMeant = (path: BytePath): boolean => isNamed(path) && !isHidden(path);
+    return { isMeant, dryRun: params.dry_run ?? false };
   }
 
   #restored(
@@ -236,17 +249,20 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     });
   }
 
-  /** Whoever lets held changes through has seen them, and is a person as far as that is known. */
+  /**
+   * Whoever lets held changes through has seen them, and is a person as far as that is known.
+   *
+   * @returns the digest of what is let through
+   */
   async #permitHeld(
     caller: Caller,
     { digest, passphrase }: WorkspaceApplyParams,
     { pending }: SessionWorkspace,
-  ): Promise<void> {
-    const action = 'Cannot let held changes through';
-    await this.#parts.prove(action, caller, passphrase);
-    const held = changesDigest(pending.all('held').map(({ change }) => change));
-    if (digest === undefined || held === null || held.startsWith(digest)) return;
-    throw new TrlError('INVALID_PARAMS', `${action}: they are others than those that were shown`);
+  ): Promise<string | null> {
+    const seen = heldDigest(pending);
+    await this.#parts.prove(heldAction, caller, passphrase);
+    if (digest !== undefined && seen !== null && !seen.startsWith(digest)) throw othersThanShown();
+    return seen;
   }
 
   async #of(id: SessionId): Promise<SessionWorkspace> {
@@ -281,7 +297,8 @@ export class DaemonWorkspaces implements WorkspaceDesk {
 
   async #recorded(exec: ChangeRecord['exec']) {
     const { store, record } = await this.#found(exec);
-    return { store, changes: record.changes, root: record.root };
+    const { changes, root } = await shownOf(this.#parts, record);
+    return { store, changes, root };
   }
 
   /** All that a session's commands changed, net, and what waits. */
@@ -292,13 +309,27 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     const records = (await this.#records()).filter(
       ({ session, undone }) => session === record.id && !undone,
     );
-    const runs = records.toSorted((a, b) => a.at - b.at).map(({ changes }) => changes);
+    const shown = await Promise.all(records.map((one) => shownOf(this.#parts, one)));
+    const runs = shown.toSorted((a, b) => a.at - b.at).map(({ changes }) => changes);
     return { store, changes: netChanges(runs), root: record.workspace ?? '/' };
   }
 
   #masked<Answer>(answer: Answer): Answer {
     return this.#parts.masking.deep(answer);
   }
+}
+
+const heldAction = 'Cannot let held changes through';
+
+function heldDigest(pending: SessionWorkspace['pending']): string | null {
+  return changesDigest(pending.all('held').map(({ change }) => change));
+}
+
+function othersThanShown(): TrlError {
+  return new TrlError(
+    'INVALID_PARAMS',
+    `${heldAction}: they are others than those that were shown`,
+  );
 }
 
 function recordView(record: ChangeRecord) {

@@ -195,9 +195,18 @@ export class SessionWorkspace {
     });
   }
 
-  /** Publishes what waits; `wanted` chooses. Held changes only where a person said so. */
-  publish(wanted: (waiting: Waiting) => boolean, label: string): Promise<ChangeRecord | null> {
+  /**
+   * Publishes what waits; `wanted` chooses. Held changes only where a person said so.
+   *
+   * @param check called when nothing changes what waits any more; what it throws is thrown
+   */
+  publish(
+    wanted: (waiting: Waiting) => boolean,
+    label: string,
+    check: () => void = () => undefined,
+  ): Promise<ChangeRecord | null> {
     return this.#exclusive(async () => {
+      check();
       const chosen = this.pending.all('staged', 'held', 'conflict').filter(wanted);
       if (chosen.length === 0) return null;
       const before = this.#recording.id();

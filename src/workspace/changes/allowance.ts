@@ -9,7 +9,7 @@ const entriesMax = 500_000;
 const bytesMax = 32 * 1024 * 1024;
 /** One byte takes so many, as `\u0001`. */
 const escapedBytes = 6;
-/** Of holes in files, which a command makes for nothing and which take time to read all the same. */
+/** Of holes in files: a command makes them for nothing, and they take time to read. */
 const holesMax = 1024 * 1024 * 1024;
 const plain = /^[ !#-[\]-~]*$/;
 

@@ -37,9 +37,9 @@ export function standing(cursor: TreeCursor, name: string, stat: BigIntStats): S
 
 /**
  * What stands at `name` where the cursor is, its content kept. `null`: it went away meanwhile.
- * Special files are not opened, links not followed; the content of a file that is mostly holes stays
- * unknown where others had more of them than may be read. A file that is written meanwhile is told as it
- * was read, under the key of before: the next look finds it changed.
+ * Special files are not opened, links not followed, and what is nothing but holes stays unread
+ * where others had more than may be. A file that is written meanwhile is told as it was read, under
+ * the key of before: the next look finds it changed.
  */
 export async function readStanding(
   cursor: TreeCursor,
