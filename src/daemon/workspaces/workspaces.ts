@@ -74,6 +74,8 @@ export class Workspaces {
   readonly #masks = new Masks(this.#attributes);
   readonly #sessions = new Map<SessionId, Opened>();
   readonly #opened = new Map<SessionId, SessionWorkspace>();
+  /** Of an earlier runtime: what it mounted may still be there. */
+  #earlier: ReadonlySet<string> = new Set();
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
@@ -160,6 +162,7 @@ export class Workspaces {
    * belongs to nobody any more.
    */
   async recover(sessions: ReadonlySet<string>): Promise<void> {
+    this.#earlier = sessions;
     await this.stores.recover();
     await this.layering.sweep(sessions);
   }
@@ -209,6 +212,11 @@ export class Workspaces {
         contents: store,
         entriesMax: limits.workspaceEntries.default,
       }));
+    const refresh = async (directories: readonly BytePath[] | 'all'): Promise<void> => {
+      const link = await runners.link();
+      const paths = directories === 'all' ? [] : [...directories];
+      await link.request({ op: 'refresh', session_id: record.id, paths });
+    };
     const workspace: SessionWorkspace = new SessionWorkspace({
       session: record.id,
       mode: modeOf(record),
@@ -220,16 +228,14 @@ export class Workspaces {
       store,
       renames: this.renames,
       remask: (directories) => this.#masks.isFresh(record.id, directories),
-      refresh: async (directories) => {
-        const link = await runners.link();
-        const paths = directories === 'all' ? [] : [...directories];
-        await link.request({ op: 'refresh', session_id: record.id, paths });
-      },
+      refresh,
       log,
     });
     this.#ground(workspace, root, ground);
     const kept = store.get(recordKinds.layer, record.id);
     if (layer !== null && kept !== null) workspace.restore(kept);
+    // Nobody watched the tree since the overlay was mounted.
+    if (layer !== null && this.#earlier.has(record.id)) await refresh('all');
     if (!this.isBusy(record.id)) await workspace.takeLeftovers();
     return workspace;
   }

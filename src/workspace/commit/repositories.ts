@@ -15,7 +15,7 @@ import type { HeldReason, Judged } from './held.ts';
 import { isPlainIndex } from './git-index.ts';
 import { isPlainEdit } from './plain-edit.ts';
 import { fold } from './spelling.ts';
-import { join, parentOf, type MergedView } from './view.ts';
+import { join, nameOf, parentOf, type MergedView } from './view.ts';
 
 const textBytesMax = 256 * 1024;
 /** An index of a million files; a larger one is held. */
@@ -152,8 +152,7 @@ export class Repositories {
 
   async #inKnown(change: Judged, { git, rest }: Place): Promise<HeldReason | null> {
     const [first = '', second] = rest;
-    // A worktree that is removed takes its record with it.
-    if (isRecord(git) && this.#view.entry(git) === null) return null;
+    if (this.#isGoneWhole(git)) return null;
     if (first === 'hooks') {
       const isNewDirectory = rest.length === 1 && change.before === null;
       return isNewDirectory && change.after?.type === 'directory' ? null : 'git-hooks';
@@ -171,6 +170,19 @@ export class Repositories {
     }
     if (first === 'info' && (second === 'attributes' || isLink(change, rest))) return 'git-config';
     return this.#inAny(change, rest);
+  }
+
+  /** A repository may go with its worktree, and a worktree that is removed takes its record along. */
+  #isGoneWhole(git: BytePath): boolean {
+    const isInWorktree = fold(nameOf(git)) === '.git';
+    const whole = isInWorktree ? parentOf(git) : git;
+    return this.#view.entry(whole) === null && (isInWorktree || isRecord(git) || this.#isBare(git));
+  }
+
+  /** Not a part of a repository that stays. */
+  #isBare(git: BytePath): boolean {
+    const parts = git.split('/').map(fold);
+    return !parts.includes('.git');
   }
 
   async #inNew(change: Judged, place: Place): Promise<HeldReason | null> {

@@ -1,0 +1,93 @@
+// What developers do all day, through a real daemon: nothing of it may end other than in a shell.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { raw, startRuntime, type Json } from './support/daemon.ts';
+import { openSession, type TestSession } from './support/session.ts';
+
+async function workspace(): Promise<{ dir: string; session: TestSession } & AsyncDisposable> {
+  const runtime = await startRuntime();
+  const session = await openSession(runtime.socketPath, { working_dir: runtime.root });
+  return { dir: runtime.root, session, [Symbol.asyncDispose]: () => runtime.stop() };
+}
+
+const stateOf = (receipt: Json, name: string): string =>
+  receipt.changes.find((one: Json) => one.path === name)?.state;
+
+const states = (receipt: Json): string[] => [
+  ...new Set<string>(receipt.changes.map((one: Json) => one.state)),
+];
+
+/** Longer than it takes until what a running command did is in the real tree. */
+const untilLooked = 'sleep 2.5';
+
+test('a directory goes whose entries went while the command still ran', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  mkdirSync(path.join(dir, 'old/below'), { recursive: true });
+  for (const name of ['a', 'b', 'below/c']) writeFileSync(path.join(dir, 'old', name), name);
+  await session.run('ls -R');
+  const receipt = await session.run(
+    `rm old/a old/below/c; mkdir new; echo x > new/x; ${untilLooked}; rm -r old new`,
+  );
+  assert.deepEqual(states(receipt), ['applied'], JSON.stringify(receipt.changes));
+  assert.deepEqual(readdirSync(dir), []);
+  assert.equal((await session.run('ls')).stdout, '');
+});
+
+test('a repository that goes with its worktree goes whole', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const git = (cwd: string, ...args: string[]): Buffer => execFileSync('git', args, { cwd });
+  git(dir, 'init', '-q', 'project');
+  git(dir, 'init', '-q', '--bare', 'bare.git');
+  git(dir, 'init', '-q', 'kept');
+  writeFileSync(path.join(dir, 'project/file'), 'x');
+  const receipt = await session.run('rm -rf project bare.git');
+  assert.deepEqual(states(receipt), ['applied']);
+  assert.deepEqual(readdirSync(dir), ['kept']);
+  const part = await session.run('rm -rf kept/.git/hooks kept/.git/config');
+  assert.equal(stateOf(part, 'kept/.git/config'), 'held');
+  assert.equal(existsSync(path.join(dir, 'kept/.git/hooks')), true);
+});
+
+test('what others saved while no daemon was there is there for the next command', async () => {
+  const runtime = await startRuntime();
+  const { root, home } = runtime;
+  const file = (name: string): string => path.join(root, name);
+  const save = (name: string, text: string): void => {
+    writeFileSync(file('.saving'), text);
+    renameSync(file('.saving'), file(name));
+  };
+  for (const name of ['idle', 'busy']) save(name, 'old\n');
+  const params = { working_dir: root };
+  const idle = await openSession(runtime.socketPath, params);
+  const busy = await openSession(runtime.socketPath, params);
+  await idle.run('cat idle; ls later');
+  await busy.run('cat busy; ls later');
+  const server = await busy.start('while [ ! -e stop ]; do sleep 0.1; done');
+  await runtime.kill();
+  for (const name of ['idle', 'busy', 'later']) save(name, `saved ${name}\n`);
+  await using again = await startRuntime({ home });
+  const client = await raw(again.socketPath);
+  const run = async (session_id: string, command: string): Promise<Json> =>
+    (await client.ask('exec.run', { session_id, command })).data;
+  assert.equal((await run(idle.id, 'cat idle later')).stdout, 'saved idle\nsaved later\n');
+  assert.equal((await run(busy.id, 'cat busy later')).stdout, 'saved busy\nsaved later\n');
+  await run(idle.id, 'echo more >> idle');
+  await run(busy.id, 'echo more >> busy; touch stop');
+  for (const name of ['idle', 'busy']) {
+    assert.equal(readFileSync(file(name), 'utf8'), `saved ${name}\nmore\n`);
+  }
+  await client.ask('exec.wait', { exec_id: server });
+  client.drop();
+});
