@@ -13,6 +13,8 @@ interface Found {
   readonly names: BytePath[];
   /** Inodes of denied files that have names which are not hidden, inside the tree or not. */
   readonly elsewhere: ReadonlySet<string>;
+  /** Topmost hidden paths by the directory that holds them, each with what stood there. */
+  readonly held: ReadonlyMap<BytePath, ReadonlyMap<BytePath, string>>;
 }
 
 export class Aliases {
@@ -46,12 +48,20 @@ export class Aliases {
   isTouched(hidden: ReadonlySet<BytePath>): boolean {
     const changed = this.#changed;
     if (changed === 'all' || this.#last === null) return true;
-    const { elsewhere } = this.#last;
-    return (
-      [...changed].some(
-        (one) => isAtOrBelow(one, hidden) || elsewhere.size > 0 || this.#holdsLinks(one),
-      ) ||
-      (changed.size > 0 && [...hidden].some((one) => changed.has(parentOf(one))))
+    const { elsewhere, held } = this.#last;
+    return [...changed].some(
+      (one) =>
+        isAtOrBelow(one, hidden) ||
+        elsewhere.size > 0 ||
+        this.#holdsLinks(one) ||
+        !this.#holdsSame(one, held),
+    );
+  }
+
+  /** Whether the hidden entries of a directory are those that were looked at. */
+  #holdsSame(directory: BytePath, held: Found['held']): boolean {
+    return [...(held.get(directory) ?? [])].every(
+      ([at, kind]) => kind !== 'other' && kindOf(this.#look(at)) === kind,
     );
   }
 
@@ -62,6 +72,7 @@ export class Aliases {
   async #find(hidden: ReadonlySet<BytePath>, shown: Iterable<BytePath>): Promise<Found> {
     const counts = new Map<string, { readonly links: bigint; names: bigint }>();
     const targets: BytePath[] = [];
+    const held = new Map<BytePath, Map<BytePath, string>>();
     const slices = new Slices();
     const stack = [...hidden].map((at) => ({
       at,
@@ -71,6 +82,10 @@ export class Aliases {
       if (slices.over) await slices.turn();
       const { at, isDenied } = one;
       const stat = this.#look(at);
+      if (hidden.has(at)) {
+        const beside = held.get(parentOf(at)) ?? new Map<BytePath, string>();
+        held.set(parentOf(at), beside.set(at, kindOf(stat)));
+      }
       if (stat?.isDirectory() === true) {
         for (const child of this.#names(at)) {
           stack.push({ at: child, isDenied: isDenied || this.#visibility.denies(child) });
@@ -88,7 +103,7 @@ export class Aliases {
       [...counts].filter(([, { links, names }]) => names < links).map(([key]) => key),
     );
     const names = await this.#named(elsewhere, hidden, shown);
-    return { names: [...names, ...targets], elsewhere };
+    return { names: [...names, ...targets], elsewhere, held };
   }
 
   async #named(
@@ -158,6 +173,17 @@ export class Aliases {
       return [];
     }
   }
+}
+
+/**
+ * Equal kinds have the same other names, as long as nothing changed below a directory: a file of
+ * one name has none, and a directory is the one that it was. `other`: nobody can tell.
+ */
+function kindOf(stat: BigIntStats | null): string {
+  if (stat === null) return 'none';
+  if (stat.isFile() && stat.nlink === 1n) return 'file';
+  // The time tells it from a later directory that got the inode.
+  return stat.isDirectory() ? `${keyOf(stat)}:${stat.ctimeNs}` : 'other';
 }
 
 function keyOf(stat: BigIntStats): string {

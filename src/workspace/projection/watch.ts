@@ -15,6 +15,7 @@ import {
   openSync,
   readFileSync,
   unlinkSync,
+  utimesSync,
   watch,
 } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
@@ -235,6 +236,8 @@ class Cookies {
   readonly #directory: string;
   readonly #watcher: FSWatcher;
   readonly #waiting = new Map<string, (passed: boolean) => void>();
+  /** Files that no event is awaited of: a new one costs the file system many times as much. */
+  readonly #free: string[] = [];
   readonly #prefix = `cookie-${process.pid}-${Math.random().toString(36).slice(2)}-`;
   #made = 0;
   #broken = false;
@@ -252,23 +255,23 @@ class Cookies {
   /** Resolves when every event of before this call has been handled; `false`: nobody knows. */
   async passed(): Promise<boolean> {
     if (this.#broken) return false;
-    this.#made += 1;
-    const name = `${this.#prefix}${this.#made}`;
+    const used = this.#free.pop();
+    const name = used ?? this.#newName();
     const file = path.join(this.#directory, name);
     return new Promise((resolve) => {
       const late = setTimeout(() => this.#waiting.get(name)?.(false), cookieMsMax);
       this.#waiting.set(name, (passed) => {
         clearTimeout(late);
         this.#waiting.delete(name);
-        try {
-          unlinkSync(file);
-        } catch {
-          // Whoever removed it did what was to be done.
-        }
+        // An event that did not come in time may come yet: it must answer nobody else.
+        if (passed) this.#free.push(name);
+        else this.#remove(name);
         resolve(passed);
       });
       try {
-        closeSync(openSync(file, 'wx', 0o600));
+        // Either is one event.
+        if (used === undefined) closeSync(openSync(file, 'wx', 0o600));
+        else utimesSync(file, 0, 0);
       } catch {
         this.#waiting.get(name)?.(false);
       }
@@ -284,6 +287,20 @@ class Cookies {
     this.#broken = true;
     this.#watcher.close();
     this.giveUp();
+    for (const name of this.#free.splice(0)) this.#remove(name);
+  }
+
+  #newName(): string {
+    this.#made += 1;
+    return `${this.#prefix}${this.#made}`;
+  }
+
+  #remove(name: string): void {
+    try {
+      unlinkSync(path.join(this.#directory, name));
+    } catch {
+      // Whoever removed it did what was to be done.
+    }
   }
 }
 
