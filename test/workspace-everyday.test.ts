@@ -4,11 +4,16 @@ import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
+  rmSync,
+  statfsSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { raw, startRuntime, type Json } from './support/daemon.ts';
@@ -90,4 +95,46 @@ test('what others saved while no daemon was there is there for the next command'
   }
   await client.ask('exec.wait', { exec_id: server });
   client.drop();
+});
+
+test('what cannot be recorded for want of room waits, and is not lost', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can mount a small file system');
+  const state = mkdtempSync(path.join(tmpdir(), 'trl-small-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m,mode=700', 'none', state]);
+  const runtime = await startRuntime({ env: { XDG_STATE_HOME: state } });
+  try {
+    const { root } = runtime;
+    const file = (name: string): string => path.join(root, name);
+    writeFileSync(file('known'), 'old\n');
+    const session = await openSession(runtime.socketPath, { working_dir: root });
+    await session.run('cat known');
+    const { bavail, bsize } = statfsSync(state);
+    const roomBytes = 9_000_000;
+    writeFileSync(path.join(state, 'filler'), Buffer.alloc(bavail * bsize - roomBytes, 'x'));
+    // There is room for it once, but not for the copy of it that is to be kept.
+    const command = 'head -c 6000000 /dev/urandom > big; echo new > known; echo x > small';
+    const refused = await session.ask(command);
+    assert.equal(refused.error?.code, 'QUOTA_EXCEEDED', JSON.stringify(refused));
+    assert.deepEqual(readdirSync(root), ['known']);
+    rmSync(path.join(state, 'filler'));
+    const { data } = await session.client.ask('workspace.status', { session_id: session.id });
+    const waiting = data.staged.map((one: Json) => `${one.path} ${one.reason}`);
+    const names = ['big', 'known', 'small'];
+    assert.deepEqual(
+      waiting,
+      names.map((name) => `${name} not-recorded`),
+    );
+    const applied = await session.client.ask('workspace.apply', { session_id: session.id });
+    assert.equal(applied.data?.totals.applied, 3, JSON.stringify(applied));
+    assert.deepEqual(readdirSync(root), names);
+    assert.equal(readFileSync(file('known'), 'utf8'), 'new\n');
+    await session.run('echo more >> known');
+    assert.equal(readFileSync(file('known'), 'utf8'), 'new\nmore\n');
+    await session.destroy();
+  } finally {
+    await runtime.stop();
+    execFileSync('umount', ['-l', state]);
+    rmdirSync(state);
+  }
+  return undefined;
 });

@@ -70,11 +70,11 @@ export class Committing {
   }
 
   /** What an earlier daemon knew of a layer that commands go on with. */
-  remember(changes: readonly RecordedChange[]): void {
+  remember(changes: readonly RecordedChange[], isInLayer: boolean): void {
     for (const { path, state, key } of changes) {
       if (state !== 'applied' || key === null) continue;
       this.#own.set(path, key);
-      this.#shadowing.add(path);
+      if (isInLayer) this.#shadowing.add(path);
     }
   }
 
@@ -123,11 +123,16 @@ export class Committing {
       this.#note(done);
       return done;
     }
-    const items = planned
-      .filter(({ change }) => change.state === 'applied')
-      .map(({ captured }) => itemOfCaptured(captured));
+    const passing = planned.filter(({ change }) => change.state === 'applied');
     keep(planned.map(({ change }) => this.#fromReal({ ...change, key: null })));
-    const results = await this.#put(items);
+    const items = passing.map(({ captured }) => itemOfCaptured(captured));
+    const results = await this.#put(items).catch((error: unknown) => {
+      // No later capture tells them.
+      for (const { captured, change } of passing) {
+        this.pending.put(captured, { ...change, state: 'staged', reason: 'not-recorded' });
+      }
+      throw error;
+    });
     const changes = planned.map(({ captured, change }) => {
       const done = withResult(change, results.get(change.path));
       if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
@@ -242,7 +247,12 @@ export class Committing {
     const id = randomBytes(4).toString('hex');
     const place = { root: tree.root, ...owner };
     if (items.length > 0) store.append(recordKinds.intent, id, { id, tree: place, items });
-    await store.sync();
+    try {
+      await store.sync();
+    } catch (error) {
+      store.drop(recordKinds.intent, id);
+      throw error;
+    }
     if (items.length === 0) return new Map();
     const input = { tree: place, id, items, contents: store, renames };
     const results = await tree.exclusive(() => applyChanges(input));

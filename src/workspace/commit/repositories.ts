@@ -172,7 +172,7 @@ export class Repositories {
     return this.#inAny(change, rest);
   }
 
-  /** A repository may go with its worktree, and a worktree that is removed takes its record along. */
+  /** A repository may go with its worktree; a worktree that is removed takes its record along. */
   #isGoneWhole(git: BytePath): boolean {
     const isInWorktree = fold(nameOf(git)) === '.git';
     const whole = isInWorktree ? parentOf(git) : git;
