@@ -93,6 +93,7 @@ export class Grounds {
 /** Names a workspace that was too large to look through, or had too much to cover. */
 function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assurance {
   if (facts === null) return probed;
-  const enforced = facts.complete && facts.unprotected === 0;
+  // What commands write to a layer passes the filter, however large the workspace is.
+  const enforced = facts.layered === true || (facts.complete && facts.unprotected === 0);
   return { ...probed, checks: [...probed.checks, { name: 'workspace_protected', enforced }] };
 }

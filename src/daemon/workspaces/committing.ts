@@ -58,6 +58,11 @@ export class Committing {
     return this.#shadowing;
   }
 
+  /** Of what this session put into the real tree; `null`: nothing stands there by it. */
+  leftAt(path: BytePath): StatKey | null {
+    return this.#own.get(path) ?? null;
+  }
+
   /** No command runs that could have seen the commits of before. */
   rest(): void {
     this.#own.clear();
@@ -230,8 +235,9 @@ export class Committing {
   #isConflict(captured: Captured, { isBehind }: Origin): boolean {
     const { path, base, baseKey, after } = captured;
     if (this.#own.has(path) && this.#own.get(path) === baseKey) return false;
-    // A directory is changed by what is done in it: that is no other version of it.
-    if (base?.type === 'directory' && after?.type === 'directory') return false;
+    // A directory is changed by what is done in it, and does not go while there is something.
+    const isEntered = after === null || after.type === 'directory';
+    if (base?.type === 'directory' && isEntered) return false;
     // The layer hides their version, whenever they made it.
     if (this.#contested.has(path) || this.#shadowing.has(path)) return true;
     return isBehind(captured);

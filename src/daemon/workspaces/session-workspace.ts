@@ -80,6 +80,7 @@ export class SessionWorkspace {
   constructor(parts: SessionWorkspaceParts) {
     this.parts = parts;
     this.committing = new Committing(parts);
+    if (parts.layer !== null) parts.layer.leftAt = (path) => this.committing.leftAt(path);
     this.#recording = new Recording(parts, this.committing.pending);
     this.#staleness = new Staleness(parts.tree.watch.cursor());
   }
@@ -96,7 +97,8 @@ export class SessionWorkspace {
     return this.#exclusive(() => this.#refresh());
   }
 
-  async #refresh(): Promise<boolean> {
+  /** @param isDue whether the layer was cleared, so that the overlay shows what is gone */
+  async #refresh(isDue = false): Promise<boolean> {
     const { layer, remask, refresh } = this.parts;
     if (layer === null) return true;
     const at = Date.now();
@@ -104,8 +106,8 @@ export class SessionWorkspace {
     if (changed !== null) {
       if (!(await remask(changed))) this.#isOutdated = true;
       await this.#giveWay(layer, changed);
-      await refresh(this.#namesIn(changed));
     }
+    if (changed !== null || isDue) await refresh(this.#namesIn(changed ?? []));
     this.#staleness.refreshed(at, this.#running.size === 0);
     // What is in the layer by now may be of what was there before; what comes later is not.
     if (changed !== null) await this.#lookAtRunning();
@@ -146,13 +148,24 @@ export class SessionWorkspace {
         overlapping: new Set(this.#running.keys()),
         earlier: isRecord(known) ? known.changes : [],
       };
-      // It runs since before this daemon: who changed what meanwhile was seen by nobody.
-      if (beginning.startedAt !== undefined) this.#staleness.since(beginning.startedAt);
-      this.committing.remember(run.earlier);
+      if (beginning.startedAt !== undefined) this.#goOn(beginning.startedAt);
+      this.committing.remember(run.earlier, true);
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#lookLater(lookEveryMs);
     });
+  }
+
+  /** A command runs since before this daemon: what was changed meanwhile was seen by nobody. */
+  #goOn(startedAt: number): void {
+    const { store, session } = this.parts;
+    this.#staleness.since(startedAt);
+    const records = [...store.records(recordKinds.changes)].map(({ value }) => value);
+    const own = records.filter(isRecord).filter((record) => record.session === session);
+    // What the session's own commands left is no version of somebody else.
+    for (const { changes } of own.toSorted((a, b) => a.at - b.at)) {
+      this.committing.remember(changes, false);
+    }
   }
 
   /** Keeps what a command changed in a layer that is gone. */
@@ -183,16 +196,18 @@ export class SessionWorkspace {
    * @throws TrlError of the store: then nothing more reached the real tree
    */
   settle(exec: ExecId, isLost = false): Promise<ChangeRecord | null> {
-    return this.#exclusive(async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<ChangeRecord | null>();
+    void this.#exclusive(async () => {
       const run = this.#running.get(exec);
-      if (run === undefined) return null;
-      try {
-        return await this.#look(run, isLost);
-      } finally {
-        this.abandon(exec);
-        await this.#clear();
-      }
+      // The answer goes first; the next command waits for what comes after it.
+      await (run === undefined ? Promise.resolve(null) : this.#look(run, isLost)).then(
+        resolve,
+        reject,
+      );
+      this.abandon(exec);
+      if (run !== undefined) await this.#clear();
     });
+    return promise;
   }
 
   /**
@@ -269,6 +284,11 @@ export class SessionWorkspace {
     this.parts.layer?.restoreLedger(String(Reflect.get(kept, 'ledger')));
   }
 
+  /** Settles when nothing is being done with it any more. */
+  async idle(): Promise<void> {
+    await this.#turn;
+  }
+
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#staleness.close();
@@ -305,11 +325,15 @@ export class SessionWorkspace {
     return record;
   }
 
-  async #lookAtRunning(): Promise<void> {
+  /** Answers whether something was found. */
+  async #lookAtRunning(): Promise<boolean> {
     const runs = [...this.#running.values()];
     const [oldest] = runs;
     const isDirect = runs.every(({ mode }) => mode === 'direct');
-    if (oldest !== undefined && isDirect) await this.#look(oldest, false);
+    if (oldest === undefined || !isDirect) return false;
+    const told = oldest.earlier;
+    await this.#look(oldest, false);
+    return oldest.earlier !== told;
   }
 
   /** What changes while several commands run may be any one's: each tells it. */
@@ -333,7 +357,8 @@ export class SessionWorkspace {
       void this.#exclusive(async () => {
         if (this.#running.size === 0) return;
         const begun = performance.now();
-        await this.#lookAtRunning();
+        // What a command deleted while it was applied is not to be seen again after the refresh.
+        if (await this.#lookAtRunning()) await this.#lookAtRunning();
         await this.#refresh();
         this.#lookLater(Math.max(lookEveryMs, lookShare * (performance.now() - begun)));
       }).catch((error: unknown) => this.parts.log(`changes: ${String(error)}`));
@@ -345,7 +370,7 @@ export class SessionWorkspace {
    * for. While another command runs it stays: it may have it open.
    */
   async #clear(): Promise<void> {
-    const { layer, refresh, log } = this.parts;
+    const { layer, log } = this.parts;
     if (layer === null || this.#running.size > 0) return;
     // What could not be kept in the store is nowhere else.
     const conflicts = this.pending.all('conflict').map(({ change }) => change);
@@ -356,10 +381,15 @@ export class SessionWorkspace {
     );
     const paths = [...this.committing.shadowing, ...(theirs ?? [])];
     if (paths.length === 0 && layer.clearable === 0) return;
-    await layer.clearApplied(paths);
-    this.committing.cleared(only);
-    // Nobody waits for it but the next command, in the runner.
-    refresh('all').catch((error: unknown) => log(`refresh: ${String(error)}`));
+    try {
+      await layer.clearApplied(paths);
+      this.committing.cleared(only);
+      await this.#refresh(true);
+    } catch (error) {
+      // The next command has its overlay mounted anew, or is refused with the reason.
+      this.#isOutdated = true;
+      log(`layer: ${String(error)}`);
+    }
   }
 
   #exclusive<T>(work: () => Promise<T>): Promise<T> {

@@ -175,6 +175,7 @@ export class Workspaces {
     this.trees.leave(id);
     this.#masks.forget(id);
     const workspace = await opening?.opening.catch(() => null);
+    await workspace?.idle();
     workspace?.close();
     if (workspace?.parts.layer == null) return;
     (await this.stores.own()).drop(recordKinds.layer, id);
@@ -185,6 +186,7 @@ export class Workspaces {
 
   /** @param isLast whether no later runtime goes on with what waits */
   async end(isLast: boolean): Promise<void> {
+    for (const workspace of this.#opened.values()) await workspace.idle();
     if (isLast) for (const id of this.#sessions.keys()) await this.close(id);
     this.trees.close();
     this.#attributes[Symbol.dispose]();
