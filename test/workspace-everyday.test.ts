@@ -1,6 +1,6 @@
 // What developers do all day, through a real daemon: nothing of it may end other than in a shell.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { raw, startRuntime, type Json } from './support/daemon.ts';
+import { raw, startRuntime, surroundings, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 async function workspace(): Promise<{ dir: string; session: TestSession } & AsyncDisposable> {
@@ -137,4 +137,25 @@ test('what cannot be recorded for want of room waits, and is not lost', async (t
     rmdirSync(state);
   }
   return undefined;
+});
+
+test('a runtime that ends with its command ends without a word', () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
+  try {
+    const work = path.join(home, 'work');
+    mkdirSync(work);
+    const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+    const env = { ...process.env, ...surroundings(home) };
+    // It ends while the layer is cleared: now and then before that is done.
+    for (let time = 0; time < 6; time += 1) {
+      const run = spawnSync(trl, ['run', '--quiet', 'echo x > x; rm x; date > y'], {
+        cwd: work,
+        env,
+        encoding: 'utf8',
+      });
+      assert.deepEqual([run.status, run.stderr], [0, '']);
+    }
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
 });

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
 import type { ExecId, SessionId } from '../../command.ts';
-import { TrlError } from '../../errors.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
 import type { GitView } from '../../protocol/workspace.ts';
 import type { Captured, ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
 import { Committing, discarded, type CommittingParts } from './committing.ts';
@@ -388,7 +388,8 @@ export class SessionWorkspace {
     } catch (error) {
       // The next command has its overlay mounted anew, or is refused with the reason.
       this.#isOutdated = true;
-      log(`layer: ${String(error)}`);
+      // A runner that ended, as after the one command of its runtime, has nothing mounted.
+      if (!isTrlError(error, 'BACKEND_UNAVAILABLE')) log(`layer: ${String(error)}`);
     }
   }
 
