@@ -1,5 +1,6 @@
 /** What is kept of a command's changes: for people to see, and for the way back. */
 import type { Change, ChangeMethod, Entry, StatKey, TreeId, WorkspaceMode } from '../../change.ts';
+import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ExecId, SessionId } from '../../command.ts';
 import { kindOf } from '../net-changes.ts';
@@ -99,3 +100,6 @@ export function isRecord(value: unknown): value is ChangeRecord {
     typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'changes'))
   );
 }
+
+/** For what no command of the session did, such as publishing. */
+export const newRecordId = (): ExecId => `x-${randomBytes(16).toString('hex')}`;

@@ -2,7 +2,6 @@
  * The workspace of one session: what its commands change is found when each has ended, and now and
  * then while one runs long; it is kept, and put into the real tree as far as mode and filter say.
  */
-import { randomBytes } from 'node:crypto';
 import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
 import type { ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
@@ -11,11 +10,12 @@ import type { Captured, ChangeCapture, LayerCapture } from '../../workspace/chan
 import { Committing, discarded, type CommittingParts } from './committing.ts';
 import type { Pending, Waiting } from './pending.ts';
 import {
+  type ChangeRecord,
   isRecord,
   mergedChanges,
-  recordKinds,
-  type ChangeRecord,
+  newRecordId,
   type RecordedChange,
+  recordKinds,
 } from './record.ts';
 import { Recording } from './recording.ts';
 import { Staleness } from './staleness.ts';
@@ -64,6 +64,8 @@ interface Run extends Beginning {
 /** How often what runs long is looked at, in `ms`, and which part of the time that may take. */
 const lookEveryMs = 1_000;
 const lookShare = 20;
+/** What a running command made since is not looked at yet. */
+const youngMs = 250;
 
 export class SessionWorkspace {
   readonly parts: SessionWorkspaceParts;
@@ -296,9 +298,9 @@ export class SessionWorkspace {
   }
 
   /** Tells what changed since the last look, and commits it. */
-  async #look(run: Run, isLost: boolean): Promise<ChangeRecord> {
+  async #look(run: Run, isLost: boolean, ageMs = 0): Promise<ChangeRecord> {
     const { capture, layer, store, log } = this.parts;
-    const found = await capture.capture();
+    const found = await capture.capture(ageMs);
     await this.#staleness.look();
     const origin = {
       mode: run.mode,
@@ -332,7 +334,7 @@ export class SessionWorkspace {
     const isDirect = runs.every(({ mode }) => mode === 'direct');
     if (oldest === undefined || !isDirect) return false;
     const told = oldest.earlier;
-    await this.#look(oldest, false);
+    await this.#look(oldest, false, youngMs);
     return oldest.earlier !== told;
   }
 
@@ -399,5 +401,3 @@ export class SessionWorkspace {
     return done;
   }
 }
-
-const newRecordId = (): ExecId => `x-${randomBytes(16).toString('hex')}`;
