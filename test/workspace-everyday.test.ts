@@ -11,6 +11,7 @@ import {
   rmdirSync,
   rmSync,
   statfsSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -137,6 +138,19 @@ test('what cannot be recorded for want of room waits, and is not lost', async (t
     rmdirSync(state);
   }
   return undefined;
+});
+
+test('files keep their times, before 1970 as well', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const times = { past: '1960-01-02', first: '1970-01-01', future: '2040-01-02' };
+  const made = Object.entries(times).map(([name, day]) => `touch -d ${day}T00:00Z ${name}`);
+  await session.run(made.join('; '));
+  for (const [name, day] of Object.entries(times)) {
+    assert.equal(statSync(path.join(dir, name)).mtime.toISOString().slice(0, 10), day);
+  }
+  await session.run('touch -d 1961-02-03T00:00Z past');
+  assert.equal(statSync(path.join(dir, 'past')).mtime.getUTCFullYear(), 1961);
 });
 
 test('a runtime that ends with its command ends without a word', () => {

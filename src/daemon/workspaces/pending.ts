@@ -42,6 +42,14 @@ export class Pending {
     return wanted.toSorted((a, b) => (a.change.path < b.change.path ? -1 : 1));
   }
 
+  /** Where somebody else's version stands; `over-cap`: ours is nowhere but in the layer. */
+  conflicts(kept: 'stored' | 'over-cap'): BytePath[] {
+    const isOver = kept === 'over-cap';
+    return this.all('conflict')
+      .filter(({ change }) => change.marks.includes('over-cap') === isOver)
+      .map(({ change }) => change.path);
+  }
+
   put(captured: Captured, change: Change): void {
     const before = this.#all.get(change.path);
     const start = before ?? { base: captured.base, baseKey: captured.baseKey, change };

@@ -31,7 +31,7 @@ import type { BytePath, Entry, StatKey } from '../../change.ts';
 import { writeFile, writeLink, type Owner } from './content.ts';
 import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
 import type { Rename, Renamed } from './renames.ts';
-import { codeOf, isSame, keyAfter, keyOf, removeOwn, statAt } from './standing.ts';
+import { codeOf, isSame, keyAfter, keyOf, mtimeOf, removeOwn, statAt } from './standing.ts';
 import { below, TreeSteps } from './steps.ts';
 import { join, nameOf, parentOf } from './view.ts';
 import { Workplace } from './workplace.ts';
@@ -282,7 +282,7 @@ class Applying {
       }
       const at = `/proc/self/fd/${fd}`;
       if (after.type === 'file') {
-        utimesSync(at, new Date(), after.mtimeMs / 1000);
+        utimesSync(at, new Date(), mtimeOf(after));
         if ((Number(stat.mode) & permissions) !== after.mode) chmodSync(at, after.mode);
       }
       this.#done(item, keyOf(fstatSync(fd, { bigint: true })));

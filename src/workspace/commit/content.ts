@@ -21,7 +21,7 @@ import { copyFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Contents, Entry } from '../../change.ts';
 import type { CommitItem, Source } from './item.ts';
-import { keyOf } from './standing.ts';
+import { keyOf, mtimeOf } from './standing.ts';
 import type { TreeSteps } from './steps.ts';
 
 const { COPYFILE_FICLONE, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
@@ -214,7 +214,7 @@ function create(at: Buffer): number {
 function finish(fd: number, owner: Owner, after: FileEntry): void {
   if (process.geteuid?.() === 0) fchownSync(fd, owner.uid, owner.gid);
   fchmodSync(fd, after.mode);
-  futimesSync(fd, new Date(), after.mtimeMs / 1000);
+  futimesSync(fd, new Date(), mtimeOf(after));
 }
 
 function remove(at: Buffer): void {

@@ -78,3 +78,8 @@ export function codeOf(error: unknown): string {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : '';
   return typeof code === 'string' ? code : '';
 }
+
+/** As Node takes it, which reads a number of seconds before 1970 as now. */
+export function mtimeOf({ mtimeMs }: Extract<Entry, { type: 'file' }>): number | Date {
+  return mtimeMs < 0 ? new Date(mtimeMs) : mtimeMs / 1000;
+}
