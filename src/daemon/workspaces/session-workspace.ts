@@ -374,18 +374,11 @@ export class SessionWorkspace {
   async #clear(): Promise<void> {
     const { layer, log } = this.parts;
     if (layer === null || this.#running.size > 0) return;
-    // What could not be kept in the store is nowhere else.
-    const conflicts = this.pending.all('conflict').map(({ change }) => change);
-    const [theirs, only] = [false, true].map((isOnly) =>
-      conflicts
-        .filter(({ marks }) => marks.includes('over-cap') === isOnly)
-        .map(({ path }) => path),
-    );
-    const paths = [...this.committing.shadowing, ...(theirs ?? [])];
+    const paths = [...this.committing.shadowing, ...this.pending.conflicts('stored')];
     if (paths.length === 0 && layer.clearable === 0) return;
     try {
       await layer.clearApplied(paths);
-      this.committing.cleared(only);
+      this.committing.cleared(this.pending.conflicts('over-cap'));
       await this.#refresh(true);
     } catch (error) {
       // The next command has its overlay mounted anew, or is refused with the reason.
