@@ -1,7 +1,7 @@
 // Somebody else works in the same directory: between commands, while they run, and where what they
 // wrote was committed already. Every byte lands where it should.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -249,3 +249,27 @@ test(
     assert.deepEqual(states(receipt), ['mine discarded']);
   },
 );
+
+test('without a layer: what others did between commands is theirs', { skip: noMounts() }, () => {
+  const program = path.join(import.meta.dirname, 'support/second-writer-index.ts');
+  const args = ['-m', '--propagation', 'private', process.execPath, program];
+  const said: Json = JSON.parse(execFileSync('unshare', args, { encoding: 'utf8' }));
+  const rest = { 'd/': '', 'vol/': '' };
+  assert.deepEqual(said, {
+    method: 'index',
+    told: [
+      ['d/new', 'modified'],
+      ['f', 'modified'],
+      ['new', 'modified'],
+    ],
+    after: { ...rest, 'd/new': 'dn\n+\n', f: 'two\n+\n', new: 'n\n+\n' },
+    totals: { restored: 2, conflicts: 1, impossible: 0 },
+    undone: { ...rest, 'd/new': 'dn\n', f: 'two\n+\nlater\n', new: 'n\n' },
+  });
+});
+
+/** Why no file system can be mounted in a workspace here, or `false`. */
+function noMounts(): string | false {
+  const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', '/mnt']);
+  return probe.status === 0 ? false : 'only root can mount';
+}

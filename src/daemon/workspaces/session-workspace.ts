@@ -140,8 +140,11 @@ export class SessionWorkspace {
   /** Notes how things stand before a command. */
   begin(beginning: Beginning): Promise<void> {
     return this.#exclusive(async () => {
-      const { tree, store } = this.parts;
+      const { tree, store, layer, capture } = this.parts;
       await tree.see();
+      const isFirst = this.#running.size === 0 && beginning.startedAt === undefined;
+      // Without a layer, what others did since the last scan would be taken for the command's.
+      if (layer === null && isFirst && (await this.#staleness.drain())) await capture.capture();
       if (this.#running.size === 0) this.committing.rest();
       const known = store.get(recordKinds.changes, beginning.exec);
       const run: Run = {
@@ -300,6 +303,7 @@ export class SessionWorkspace {
   /** Tells what changed since the last look, and commits it. */
   async #look(run: Run, isLost: boolean, ageMs = 0): Promise<ChangeRecord> {
     const { capture, layer, store, log } = this.parts;
+    if (layer === null) await this.#staleness.drain();
     const found = await capture.capture(ageMs);
     await this.#staleness.look();
     const origin = {

@@ -63,6 +63,13 @@ export class Staleness {
     this.#unseen = nothing;
   }
 
+  /** Takes what changed as seen; answers whether anything did. */
+  async drain(): Promise<boolean> {
+    const changed = await this.look();
+    this.refreshed(Date.now(), true);
+    return changed !== null;
+  }
+
   /** A command runs since then, Unix ms, and nobody looked what changed. */
   since(at: number): void {
     this.#since = Math.min(this.#since, at);
