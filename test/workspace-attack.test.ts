@@ -1,7 +1,7 @@
 // Commands that try to get something into the real tree that may not come by itself: in steps, by
 // what was held before, by undoing, by what waits.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { raw, startRuntime, type Json } from './support/daemon.ts';
@@ -95,7 +95,7 @@ test('files that are nothing but holes are not read, and hold nobody up', async 
   ]);
 });
 
-test('a directory with something in it that is not shown stays, and nobody sees it again', async () => {
+test('a directory with something hidden in it stays, and its session sees it gone', async () => {
   await using ws = await workspace();
   const { dir, session } = ws;
   mkdirSync(path.join(dir, 'd'));
@@ -135,4 +135,23 @@ test('policy that hides a path hides what was recorded of it before', async () =
     ['f'],
   );
   assert.equal(readFileSync(path.join(daemon.root, 'k.pem'), 'utf8'), 'canary\n');
+});
+
+test('what a command deletes while it is being applied does not come back', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const churn = `import os, time
+end = time.time() + 4
+while time.time() < end:
+    os.mkdir('t')
+    for n in range(100): os.close(os.open('t/%d' % n, os.O_CREAT | os.O_EXCL))
+    time.sleep(0.02)
+    for n in range(100): os.unlink('t/%d' % n)
+    os.rmdir('t')
+    time.sleep(0.02)`;
+  const receipt = await session.run(`python3 -c "${churn}" && ls`);
+  assert.equal(receipt.stderr, '');
+  assert.equal(receipt.stdout, '');
+  assert.deepEqual(told(receipt), []);
+  assert.deepEqual(readdirSync(dir), []);
 });

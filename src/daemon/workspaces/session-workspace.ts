@@ -103,6 +103,8 @@ export class SessionWorkspace {
   async #refresh(isDue = false): Promise<boolean> {
     const { layer, remask, refresh } = this.parts;
     if (layer === null) return true;
+    // What a command deleted while it was applied is not to be seen again.
+    await this.#lookAtRunning();
     const at = Date.now();
     const changed = await this.#staleness.look();
     if (changed !== null) {
@@ -331,15 +333,11 @@ export class SessionWorkspace {
     return record;
   }
 
-  /** Answers whether something was found. */
-  async #lookAtRunning(): Promise<boolean> {
+  async #lookAtRunning(): Promise<void> {
     const runs = [...this.#running.values()];
     const [oldest] = runs;
     const isDirect = runs.every(({ mode }) => mode === 'direct');
-    if (oldest === undefined || !isDirect) return false;
-    const told = oldest.earlier;
-    await this.#look(oldest, false, youngMs);
-    return oldest.earlier !== told;
+    if (oldest !== undefined && isDirect) await this.#look(oldest, false, youngMs);
   }
 
   /** What changes while several commands run may be any one's: each tells it. */
@@ -363,8 +361,7 @@ export class SessionWorkspace {
       void this.#exclusive(async () => {
         if (this.#running.size === 0) return;
         const begun = performance.now();
-        // What a command deleted while it was applied is not to be seen again after the refresh.
-        if (await this.#lookAtRunning()) await this.#lookAtRunning();
+        await this.#lookAtRunning();
         await this.#refresh();
         this.#lookLater(Math.max(lookEveryMs, lookShare * (performance.now() - begun)));
       }).catch((error: unknown) => this.parts.log(`changes: ${String(error)}`));

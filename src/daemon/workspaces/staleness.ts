@@ -86,7 +86,8 @@ export class Staleness {
     const sinceNs = BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
     this.#seen = nothing;
     this.#since = this.#refreshedAt;
-    return ({ path, base, baseCtimeNs, isCopyUp }) => {
+    return ({ path, base, baseCtimeNs, isCopyUp, isOvertaken }) => {
+      if (isOvertaken === true) return true;
       const isTouched = entries.has(path) || replaced.has(directoryOf(path));
       if (directories !== 'all' && !isTouched) return false;
       if (base === null || baseCtimeNs === null) return isCopyUp;

@@ -26,6 +26,8 @@ export interface Captured extends Difference {
    * place, and somebody else deleted it meanwhile. Not seen where that file had other names.
    */
   readonly isCopyUp: boolean;
+  /** Somebody else changed the path between a look that left it out and this one. */
+  readonly isOvertaken?: boolean;
   /** The path, or a directory above it, does not exist for the session. */
   readonly isMasked: boolean;
   /** A directory that was deleted or replaced has masked paths below it, which still stand. */
@@ -47,8 +49,14 @@ export interface Capture {
 
 /** What tells the changes of a command, whatever the method. Calls wait for each other. */
 export interface ChangeCapture {
-  /** What changed since the last capture. */
-  capture(): Promise<Capture>;
+  /**
+   * What changed since the last capture.
+   *
+   * @param ageMs only what was made this long ago, default 0: while commands run, what they made
+   *   just now may be a lock or a part of something, and gone before anybody has seen it. What was
+   *   deleted waits with it, as it may be the other half of a rename.
+   */
+  capture(ageMs?: number): Promise<Capture>;
 }
 
 export interface UpperOptions {
@@ -71,6 +79,12 @@ export interface UpperOptions {
  * that are cleared are those whose upper version nobody needs any more: applied, or given up.
  */
 export interface LayerCapture extends ChangeCapture {
+  /**
+   * The key of what applying this layer's changes left at a path of the real tree. A command that
+   * deletes something in the very moment in which it is applied leaves no whiteout for it: then
+   * what was applied is deleted, too. Default: nothing was applied.
+   */
+  leftAt: (path: BytePath) => StatKey | null;
   /**
    * Paths that `clearApplied([])` would try: besides those that it was given, entries that say what
    * the real tree says, as after an open for writing. Until they are cleared they hide what

@@ -1,9 +1,9 @@
 /** One capture of an upper layer: what was found, held against what the session saw before. */
 import type { BigIntStats } from 'node:fs';
-import type { BytePath, ChangeMark, Contents, Entry } from '../../change.ts';
+import type { BytePath, ChangeMark, Contents, Entry, StatKey } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import type { Allowance } from './allowance.ts';
-import type { Captured, UpperOptions } from './captured.ts';
+import type { Captured, LayerCapture, UpperOptions } from './captured.ts';
 import { kindOf } from './compare.ts';
 import type { TreeCursor } from './cursor.ts';
 import { readStanding, standing, type Standing } from './entries.ts';
@@ -11,13 +11,14 @@ import type { LayerQuestion } from './layer-attributes.ts';
 import { askLayer, type Asked } from './layer-questions.ts';
 import { above, inherited, nameOf, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
-import { isFreshly, isWhiteout } from './stat.ts';
+import { isFreshly, isWhiteout, statKey } from './stat.ts';
 import type { Found, Survey } from './survey.ts';
 
 export interface ComparisonGround extends UpperOptions {
   readonly ledger: Ledger;
   readonly pace: Pace;
   readonly allowance: Allowance;
+  readonly leftAt: LayerCapture['leftAt'];
   readonly upperCursor: TreeCursor;
   readonly realCursor: TreeCursor;
 }
@@ -250,14 +251,16 @@ export class Comparison {
     if (this.#isBelowSkipped(path)) return;
     const told = this.#ground.ledger.get(path);
     const { stat } = this.#base(path);
+    const isShown = !this.#isHidden(path) && stat !== null;
+    const isLeft = stat !== null && isSameThing(this.#ground.leftAt(path), stat);
     // Commands cannot bring the real tree back: somebody cleared the layer.
-    if (told === undefined || (!this.#isHidden(path) && stat !== null)) {
+    if (told === undefined || (isShown && !isLeft)) {
       this.#next.set(path, null);
       return;
     }
     const under = stat === null ? null : standing(this.#ground.realCursor, nameOf(path), stat);
     if (told.entry !== null) this.#deleted(path, told.entry, under);
-    this.#next.set(path, under === null ? null : hiddenBelow(under));
+    this.#next.set(path, under === null || isShown ? null : hiddenBelow(under));
   }
 
   #deleted(path: BytePath, before: Entry, under: Standing | null): void {
@@ -307,6 +310,12 @@ export function marksOf(
   if (isUnread || isLost(before) || isLost(after)) marks.push('over-cap');
   if (before?.type === 'file' && before.sha256 === null) marks.push('before-unknown');
   return marks;
+}
+
+/** Of a directory, whatever was made in it since. */
+function isSameThing(key: StatKey | null, stat: BigIntStats): boolean {
+  if (!stat.isDirectory()) return key === statKey(stat);
+  return key?.startsWith(`${stat.ino}:${stat.mode}:`) === true;
 }
 
 function hiddenBelow(under: Standing): Told {

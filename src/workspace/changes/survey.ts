@@ -6,6 +6,7 @@ import type { Entered, TreeCursor } from './cursor.ts';
 import type { Ledger, Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
 import { isSame, isWhiteout } from './stat.ts';
+import type { Young } from './young.ts';
 
 /** Longer paths are not told: each of a tree of n nested directories costs its whole length. */
 export const pathBytesMax = 16 * 1024;
@@ -28,6 +29,8 @@ export interface SurveyGround {
   readonly ledger: Ledger;
   readonly pace: Pace;
   readonly allowance: Allowance;
+  /** What may wait; `null`: nothing does. */
+  readonly young: Young | null;
 }
 
 /** Every known entry costs one `lstat`; a directory that it cannot read is among the skipped. */
@@ -56,7 +59,17 @@ export async function survey(ground: SurveyGround): Promise<Survey> {
     }
     for (const directory of directories.toReversed()) waiting.push(directory);
   }
-  return { found, skipped };
+  return { found: withoutHalves(found, ground.young), skipped };
+}
+
+/** What was deleted waits with what was made: it may have been renamed. */
+function withoutHalves(found: readonly Found[], young: Young | null): readonly Found[] {
+  if (young === null || young.waiting.size === 0) return found;
+  return found.filter(({ path, stat, told }) => {
+    const isNow = told !== undefined || !isWhiteout(stat);
+    if (!isNow) young.wait(path);
+    return isNow;
+  });
 }
 
 /** Notes one entry; answers whether it is a directory. */
@@ -67,7 +80,12 @@ function look(
   found: Found[],
 ): boolean | 'no room' {
   const known = ground.ledger.meet(path);
-  if (known === null && !ground.allowance.take(path)) return 'no room';
+  if (known === null) {
+    const { young, cursor, allowance } = ground;
+    const stat = young === null ? null : cursor.stat(name);
+    if (stat !== null && young?.holds(path, stat) === true) return false;
+    if (!allowance.take(path)) return 'no room';
+  }
   if (known?.quick != null) {
     const stat = ground.cursor.quickStat(name);
     if (stat === null) return false;

@@ -13,6 +13,7 @@ import { inTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
 import { Pace } from './pace.ts';
 import { modeOf, permissions, statKey } from './stat.ts';
 import { survey } from './survey.ts';
+import { isOvertaken, Young, type Waiting } from './young.ts';
 
 /** How often a capture begins anew where somebody moved what it was reading. */
 const attemptsMax = 3;
@@ -24,6 +25,7 @@ const attemptsMax = 3;
  * since before a capture is seen when the kernel notes its next write (up to half a minute).
  */
 export class UpperCapture implements LayerCapture {
+  leftAt: LayerCapture['leftAt'] = () => null;
   readonly #options: UpperOptions;
   readonly #ledger = new Ledger();
   /** Nobody needs their upper version, and it is still in the layer. */
@@ -32,6 +34,7 @@ export class UpperCapture implements LayerCapture {
   #firstMode: number;
   /** The same, as it was last told. */
   #rootMode: number;
+  #waiting: Waiting = new Map();
   #last: Promise<unknown> = Promise.resolve();
 
   /** @throws Error of `lstat` where there is no upper layer */
@@ -42,11 +45,11 @@ export class UpperCapture implements LayerCapture {
   }
 
   /** @throws TrlError SANDBOX_UNAVAILABLE without perl; INTERNAL_ERROR where it cannot be read */
-  capture(): Promise<Capture> {
+  capture(ageMs = 0): Promise<Capture> {
     return this.#alone(async () => {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await this.#capture();
+          return await this.#capture(ageMs);
         } catch (error) {
           if (attempt === attemptsMax) throw error;
         }
@@ -114,15 +117,25 @@ export class UpperCapture implements LayerCapture {
     this.#ledger.restore(lines);
   }
 
-  async #capture(): Promise<Capture> {
+  async #capture(ageMs: number): Promise<Capture> {
     const pace = new Pace();
     const ledger = this.#ledger;
     using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
     using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
     const allowance = new Allowance(ledger.paths());
-    const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance });
-    const ground = { ...this.#options, ledger, pace, allowance, upperCursor, realCursor };
+    const before = this.#waiting;
+    const sinceNs = BigInt(Date.now() - ageMs) * 1_000_000n;
+    const young = ageMs === 0 ? null : new Young({ sinceNs, real: realCursor, before });
+    const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance, young });
+    const { leftAt } = this;
+    const ground = { ...this.#options, ledger, pace, allowance, leftAt, upperCursor, realCursor };
     const { changes, idle, skipped } = await new Comparison(ground, surveyed).run();
+    this.#waiting = young?.waiting ?? new Map();
+    for (const [at, change] of changes.entries()) {
+      if (isOvertaken(before, change.path, change.baseKey)) {
+        changes[at] = { ...change, isOvertaken: true };
+      }
+    }
     const own = this.#ownMode();
     if (own !== null) changes.push(own);
     for (const { path } of changes) this.#settled.delete(path);
