@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   closeSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -309,4 +310,49 @@ test('without perl a capture fails, and a later one with it tells all', { skip }
   const capture = await again.capture();
   assert.deepEqual(Object.keys(await told(capture, scene.contents)), ['d/a']);
   assert.throws(() => again.restoreLedger('{'), { code: 'INTERNAL_ERROR' });
+});
+
+test('what was made just now waits; what others do meanwhile is seen', { skip }, async () => {
+  await using scene = new Scene('printf 1 > old; printf 1 > gone');
+  const stage = await scene.stage();
+  const capturing = scene.capturing();
+  await stage.run('printf 2 > old; rm gone; printf 2 > n; mkdir d; printf 2 > d/n; printf 2 > m');
+  const first = (await capturing.capture(60_000)).changes;
+  assert.deepEqual(
+    first.map(({ path: name }) => name),
+    ['old'],
+  );
+  writeFileSync(path.join(scene.root, 'n'), 'theirs');
+  writeFileSync(path.join(scene.root, 'gone'), 'theirs');
+  mkdirSync(path.join(scene.root, 'd'));
+  writeFileSync(path.join(scene.root, 'd/n'), 'theirs');
+  const changes = by((await capturing.capture()).changes);
+  assert.deepEqual([...changes.keys()], ['d/n', 'gone', 'm', 'n']);
+  const overtaken = [...changes.values()].filter(({ isOvertaken }) => isOvertaken === true);
+  assert.deepEqual(
+    overtaken.map(({ path: name }) => name),
+    ['d/n', 'gone', 'n'],
+  );
+});
+
+test('what was applied and deleted in the same moment is deleted', { skip }, async () => {
+  await using scene = new Scene(':');
+  const stage = await scene.stage();
+  const capturing = scene.capturing();
+  await stage.run('printf 1 > ours; printf 1 > theirs');
+  await capturing.capture();
+  for (const name of ['ours', 'theirs']) {
+    rmSync(path.join(scene.upper, name));
+    writeFileSync(path.join(scene.root, name), '1');
+  }
+  const { ino, mode, size, mtimeNs, ctimeNs } = lstatSync(path.join(scene.root, 'ours'), {
+    bigint: true,
+  });
+  const key = `${ino}:${mode}:${size}:${mtimeNs}:${ctimeNs}`;
+  capturing.leftAt = (name) => (name === 'ours' ? key : null);
+  const { changes } = await capturing.capture();
+  assert.deepEqual(
+    changes.map(({ path: name, kind }) => `${kind} ${name}`),
+    ['deleted ours'],
+  );
 });

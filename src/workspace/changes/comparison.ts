@@ -164,7 +164,10 @@ export class Comparison {
     const isUnknown = base.isClosed || (isCopyUp && base.stat === null && told === undefined);
     if (isUnknown && !marks.includes('before-unknown')) marks.push('before-unknown');
     // Whether it was written in place or replaced, the layer does not say: no origin is noted.
-    if (isSeen && kind === 'modified' && (under?.links ?? 0) > 1) marks.push('hardlink-split');
+    const isSplit = isSeen && kind === 'modified' && (under?.links ?? 0) > 1;
+    // Names that a command linked with each other come one by one.
+    const isLinked = stat.isFile() && now.links > 1;
+    if (isSplit || isLinked) marks.push('hardlink-split');
     if (kind === null && isSeen) this.#idle.push(path);
     if (kind !== null) {
       const { upper } = this.#ground;
