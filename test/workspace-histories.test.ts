@@ -8,6 +8,8 @@ const skip = noOverlay();
 
 for (const mode of ['direct', 'staged'] as const) {
   test(`nothing of a second writer is lost in a ${mode} session`, { skip }, async (t) => {
-    t.diagnostic(JSON.stringify(await provenHistories(mode, { runs: 6, most: 10 })));
+    t.diagnostic(
+      JSON.stringify(await provenHistories(mode, { runs: 6, most: 10, endOnFailure: true })),
+    );
   });
 }
