@@ -63,8 +63,8 @@ export class WorkspaceHistory {
   readonly #session: TestSession;
   readonly #isStaged: boolean;
   readonly #tally: HistoryTally;
-  /** What waits: what it started from, and whether the second writer touched it since. */
-  readonly #waiting = new Map<string, { base: string | undefined; touched: boolean }>();
+  /** What waits, and whether the second writer touched it since. */
+  readonly #waiting = new Map<string, { touched: boolean }>();
   readonly #execs: string[] = [];
   /** What commands, or undoing them, left at a path at any time. */
   readonly #left = new Set<string>();
@@ -112,11 +112,11 @@ export class WorkspaceHistory {
 
   #write(edits: readonly Edit[], folder: number): void {
     this.#tally.writes += edits.length;
+    const before = new Map(this.#real);
     if (folder === 0) {
       this.#count += 1;
       const text = `w-${this.#count}\n`;
       replaceDirectory(this.#dir, 'd', { b: text });
-      for (const one of ['d/a', 'd/b']) this.#others(one);
       this.#real.delete('d/a');
       this.#real.set('d/b', text);
     }
@@ -128,9 +128,9 @@ export class WorkspaceHistory {
       else save(this.#dir, one.name, line);
       const isSave = one.kind === 'save' || one.kind === 'move';
       change(this.#real, isSave ? { ...one, kind: 'save' } : one, line);
-      this.#others(one.name);
     }
     for (const one of names) {
+      if (before.get(one) !== this.#real.get(one)) this.#others(one);
       if (!this.#waiting.has(one)) copy(this.#real, this.#view, one);
     }
   }
@@ -167,11 +167,10 @@ export class WorkspaceHistory {
   }
 
   #wait(one: string, before: string | undefined, after: string | undefined): void {
-    const waiting = this.#waiting.get(one) ?? { base: before, touched: false };
-    // What came and went again leaves nothing in the layer.
-    const isNothing = waiting.base === undefined && after === undefined && !waiting.touched;
+    // What goes where the real tree has nothing leaves nothing in the layer.
+    const isNothing = before !== undefined && after === undefined && !this.#real.has(one);
     if (isNothing) this.#waiting.delete(one);
-    else this.#waiting.set(one, waiting);
+    else if (!this.#waiting.has(one)) this.#waiting.set(one, { touched: false });
   }
 
   async #publish(isKept: boolean): Promise<void> {
