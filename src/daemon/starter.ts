@@ -23,7 +23,7 @@ import type { Session, Sessions } from './sessions.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from './typed-secrets.ts';
 import { namesOnly, sessionVariables, warningsOf } from './variables.ts';
-import { changeHints, receiptChanges } from './workspace-wire.ts';
+import { changeHints, incompleteHint, receiptChanges } from './workspace-wire.ts';
 import { worldOf } from './world.ts';
 
 /** A command that a person has to be asked about. */
@@ -317,9 +317,10 @@ export class Starter {
     const hints = await hintsOf(await this.#options.runners.link(), ground, done.exit);
     const { masking } = this.#options;
     if (recorded === null) return { ...done, hints };
-    const { snapshot, mode, changes } = recorded;
+    const { snapshot, mode, changes, complete } = recorded;
     const workspace = masking.deep(receiptChanges(snapshot, mode, changes));
     hints.push(...changeHints(changes, done.exit.session_id));
+    if (!complete) hints.push(incompleteHint);
     return { ...done, hints, workspace };
   }
 

@@ -117,6 +117,10 @@ export function changeHints(changes: readonly Change[], session: string): string
   ];
 }
 
+/** Where some directories were not looked at, or not to their end. */
+export const incompleteHint =
+  'not all changes are told: there are too many, too deep, or some that cannot be read';
+
 const paths = (count: number): string => (count === 1 ? '1 path is' : `${count} paths are`);
 
 export const kindCounts = (changes: readonly Pick<Change, 'kind'>[]): Record<ChangeKind, number> =>
