@@ -250,6 +250,18 @@ test(
   },
 );
 
+test(
+  'staged: a file that was moved away is no other name of the one that took its place',
+  { skip, todo: 'what repeats the real tree is cleared while a moved file has its inode number' },
+  async () => {
+    await using one = await scene({ workspace_mode: 'staged' });
+    const { session } = one;
+    await session.run('mv f f.bak; cp f.bak f');
+    const { stdout, stderr } = await session.run('cp f.bak f; stat -c %i f f.bak | uniq | wc -l');
+    assert.deepEqual([stdout, stderr], ['2\n', '']);
+  },
+);
+
 test('without a layer: what others did between commands is theirs', { skip: noMounts() }, () => {
   const program = path.join(import.meta.dirname, 'support/second-writer-index.ts');
   const args = ['-m', '--propagation', 'private', process.execPath, program];
