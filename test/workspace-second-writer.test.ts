@@ -210,6 +210,17 @@ test('staged: nothing of theirs is overwritten when it is published', { skip }, 
   assert.deepEqual([filesOf(dir), await seenBy(session)], [now, now]);
 });
 
+test('staged: after a conflict, what is made of their version is published', { skip }, async () => {
+  await using one = await scene({ workspace_mode: 'staged' });
+  const { dir, session, ask } = one;
+  await session.run('echo mine >f');
+  save(dir, 'f', 'theirs\n');
+  assert.equal((await ask('workspace.apply')).totals.conflicts, 1);
+  await session.run('echo + >>f');
+  assert.deepEqual((await ask('workspace.apply')).totals, { applied: 1, conflicts: 0, held: 0 });
+  assert.equal(filesOf(dir)['f'], 'theirs\n+\n');
+});
+
 test('discard: a dry run changes nothing that anybody sees later', { skip }, async () => {
   await using one = await scene();
   const { dir, session } = one;
@@ -256,7 +267,7 @@ test(
   async () => {
     await using one = await scene({ workspace_mode: 'staged' });
     const { session } = one;
-    await session.run('mv f f.bak; cp f.bak f');
+    await session.run('mv f f.bak; cp -p f.bak f');
     const { stdout, stderr } = await session.run('cp f.bak f; stat -c %i f f.bak | uniq | wc -l');
     assert.deepEqual([stdout, stderr], ['2\n', '']);
   },

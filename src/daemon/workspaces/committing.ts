@@ -115,6 +115,7 @@ export class Committing {
     origin: Origin,
     keep: (planned: readonly RecordedChange[]) => void,
   ): Promise<RecordedChange[]> {
+    this.#startAnew(capture.changes);
     const ways = await this.#ways(capture.changes, origin);
     const planned = capture.changes.map((captured) => {
       const way = ways.get(captured.path) ?? { state: 'applied', reason: null };
@@ -241,6 +242,13 @@ export class Committing {
     // The layer hides their version, whenever they made it.
     if (this.#contested.has(path) || this.#shadowing.has(path)) return true;
     return isBehind(captured);
+  }
+
+  /** Of a conflict that is over, a command saw their version: its change starts from that. */
+  #startAnew(changes: readonly Captured[]): void {
+    const isOver = (path: BytePath): boolean =>
+      this.pending.find(path)?.change.state === 'conflict' && !this.#contested.has(path);
+    this.pending.drop(changes.map(({ path }) => path).filter(isOver));
   }
 
   #contest(changes: readonly Change[]): void {
