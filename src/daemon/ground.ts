@@ -87,7 +87,9 @@ export async function openGround(input: GroundInput): Promise<Found> {
   const rules = record.workspaceRules;
   const hidden = { allow: rules?.read.allow ?? [], deny: grants.files.read.deny };
   const layered = await input.workspaces.plan(record, placeOf(workspace), hidden);
-  if (layered === null && hidden.allow.length > 0) {
+  // Without layers, git's history and other names of a file would still tell of it.
+  const isRuled = hidden.allow.length > 0 || (rules?.read.deny.length ?? 0) > 0;
+  if (layered === null && isRuled) {
     const message = 'Cannot show a part of the workspace only: it cannot be layered here';
     throw new TrlError('SANDBOX_UNAVAILABLE', message);
   }

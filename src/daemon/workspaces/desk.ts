@@ -76,6 +76,12 @@ export class DaemonWorkspaces implements WorkspaceDesk {
       const message = `Cannot open workspace "${params.path}": it is no directory of the host`;
       throw new TrlError('INVALID_PARAMS', message);
     }
+    if (place.cwd !== place.workspace) {
+      // Its rules would be read from a root that nobody named.
+      const root = JSON.stringify(place.workspace);
+      const message = `Cannot open workspace "${params.path}": it lies in the root ${root}`;
+      throw new TrlError('INVALID_PARAMS', `${message}; open that, or name it a root of its own`);
+    }
     const id: WorkspaceId = `w-${randomBytes(16).toString('hex')}`;
     const { policy, mode = 'direct' } = params;
     const record = {
