@@ -17,8 +17,12 @@ const patience = { TRL_RUNNER_LINGER_MS: '60000' };
 const files = 12;
 
 /** Writes generation `$g` of everything below `$d`, each file at once under its name. */
-const work = `w() { { echo "$g"; yes "$g" | head -n 3000; echo "end $g"; } >"$1.part"; mv "$1.part" "$1"; }
-  mkdir -p $d/n$g/in; for i in $(seq ${files}); do w $d/f$i; done; w $d/n$g/in/x; mv $d/n$g/in $d/n$g/out
+const work = `w() {
+    { echo "$g"; yes "$g" | head -n 3000; echo "end $g"; } >"$1.part"
+    mv "$1.part" "$1"
+  }
+  mkdir -p $d/n$g/in; for i in $(seq ${files}); do w $d/f$i; done
+  w $d/n$g/in/x; mv $d/n$g/in $d/n$g/out
   if [ $((g % 3)) = 0 ]; then rm -rf $d/n[0-9]*; fi; ln -sfn n$g $d/last; w $d/whole`;
 
 const commandOf = (dir: string, generation: number): string => `d=${dir}; g=${generation}; ${work}`;
