@@ -277,7 +277,9 @@ export type StopReason =
   | 'session-destroyed'
   | 'shutdown'
   /** Its output could not be redacted any more, so none of it is given out. */
-  | 'redaction-failed';
+  | 'redaction-failed'
+  /** What it did could not be recorded any more. */
+  | 'audit-failed';
 
 /** How one command ended, as the runner saw it. `exit_code` comes from a wait, never made up. */
 export interface Exit {

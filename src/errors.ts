@@ -75,6 +75,12 @@ export const errorTable = {
     exitCode: 125,
     retry: false,
   },
+  AUDIT_UNAVAILABLE: {
+    about: 'the audit log cannot be written, so nothing runs',
+    httpStatus: 503,
+    exitCode: 125,
+    retry: true,
+  },
   SECRET_NOT_FOUND: { about: 'no such secret', httpStatus: 404, exitCode: 125, retry: false },
   SECRET_UNAVAILABLE: {
     about: 'the source of a secret failed',

@@ -9,7 +9,15 @@ import { test } from 'node:test';
 const root = path.dirname(import.meta.dirname);
 const columnsMax = 100;
 
-const words = ['change.ts', 'command.ts', 'errors.ts', 'frame.ts', 'limits.ts', 'names.ts'];
+const words = [
+  'canonical.ts',
+  'change.ts',
+  'command.ts',
+  'errors.ts',
+  'frame.ts',
+  'limits.ts',
+  'names.ts',
+];
 const concepts = [
   'identity',
   'policy',
@@ -22,9 +30,10 @@ const concepts = [
   'redaction',
   'secrets',
   'audit',
+  'provenance',
   'publish',
+  'sealing',
   'session',
-  'snapshot',
   'snapshot',
 ];
 const doors = ['cli', 'mcp', 'console'];
@@ -46,7 +55,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['redaction', place([], ['re2js'])],
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.
-  ['redactor', place(['redaction'])],
+  ['redactor', place(['redaction', 'sealing'])],
   ['process', place(['runner', 'redactor', 'redaction'], ['@lydell/node-pty'])],
   ['runner', place(['redactor'])],
   ['run.ts', place(concepts)],
@@ -61,7 +70,19 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // a method of the wire that sets it would be an agent's, too.
   [
     'cli',
-    place(['client', 'protocol', 'policy', 'approval', 'redaction', 'configuration', 'yaml']),
+    place([
+      'client',
+      'protocol',
+      'policy',
+      'approval',
+      'redaction',
+      'configuration',
+      'yaml',
+      // The log is checked, and a raw log opened, without trust in a daemon.
+      'audit',
+      'provenance',
+      'sealing',
+    ]),
   ],
   ['configuration', place(['yaml'], ['zod'])],
 ]);

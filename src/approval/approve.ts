@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { ApprovedPlan, Box, DecidingRule, Plan, SealedBox, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { isGrant, type Approval } from './approval.ts';
-import { canonicalJson } from './canonical.ts';
+import { canonicalJson } from '../canonical.ts';
 import { askedDigest, type Asked } from './request.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -1,6 +1,6 @@
 /** What differs between a question that was answered and the one that stands now, in sentences. */
 import type { FileGrants } from '../command.ts';
-import { canonicalJson } from './canonical.ts';
+import { canonicalJson } from '../canonical.ts';
 import { askedDigest } from './request.ts';
 import type { Asked, AskedContent } from './request.ts';
 

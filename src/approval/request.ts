@@ -12,7 +12,7 @@ import type {
   SessionId,
   ShellDialect,
 } from '../command.ts';
-import { canonicalJson } from './canonical.ts';
+import { canonicalJson } from '../canonical.ts';
 
 /** A thing whose content decides what the command does. */
 export interface AskedContent {

@@ -3,7 +3,7 @@
  * makes no session busy, survives the daemon, and runs once when its question is answered.
  */
 import type { Approval } from '../approval/approval.ts';
-import { canonicalJson } from '../approval/canonical.ts';
+import { canonicalJson } from '../canonical.ts';
 import { whyNot, type Approvals } from '../approval/approvals.ts';
 import { askedDigest } from '../approval/request.ts';
 import type { Caller, ExecId } from '../command.ts';
