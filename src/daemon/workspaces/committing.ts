@@ -9,10 +9,11 @@ import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
+import { parentOf } from '../../workspace/byte-path.ts';
 import { judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
 import { Pending, type Waiting } from './pending.ts';
 import { recordKinds, type RecordedChange } from './record.ts';
-import { directoryOf, type Tree } from './tree.ts';
+import type { Tree } from './tree.ts';
 
 export interface CommittingParts {
   readonly tree: Tree;
@@ -93,7 +94,7 @@ export class Committing {
   shadowsIn(directories: readonly BytePath[] | 'all'): [BytePath, StatKey | null][] {
     const known = directories === 'all' ? null : new Set(directories);
     return [...this.#shadowing]
-      .filter((path) => known === null || known.has(directoryOf(path)))
+      .filter((path) => known === null || known.has(parentOf(path)))
       .map((path) => [path, this.#own.get(path) ?? null]);
   }
 

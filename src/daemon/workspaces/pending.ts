@@ -1,6 +1,7 @@
 /** What the commands of a session changed and the real tree does not have. */
 import type { BytePath, Change, ChangeState, Entry, StatKey } from '../../change.ts';
 import type { Captured, SourceAt } from '../../workspace/changes/captured.ts';
+import { parentOf } from '../../workspace/byte-path.ts';
 
 /** One path that waits, as JSON. */
 export interface Waiting {
@@ -27,7 +28,7 @@ export class Pending {
 
   /** Whether something waits at a path, or above it. */
   holds(path: BytePath): boolean {
-    for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) {
+    for (let at = path; at !== ''; at = parentOf(at)) {
       const state = this.#all.get(at)?.change.state;
       if (state !== undefined && state !== 'conflict') return true;
     }

@@ -6,7 +6,7 @@
 import type { BytePath } from '../../change.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
 import type { TreeCursor } from '../../workspace/projection/watch.ts';
-import { directoryOf } from './tree.ts';
+import { parentOf } from '../../workspace/byte-path.ts';
 
 /** Clocks of file systems tick this much behind. */
 const tickMs = 10;
@@ -88,7 +88,7 @@ export class Staleness {
     this.#since = this.#refreshedAt;
     return ({ path, base, baseCtimeNs, isCopyUp, isOvertaken }) => {
       if (isOvertaken === true) return true;
-      const isTouched = entries.has(path) || replaced.has(directoryOf(path));
+      const isTouched = entries.has(path) || replaced.has(parentOf(path));
       if (directories !== 'all' && !isTouched) return false;
       if (base === null || baseCtimeNs === null) return isCopyUp;
       return isTouched || baseCtimeNs >= sinceNs;

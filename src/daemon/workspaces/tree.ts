@@ -1,10 +1,11 @@
 /** The real directory behind workspaces: one for all sessions that work in it. */
 import type { SessionId } from '../../command.ts';
 import { TreeIdentity } from '../../snapshot/tree.ts';
-import { joined, OpenDirectory } from '../../workspace/projection/directory.ts';
+import { OpenDirectory } from '../../workspace/projection/directory.ts';
 import { TreeWatch, type Settled, type TreeCursor } from '../../workspace/projection/watch.ts';
 import type { BytePath, StatKey } from '../../change.ts';
 import { statKey } from '../../workspace/changes/stat.ts';
+import { joined, nameOf, parentOf } from '../../workspace/byte-path.ts';
 
 export class Tree {
   readonly root: string;
@@ -48,8 +49,8 @@ export class Tree {
   /** What stands at a path just now; `null`: nothing. */
   keyAt(path: BytePath): StatKey | null {
     try {
-      using directory = OpenDirectory.open(this.root, directoryOf(path));
-      const stat = directory.look(path.slice(path.lastIndexOf('/') + 1));
+      using directory = OpenDirectory.open(this.root, parentOf(path));
+      const stat = directory.look(nameOf(path));
       return stat === null ? null : statKey(stat);
     } catch {
       return null;
@@ -75,12 +76,9 @@ function isElsewhere(settled: Settled, committed: readonly BytePath[]): boolean 
   if (!settled.changed) return false;
   if (settled.directories === 'all') return true;
   // A directory that came or went is named in itself and in the one that holds it.
-  const known = new Set(committed.flatMap((path) => [path, directoryOf(path)]));
+  const known = new Set(committed.flatMap((path) => [path, parentOf(path)]));
   return settled.directories.some((directory) => !known.has(directory));
 }
-
-export const directoryOf = (path: BytePath): BytePath =>
-  path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
 
 /** Every tree that a session works in. */
 export class Trees {

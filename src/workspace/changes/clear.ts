@@ -3,9 +3,10 @@ import { rmdirSync, unlinkSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { isTrlError } from '../../errors.ts';
+import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
 import type { TreeCursor } from './cursor.ts';
 import type { LayerAttributes } from './layer-attributes.ts';
-import { above, inherited, inTreeOrder, nameOf, type Ledger, type Told } from './ledger.ts';
+import { inherited, inTreeOrder, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
 import { isWhiteout, modeOf, statKey } from './stat.ts';
 
@@ -34,7 +35,7 @@ export async function clearLayer(ground: ClearGround): Promise<BytePath[]> {
   const paths = new Set<BytePath>();
   for (const path of settled) {
     // A directory may have become empty by what went before it.
-    for (let up = path; up !== '' && !paths.has(up); up = above(up)) paths.add(up);
+    for (let up = path; up !== '' && !paths.has(up); up = parentOf(up)) paths.add(up);
   }
   const ordered = await inTreeOrder(paths, pace);
   const blocked = await openOpaque(ground, ordered);
@@ -73,7 +74,7 @@ async function openOpaque(ground: ClearGround, paths: BytePath[]): Promise<Set<B
   const hiding = new Set<BytePath>();
   for (const [path, told] of ledger.entries()) {
     if (told.key !== null || settled.has(path)) continue;
-    for (let up = above(path); !hiding.has(up); up = above(up)) {
+    for (let up = parentOf(path); !hiding.has(up); up = parentOf(up)) {
       hiding.add(up);
       if (up === '') break;
     }
@@ -95,7 +96,7 @@ async function openOpaque(ground: ClearGround, paths: BytePath[]): Promise<Set<B
 
 async function failedToOpen(ground: ClearGround, paths: BytePath[]): Promise<BytePath[]> {
   const { upper, attributes, upperCursor } = ground;
-  const prefix = Buffer.from(upper).toString('latin1');
+  const prefix = bytePathOf(upper);
   const clear = async (some: BytePath[]): Promise<boolean> => {
     try {
       await attributes.clearOpaque(some.map((path) => `${prefix}/${path}`));
@@ -109,7 +110,7 @@ async function failedToOpen(ground: ClearGround, paths: BytePath[]): Promise<Byt
   // Modes keep this process out of some.
   const failed: BytePath[] = [];
   for (const path of paths) {
-    const isThere = upperCursor.goto(above(path)) === 'here';
+    const isThere = upperCursor.goto(parentOf(path)) === 'here';
     const isClear = isThere && (await upperCursor.readable(nameOf(path), () => clear([path])));
     if (!isClear) failed.push(path);
   }
@@ -124,7 +125,7 @@ function removeEntry(
   unlinked: Set<bigint>,
 ): boolean {
   const { upperCursor } = ground;
-  if (upperCursor.goto(above(path)) !== 'here') return true;
+  if (upperCursor.goto(parentOf(path)) !== 'here') return true;
   const stat = upperCursor.stat(nameOf(path));
   if (stat === null) return true;
   const isOurs = told.entry === null ? isWhiteout(stat) : isAsTold(stat, told, unlinked);
@@ -150,7 +151,7 @@ function followNames({ ledger, upperCursor }: ClearGround, unlinked: ReadonlySet
   for (const [path, told] of Array.from(ledger.entries())) {
     const { key } = told;
     if (key === null || !files.has(key.slice(0, key.indexOf(':')))) continue;
-    if (upperCursor.goto(above(path)) !== 'here') continue;
+    if (upperCursor.goto(parentOf(path)) !== 'here') continue;
     const stat = upperCursor.stat(nameOf(path));
     if (stat === null || !isAsTold(stat, told, unlinked)) continue;
     ledger.set(path, { ...told, key: statKey(stat) });
@@ -166,7 +167,7 @@ function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boole
     if (!isPlain || told.entry?.type !== 'directory') return false;
     if (modeOf(real) !== told.entry.mode) return false;
   }
-  if (upperCursor.goto(above(path)) !== 'here') return true;
+  if (upperCursor.goto(parentOf(path)) !== 'here') return true;
   const stat = upperCursor.stat(nameOf(path));
   if (stat === null) return true;
   if (!stat.isDirectory()) return false;
@@ -181,7 +182,7 @@ function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boole
 
 function realStat(ground: ClearGround, path: BytePath): BigIntStats | null {
   const { realCursor } = ground;
-  if (realCursor.goto(above(path)) !== 'here') return null;
+  if (realCursor.goto(parentOf(path)) !== 'here') return null;
   try {
     return realCursor.stat(nameOf(path));
   } catch {

@@ -2,6 +2,7 @@
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, ChangeMark, Contents, Entry, StatKey } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
 import type { Allowance } from './allowance.ts';
 import type { Captured, LayerCapture, UpperOptions } from './captured.ts';
 import { kindOf } from './compare.ts';
@@ -9,7 +10,7 @@ import type { TreeCursor } from './cursor.ts';
 import { readStanding, standing, type Standing } from './entries.ts';
 import type { LayerQuestion } from './layer-attributes.ts';
 import { askLayer, type Asked } from './layer-questions.ts';
-import { above, inherited, nameOf, type Ledger, type Told } from './ledger.ts';
+import { inherited, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
 import { isFreshly, isWhiteout, statKey } from './stat.ts';
 import type { Found, Survey } from './survey.ts';
@@ -131,7 +132,7 @@ export class Comparison {
   #base(path: BytePath): Base {
     if (this.#isMasked(path)) return noBase;
     const { realCursor } = this.#ground;
-    const entered = realCursor.goto(above(path));
+    const entered = realCursor.goto(parentOf(path));
     if (entered === 'missing') return { ...noBase, isOrphan: true };
     if (entered === 'closed') return { ...noBase, isClosed: true };
     try {
@@ -188,7 +189,7 @@ export class Comparison {
     const { upperCursor } = this.#ground;
     const { path, stat } = found;
     const name = nameOf(path);
-    if (upperCursor.goto(above(path)) !== 'here') return 'gone';
+    if (upperCursor.goto(parentOf(path)) !== 'here') return 'gone';
     const now = await readStanding(upperCursor, name, stat, this.#ground);
     if (now === null) return 'gone';
     return isWhiteout(stat) ? { ...now, entry: null, owner: '' } : now;
@@ -203,7 +204,7 @@ export class Comparison {
   ): Promise<Standing | null> {
     const { realCursor } = this.#ground;
     const name = nameOf(path);
-    if (base.stat === null || realCursor.goto(above(path)) !== 'here') return null;
+    if (base.stat === null || realCursor.goto(parentOf(path)) !== 'here') return null;
     if (isContentNeeded) return readStanding(realCursor, name, base.stat, this.#ground);
     const now = standing(realCursor, name, base.stat);
     const isKnown = now !== null && told?.base?.key === now.key;
@@ -243,7 +244,7 @@ export class Comparison {
   }
 
   #leaveMasked(path: BytePath): void {
-    for (let up = above(path); !this.#overMasked.has(up); up = above(up)) {
+    for (let up = parentOf(path); !this.#overMasked.has(up); up = parentOf(up)) {
       this.#overMasked.add(up);
       if (up === '') return;
     }

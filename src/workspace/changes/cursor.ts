@@ -13,6 +13,7 @@ import type { BigIntStats, Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { bytePathOf, bytesOf, joined, parentOf } from '../byte-path.ts';
 import { permissions } from './stat.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -66,7 +67,7 @@ export class TreeCursor implements Disposable {
   /** @throws Error of `open` where `tree` is no directory that can be read */
   constructor(tree: string, options: CursorOptions) {
     this.#mayWiden = options.mayWiden;
-    this.#tree = Buffer.from(tree).toString('latin1');
+    this.#tree = bytePathOf(tree);
     const fd = openSync(tree, directoryFlags);
     this.#levels.push({ name: '', fd, identity: '', narrow: null });
   }
@@ -78,7 +79,7 @@ export class TreeCursor implements Disposable {
 
   /** The path of an entry here for system calls, valid until the cursor moves. */
   at(name: string): Buffer {
-    return Buffer.from(`${this.#self()}/${name}`, 'latin1');
+    return bytesOf(`${this.#self()}/${name}`);
   }
 
   /** Goes to `directory`; where it cannot, it stays at the last step that it could go. */
@@ -104,7 +105,7 @@ export class TreeCursor implements Disposable {
       if (fd === 'missing' || fd === 'closed') return fd;
     }
     this.#levels.push({ name, fd, identity: '', narrow });
-    this.#path = this.#path === '' ? name : `${this.#path}/${name}`;
+    this.#path = joined(this.#path, name);
     if (this.#levels.length - this.#held > handlesMax) this.#letGo();
     return 'here';
   }
@@ -121,7 +122,7 @@ export class TreeCursor implements Disposable {
     if (above.fd === null) above.fd = this.#reopen(above.identity);
     this.#levels.pop();
     this.#held = Math.min(this.#held, this.#levels.length - 1) || 1;
-    this.#path = this.#path.slice(0, -level.name.length - 1);
+    this.#path = parentOf(this.#path);
     closeLevel(level);
   }
 
@@ -144,7 +145,7 @@ export class TreeCursor implements Disposable {
   quickStat(name: string): Stats | null {
     const full = `${this.#tree}/${this.#path}/${name}`;
     if (full.length > shortBytesMax) return lstat(this.at(name));
-    return lstat(plain.test(full) ? full : Buffer.from(full, 'latin1'));
+    return lstat(plain.test(full) ? full : bytesOf(full));
   }
 
   /** Opens a regular file and nothing else; `closed`: this process may not read it. */

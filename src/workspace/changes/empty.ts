@@ -1,6 +1,7 @@
 /** Empties a directory whose content commands made: of any depth, without following a link. */
 import { chmodSync, lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { Pace } from './pace.ts';
+import { bytePathOf, bytesOf } from '../byte-path.ts';
 
 const ownersBits = 0o700;
 
@@ -12,8 +13,8 @@ const ownersBits = 0o700;
  */
 export async function emptyDirectory(directory: string, mode: number): Promise<void> {
   const pace = new Pace();
-  const top = Buffer.from(directory).toString('latin1');
-  const at = (name: string): Buffer => Buffer.from(`${top}/${name}`, 'latin1');
+  const top = bytePathOf(directory);
+  const at = (name: string): Buffer => bytesOf(`${top}/${name}`);
   chmodSync(directory, mode | ownersBits);
   let count = 0;
   /** Directories at the top, still to be emptied. */

@@ -2,6 +2,7 @@
 import { closeSync, readFileSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { Contents, Entry, StatKey } from '../../change.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
 import type { Allowance } from './allowance.ts';
 import type { SourceAt } from './captured.ts';
 import { TreeCursor } from './cursor.ts';
@@ -68,10 +69,9 @@ export async function readStanding(
  * there is none. The caller closes it.
  */
 export function openSource(source: SourceAt, options = { mayWiden: false }): number | null {
-  const cut = source.path.lastIndexOf('/');
   using cursor = new TreeCursor(source.tree, options);
-  if (cursor.goto(source.path.slice(0, Math.max(cut, 0))) !== 'here') return null;
-  const file = cursor.openFile(source.path.slice(cut + 1));
+  if (cursor.goto(parentOf(source.path)) !== 'here') return null;
+  const file = cursor.openFile(nameOf(source.path));
   return typeof file === 'string' ? null : file.fd;
 }
 

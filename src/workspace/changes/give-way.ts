@@ -12,8 +12,9 @@ import {
   writeSync,
 } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
 import type { TreeCursor } from './cursor.ts';
-import { above, nameOf, type Ledger } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 import { statKey } from './stat.ts';
 
 const { O_NOFOLLOW, O_WRONLY } = constants;
@@ -39,10 +40,10 @@ export function giveWay(ground: GiveWayGround, path: BytePath, ino: bigint | nul
   const told = ledger.get(path);
   const name = nameOf(path);
   if (told?.key == null || told.entry?.type !== 'file') return false;
-  if (upperCursor.goto(above(path)) !== 'here') return false;
+  if (upperCursor.goto(parentOf(path)) !== 'here') return false;
   const stat = upperCursor.stat(name);
   if (stat === null || statKey(stat) !== told.key) return false;
-  const real = realCursor.goto(above(path)) === 'here' ? realCursor.stat(name) : null;
+  const real = realCursor.goto(parentOf(path)) === 'here' ? realCursor.stat(name) : null;
   const isSame = real !== null && real.isFile() && real.ino === ino && real.size <= copiedBytesMax;
   if (!isSame || !copyInto(ground, name)) unlinkSync(upperCursor.at(name));
   ledger.forget([path]);

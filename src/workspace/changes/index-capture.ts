@@ -2,13 +2,14 @@
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, Contents } from '../../change.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
 import { Allowance } from './allowance.ts';
 import type { Capture, Captured, ChangeCapture } from './captured.ts';
 import { marksOf } from './comparison.ts';
 import { kindOf } from './compare.ts';
 import { TreeCursor } from './cursor.ts';
 import { readStanding, standing, type Standing } from './entries.ts';
-import { above, inherited, inTreeOrder, nameOf } from './ledger.ts';
+import { inherited, inTreeOrder } from './ledger.ts';
 import { Pace } from './pace.ts';
 import { isFreshly, isSame, modeOf, quickKey, statKey, type QuickKey } from './stat.ts';
 import { pathBytesMax } from './survey.ts';
@@ -145,7 +146,8 @@ export class IndexCapture implements ChangeCapture {
     for (const [path, known] of this.#index) {
       if (known.seenBy === this.#number || isBelowSkipped(path)) continue;
       // A scan that was cut short says nothing of what it did not come to.
-      const stat = isCut && cursor.goto(above(path)) === 'here' ? cursor.stat(nameOf(path)) : null;
+      const stat =
+        isCut && cursor.goto(parentOf(path)) === 'here' ? cursor.stat(nameOf(path)) : null;
       if (stat === null) this.#delete(path, known, changes);
       else await compare(cursor, path, stat);
     }
@@ -183,7 +185,7 @@ export class IndexCapture implements ChangeCapture {
     } catch (error) {
       // A directory that may be listed and not entered.
       if (!isDenied(error)) throw error;
-      const directory = above(path);
+      const directory = parentOf(path);
       if (scan.skipped.at(-1) !== directory) scan.skipped.push(directory);
       return false;
     }

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { textOf } from '../byte-path.ts';
 import { layerCalls, layerScript } from './layer-script.ts';
 
 /** `opaque`: hides what lies below in lower layers. `copied`: stood in a lower layer before. */
@@ -84,7 +85,7 @@ export class LayerAttributes implements Disposable {
     const said = await this.#ask(paths.map((path) => `${ask}${path}`));
     const at = said.findIndex((answer) => answer !== 'y' && answer !== noSuchAttribute);
     if (at === -1) return;
-    const name = Buffer.from(paths[at] ?? '', 'latin1').toString();
+    const name = textOf(paths[at] ?? '');
     throw new TrlError(
       'INTERNAL_ERROR',
       `Cannot ${about} at "${name}": errno ${said[at]?.slice(1)}`,

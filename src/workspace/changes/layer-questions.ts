@@ -1,9 +1,9 @@
 /** Asks a layer what stats do not say of the entries that were found in it. */
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { bytePathOf, nameOf, parentOf, textOf } from '../byte-path.ts';
 import type { TreeCursor } from './cursor.ts';
 import type { LayerAttributes, LayerQuestion } from './layer-attributes.ts';
-import { above, nameOf } from './ledger.ts';
 import type { Found } from './survey.ts';
 
 export interface Asked {
@@ -23,7 +23,7 @@ export async function askLayer(
   questions: Iterable<readonly [Found, LayerQuestion]>,
 ): Promise<Asked> {
   const asked = [...questions];
-  const prefix = Buffer.from(ground.upper).toString('latin1');
+  const prefix = bytePathOf(ground.upper);
   const asks = asked.map(([{ path }, question]) => ({ path: `${prefix}/${path}`, question }));
   const answers = await ground.attributes.read(asks);
   const said = { opaque: new Set<BytePath>(), copied: new Set<BytePath>() };
@@ -31,7 +31,7 @@ export async function askLayer(
     const ask = asks[at];
     const answer = answers[at] ?? (ask === undefined ? null : await askClosed(ground, found, ask));
     if (answer === null) {
-      const name = Buffer.from(found.path, 'latin1').toString();
+      const name = textOf(found.path);
       throw new TrlError('INTERNAL_ERROR', `Cannot read the layer of an overlay at "${name}"`);
     }
     if (answer) said[question].add(found.path);
@@ -47,7 +47,7 @@ async function askClosed(
 ): Promise<boolean | null> {
   const { upperCursor, attributes } = ground;
   // Gone meanwhile: neither.
-  if (upperCursor.goto(above(found.path)) !== 'here') return false;
+  if (upperCursor.goto(parentOf(found.path)) !== 'here') return false;
   return upperCursor.readable(
     nameOf(found.path),
     async () => (await attributes.read([ask]))[0] ?? null,

@@ -1,5 +1,6 @@
 /** What was told already, so that a later capture tells only what is new. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
+import { parentOf } from '../byte-path.ts';
 import type { Pace } from './pace.ts';
 import { quickKey, type QuickKey } from './stat.ts';
 
@@ -123,11 +124,11 @@ export function inherited(holds: (path: BytePath) => boolean): (path: BytePath) 
   return (path) => {
     if (path === '') return false;
     const open: BytePath[] = [];
-    let directory = above(path);
+    let directory = parentOf(path);
     let answer = known.get(directory);
     while (answer === undefined) {
       open.push(directory);
-      directory = above(directory);
+      directory = parentOf(directory);
       answer = known.get(directory);
     }
     for (const one of open.toReversed()) {
@@ -136,15 +137,6 @@ export function inherited(holds: (path: BytePath) => boolean): (path: BytePath) 
     }
     return answer;
   };
-}
-
-/** The directory that a path is in; `''` for names at the top. */
-export function above(path: BytePath): BytePath {
-  return path.slice(0, Math.max(path.lastIndexOf('/'), 0));
-}
-
-export function nameOf(path: BytePath): string {
-  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 /** Sorts as a walk would meet them: a directory, all that is in it, then its next neighbour. */

@@ -4,8 +4,8 @@
  */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
 import type { TreeCursor } from './cursor.ts';
-import { above, nameOf } from './ledger.ts';
 import { statKey } from './stat.ts';
 
 /** What waits, and what stood in the real tree when it was first seen; `null`: nothing. */
@@ -42,7 +42,7 @@ export class Young {
 
   #standing(path: BytePath): StatKey | null {
     const { real } = this.#ground;
-    if (real.goto(above(path)) !== 'here') return null;
+    if (real.goto(parentOf(path)) !== 'here') return null;
     const stat = real.stat(nameOf(path));
     return stat === null ? null : statKey(stat);
   }
@@ -53,6 +53,8 @@ export function isOvertaken(waiting: Waiting, path: BytePath, key: StatKey | nul
   const first = waiting.get(path);
   if (first !== undefined) return first !== key;
   if (key === null || waiting.size === 0) return false;
-  for (let at = above(path); at !== ''; at = above(at)) if (waiting.get(at) === null) return true;
+  for (let at = parentOf(path); at !== ''; at = parentOf(at)) {
+    if (waiting.get(at) === null) return true;
+  }
   return false;
 }

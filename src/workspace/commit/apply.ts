@@ -28,12 +28,12 @@ import {
 } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
+import { joined, nameOf, parentOf } from '../byte-path.ts';
 import { writeFile, writeLink, type Owner } from './content.ts';
 import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
 import type { Rename, Renamed } from './renames.ts';
 import { codeOf, isSame, keyAfter, keyOf, mtimeOf, removeOwn, statAt } from './standing.ts';
 import { below, TreeSteps } from './steps.ts';
-import { join, nameOf, parentOf } from './view.ts';
 import { Workplace } from './workplace.ts';
 
 const { O_NOFOLLOW } = constants;
@@ -333,7 +333,7 @@ class Applying {
     if (answer === 'changed') this.#refuse(item, 'changed-meanwhile');
     if (answer === 'refused') this.#refuse(item, 'refused', 'the file cannot be renamed');
     if (answer !== 'kept') return;
-    const keptAt = join(parentOf(item.path), rename.kept);
+    const keptAt = joined(parentOf(item.path), rename.kept);
     const reason = 'changed-meanwhile';
     this.#results.set(item.path, {
       path: item.path,

@@ -20,6 +20,7 @@ import {
 import { copyFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Contents, Entry } from '../../change.ts';
+import { bytesOf } from '../byte-path.ts';
 import type { CommitItem, Source } from './item.ts';
 import { keyOf, mtimeOf } from './standing.ts';
 import type { TreeSteps } from './steps.ts';
@@ -49,7 +50,7 @@ type FileEntry = Extract<Entry, { type: 'file' }>;
 
 /** Makes a link at a temporary name. */
 export function writeLink(at: Buffer, target: string, owner: Owner): void {
-  symlinkSync(Buffer.from(target, 'latin1'), at);
+  symlinkSync(bytesOf(target), at);
   if (process.geteuid?.() === 0) lchownSync(at, owner.uid, owner.gid);
 }
 

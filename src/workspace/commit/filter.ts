@@ -4,11 +4,12 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
+import { bytePathOf, parentOf } from '../byte-path.ts';
 import type { CommitFilter, FilterInput, HeldReason, Judged } from './held.ts';
 import { protectedBy } from './protected.ts';
 import { Repositories } from './repositories.ts';
 import { fold, partsOf } from './spelling.ts';
-import { MergedView, parentOf } from './view.ts';
+import { MergedView } from './view.ts';
 
 const setUid = 0o4000;
 const setGid = 0o2000;
@@ -17,7 +18,7 @@ const gitName = '.git';
 
 /** Builds the filter of one session. */
 export function openFilter(input: FilterInput): CommitFilter {
-  const rootBytes = Buffer.from(input.root).toString('latin1');
+  const rootBytes = bytePathOf(input.root);
   const known = new Set(input.gitDirectories);
   const configured = new Set(input.configured);
   const lifted = new Set(input.lifted);

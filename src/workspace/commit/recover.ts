@@ -9,12 +9,12 @@
  */
 import { linkSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
 import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+import { joined, parentOf } from '../byte-path.ts';
 import { applyChanges, temporaryName } from './apply.ts';
 import type { CommitIntent, CommitItem, ItemResult } from './item.ts';
 import { isLike, isStartOf } from './match.ts';
 import type { AtomicRenames } from './renames.ts';
 import { codeOf, entryOf, isSame, keyOf, statAt } from './standing.ts';
-import { join, parentOf } from './view.ts';
 import { Workplace } from './workplace.ts';
 
 const ownerAll = 0o700;
@@ -74,7 +74,7 @@ class Recovering {
   async look(temporary: string, index: number): Promise<Next> {
     const item = this.#item;
     const { base, baseKey, after } = item;
-    const left = join(parentOf(item.path), temporary);
+    const left = joined(parentOf(item.path), temporary);
     const stat = statAt(this.#place.steps, item.path);
     if (isSame(stat, baseKey) && !(stat === null && after === null)) {
       // Nothing has come in its place yet, so what has the temporary name is ours.
@@ -179,7 +179,7 @@ class Recovering {
       return refused(path, null);
     } catch (error) {
       if (codeOf(error) === '') throw error;
-      const keptAt = join(parentOf(path), `.trl-kept-${this.#input.intent.id}-${index}`);
+      const keptAt = joined(parentOf(path), `.trl-kept-${this.#input.intent.id}-${index}`);
       renameSync(this.#place.at(left), this.#place.at(keptAt));
       return refused(path, keptAt);
     }

@@ -10,12 +10,13 @@
  */
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
+import { bytePathOf, joined, nameOf, parentOf, textOf } from '../byte-path.ts';
 import { isPlainConfig, parseGitConfig } from '../git-config.ts';
 import type { HeldReason, Judged } from './held.ts';
 import { isPlainIndex } from './git-index.ts';
 import { isPlainEdit } from './plain-edit.ts';
 import { fold } from './spelling.ts';
-import { join, nameOf, parentOf, type MergedView } from './view.ts';
+import type { MergedView } from './view.ts';
 
 const textBytesMax = 256 * 1024;
 /** An index of a million files; a larger one is held. */
@@ -119,7 +120,7 @@ export class Repositories {
   #isTaken(git: BytePath): boolean {
     const known = this.#taken.get(git);
     if (known !== undefined) return known;
-    const has = (name: string): boolean => this.#view.entry(join(git, name)) !== null;
+    const has = (name: string): boolean => this.#view.entry(joined(git, name)) !== null;
     const isTaken = has('HEAD') && (has('commondir') || (has('objects') && has('refs')));
     this.#taken.set(git, isTaken);
     return isTaken;
@@ -199,7 +200,7 @@ export class Repositories {
     }
     if (change.after === null) return null;
     if (last && (first === 'config' || first === 'config.worktree')) {
-      return (await this.#isPlain(join(git, first), git, 'after')) ? null : 'new-repository';
+      return (await this.#isPlain(joined(git, first), git, 'after')) ? null : 'new-repository';
     }
     if (last && first === 'commondir') {
       return (await this.#sharesSoundly(git)) ? null : 'new-repository';
@@ -249,24 +250,24 @@ export class Repositories {
   }
 
   async #lookThrough(git: BytePath): Promise<boolean> {
-    const has = (name: string): boolean => this.#view.entry(join(git, name)) !== null;
-    for (const name of ['config', 'config.worktree'].map((one) => join(git, one))) {
+    const has = (name: string): boolean => this.#view.entry(joined(git, name)) !== null;
+    for (const name of ['config', 'config.worktree'].map((one) => joined(git, one))) {
       // One that comes is judged by itself; where it is held, what stands there stays.
       if (this.#view.isChanged(name) && (await this.#isPlain(name, git, 'after'))) continue;
       if (this.#view.real(name) !== null && !(await this.#isPlain(name, git, 'real'))) return false;
     }
     if (has('commondir') && !(await this.#sharesSoundly(git))) return false;
-    if (this.#view.real(join(git, 'index')) !== null) {
-      const index = await this.#view.realText(join(git, 'index'), indexBytesMax);
+    if (this.#view.real(joined(git, 'index')) !== null) {
+      const index = await this.#view.realText(joined(git, 'index'), indexBytesMax);
       if (index === null || !isPlainIndex(index, false)) return false;
     }
-    const hooks = this.#view.real(join(git, 'hooks'));
+    const hooks = this.#view.real(joined(git, 'hooks'));
     return hooks === null || this.#wasFiltered(git);
   }
 
   /** Hooks that were there before their repository was one are somebody's trap. */
   #wasFiltered(git: BytePath): boolean {
-    const had = (name: string): boolean => this.#view.real(join(git, name)) !== null;
+    const had = (name: string): boolean => this.#view.real(joined(git, name)) !== null;
     const isTaken = had('HEAD') && (had('commondir') || (had('objects') && had('refs')));
     return isTaken || git === '.git' || git.endsWith('/.git');
   }
@@ -289,9 +290,9 @@ export class Repositories {
     const isNamed = (name: string): boolean => name === 'core.worktree';
     const value = parseGitConfig(config)?.findLast(({ name }) => isNamed(name))?.value;
     if (value === undefined) return null;
-    const worktree = this.#view.resolve(git, Buffer.from(value, 'utf8').toString('latin1'));
+    const worktree = this.#view.resolve(git, bytePathOf(value));
     if (worktree === null) return null;
-    const pointer = join(worktree, '.git');
+    const pointer = joined(worktree, '.git');
     if (pointer === git) return this.#absolute(worktree);
     const text = await this.#view.text(pointer, textBytesMax);
     const back = /^gitdir: ([^\r\n\0]+)[\r\n]*$/.exec(text ?? '')?.[1];
@@ -300,7 +301,7 @@ export class Repositories {
   }
 
   async #sharesSoundly(git: BytePath): Promise<boolean> {
-    const name = join(git, 'commondir');
+    const name = joined(git, 'commondir');
     if (this.#view.entry(name)?.type !== 'file') return false;
     const text = await this.#view.text(name, textBytesMax);
     const common = text === null ? null : this.#view.resolve(git, text.replace(/[\r\n]+$/, ''));
@@ -310,7 +311,7 @@ export class Repositories {
   }
 
   #absolute(name: BytePath): string {
-    return path.join(this.#root, Buffer.from(name, 'latin1').toString('utf8'));
+    return path.join(this.#root, textOf(name));
   }
 }
 

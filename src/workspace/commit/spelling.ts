@@ -3,6 +3,7 @@
  * characters that show nothing (HFS+), to dots and spaces at the end, to streams (NTFS). Git guards
  * `.git` against the same spellings.
  */
+import { textOf } from '../byte-path.ts';
 
 const plainName = /^[!-.0-9;-@[\]-~]+$/;
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu;
@@ -20,7 +21,7 @@ export function fold(name: string): string {
 }
 
 function folded(name: string): string {
-  const text = Buffer.from(name, 'latin1').toString('utf8').normalize('NFKC');
+  const text = textOf(name).normalize('NFKC');
   const shown = text.replaceAll(ignorable, '').toLowerCase();
   const base = (shown.split(':')[0] ?? '').replace(/[. ]+$/, '');
   return shortNames.get(base) ?? base;

@@ -5,6 +5,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import { bytesOf, joined, nameOf, parentOf } from '../byte-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Linux: a handle that names without opening; Node has no constant for it. */
@@ -26,12 +27,12 @@ export class TreeSteps {
     const known = this.#open.get(path);
     if (known !== undefined) return known;
     let at = path;
-    while (at !== '' && !this.#open.has(at)) at = at.slice(0, Math.max(0, at.lastIndexOf('/')));
+    while (at !== '' && !this.#open.has(at)) at = parentOf(at);
     let fd = this.#open.get(at) ?? this.#step(Buffer.from(this.#root), '');
     const rest = path.slice(at === '' ? 0 : at.length + 1).split('/');
     for (const name of path === '' ? [] : rest) {
       if (fd === null) return null;
-      at = at === '' ? name : `${at}/${name}`;
+      at = joined(at, name);
       fd = this.#step(below(fd, name), at);
     }
     return fd;
@@ -39,9 +40,8 @@ export class TreeSteps {
 
   /** The way to an entry for system calls, valid until the next call; `null` as `directory`. */
   at(path: BytePath): Buffer | null {
-    const slash = path.lastIndexOf('/');
-    const fd = this.directory(slash < 0 ? '' : path.slice(0, slash));
-    return fd === null ? null : below(fd, path.slice(slash + 1));
+    const fd = this.directory(parentOf(path));
+    return fd === null ? null : below(fd, nameOf(path));
   }
 
   /** A regular file, open for reading; the caller closes it. `null` for anything else. */
@@ -95,7 +95,7 @@ export class TreeSteps {
 
 /** The way to an entry of an open directory. */
 export function below(fd: number, name: string): Buffer {
-  return Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), Buffer.from(name, 'latin1')]);
+  return Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), bytesOf(name)]);
 }
 
 function openOrNull(name: Buffer, flags: number): number | null {

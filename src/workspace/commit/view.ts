@@ -87,16 +87,3 @@ export class MergedView {
       : parts;
   }
 }
-
-export function parentOf(path: BytePath): BytePath {
-  const at = path.lastIndexOf('/');
-  return at < 0 ? '' : path.slice(0, at);
-}
-
-export function join(directory: BytePath, name: string): BytePath {
-  return directory === '' ? name : `${directory}/${name}`;
-}
-
-export function nameOf(path: BytePath): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}

@@ -6,7 +6,8 @@
 import { realpathSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, isAtOrBelow, joined, OpenDirectory, parentOf, Slices } from './directory.ts';
+import { bytePathOf, isAtOrBelow, joined, nameOf, parentOf } from '../byte-path.ts';
+import { OpenDirectory, Slices } from './directory.ts';
 import type { Visibility } from './visibility.ts';
 
 interface Found {
@@ -143,7 +144,7 @@ export class Aliases {
   #look(at: BytePath): BigIntStats | null {
     try {
       using directory = OpenDirectory.open(this.#root, parentOf(at));
-      return directory.look(at.slice(at.lastIndexOf('/') + 1) || '.');
+      return directory.look(nameOf(at) || '.');
     } catch {
       return null;
     }
@@ -162,7 +163,7 @@ export class Aliases {
   #target(at: BytePath): BytePath[] {
     try {
       using directory = OpenDirectory.open(this.#root, parentOf(at));
-      const name = directory.at(at.slice(at.lastIndexOf('/') + 1));
+      const name = directory.at(nameOf(at));
       const leads = realpathSync.native(name, { encoding: 'buffer' }).toString('latin1');
       const root = bytePathOf(this.#root);
       if (!leads.startsWith(`${root}/`)) return [];

@@ -2,53 +2,11 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync } from 'node:fs';
 import type { BigIntStats, Dirent } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import { bytesOf, joined } from '../byte-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Well below PATH_MAX (4096 bytes), and room for `/proc/self/fd/N/`. */
 const stepBytesMax = 3_000;
-
-/** The bytes of a byte path. */
-export function bytesOf(path: BytePath): Buffer {
-  return Buffer.from(path, 'latin1');
-}
-
-/** The byte path of a string of the host, which is UTF-8. */
-export function bytePathOf(text: string): BytePath {
-  return Buffer.from(text, 'utf8').toString('latin1');
-}
-
-export function joined(directory: BytePath, name: string): BytePath {
-  return directory === '' ? name : `${directory}/${name}`;
-}
-
-/** What holds `path`; `''` for what lies at the root. */
-export function parentOf(path: BytePath): BytePath {
-  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
-}
-
-/** Whether `paths` holds `path` or what holds it. */
-export function isAtOrBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
-  return paths.has(path) || isBelow(path, paths);
-}
-
-/** Whether `paths` holds what holds `path`. */
-export function isBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
-  for (let at = path; at !== '';) {
-    at = parentOf(at);
-    if (paths.has(at)) return true;
-  }
-  return false;
-}
-
-/** Without what lies below another of them, in byte order. */
-export function topmost(paths: readonly BytePath[]): BytePath[] {
-  const all = new Set(paths);
-  return [...all].filter((path) => !isBelow(path, all)).toSorted();
-}
-
-export function sameList(one: readonly BytePath[], other: readonly BytePath[]): boolean {
-  return one.length === other.length && one.every((path, at) => path === other[at]);
-}
 
 /** A directory held open. What it names stays the same whatever is renamed meanwhile. */
 export class OpenDirectory {

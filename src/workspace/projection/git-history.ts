@@ -7,7 +7,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytesOf, joined, OpenDirectory, parentOf, Slices } from './directory.ts';
+import { bytesOf, joined, nameOf, parentOf } from '../byte-path.ts';
+import { OpenDirectory, Slices } from './directory.ts';
 import { git } from './git-process.ts';
 import type { Repository } from './git-repository.ts';
 
@@ -162,7 +163,7 @@ function lookAt({ root, repository }: HistoryInput, at: BytePath, left: number):
   const nothing: Looked = { children: [], id: null, bytes: 0 };
   try {
     using directory = OpenDirectory.open(root, parentOf(at));
-    const name = at.slice(at.lastIndexOf('/') + 1);
+    const name = nameOf(at);
     const stat = directory.look(name);
     if (stat?.isDirectory() === true) {
       // What another repository holds is not looked for in this one.

@@ -1,8 +1,9 @@
 /** Walks a tree for what policy hides in it, and knows it again after parts of it changed. */
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { joined, nameOf, parentOf, sameList, topmost } from '../byte-path.ts';
 import { Aliases } from './aliases.ts';
-import { joined, OpenDirectory, parentOf, sameList, Slices, topmost } from './directory.ts';
+import { OpenDirectory, Slices } from './directory.ts';
 import type { Visibility } from './visibility.ts';
 
 export interface HiddenOptions {
@@ -172,7 +173,7 @@ export class HiddenPaths {
   #noteGit(path: BytePath, isGit: boolean, names: ReadonlyMap<string, boolean>): void {
     if (isGit) this.#gits.add(path);
     // A `.git` is noted by what holds it, whatever it is.
-    else if (path.slice(path.lastIndexOf('/') + 1) !== '.git') this.#gits.delete(path);
+    else if (nameOf(path) !== '.git') this.#gits.delete(path);
     const dotGit = joined(path, '.git');
     if (names.has('.git')) this.#gits.add(dotGit);
     else this.#gits.delete(dotGit);

@@ -19,7 +19,8 @@ import {
 } from 'node:fs';
 import type { Stats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, bytesOf, OpenDirectory, parentOf, Slices } from './directory.ts';
+import { bytePathOf, bytesOf, nameOf, parentOf } from '../byte-path.ts';
+import { OpenDirectory, Slices } from './directory.ts';
 
 /** What Node cannot do; `LayerAttributes` of `workspace/changes` can. Paths are absolute bytes. */
 export interface LayerMarks {
@@ -186,5 +187,5 @@ function inLayer(directory: string, path: BytePath, act: (at: Buffer) => void): 
     return;
   }
   using opened = OpenDirectory.open(directory, parentOf(path));
-  act(opened.at(path.slice(path.lastIndexOf('/') + 1)));
+  act(opened.at(nameOf(path)));
 }

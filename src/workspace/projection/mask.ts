@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { bytesOf, isAtOrBelow, parentOf, topmost } from './directory.ts';
+import { bytesOf, isAtOrBelow, parentOf, topmost } from '../byte-path.ts';
 import { HiddenPaths } from './hidden.ts';
 import { parentsOf, refreshLayer, writeLayer, type LayerMarks, type LayerOwner } from './layer.ts';
 import { Repositories, type RepositoryView } from './repositories.ts';

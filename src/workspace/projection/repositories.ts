@@ -2,7 +2,7 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { bytePathOf, bytesOf, isAtOrBelow, joined, parentOf } from './directory.ts';
+import { bytePathOf, isAtOrBelow, joined, parentOf, textOf } from '../byte-path.ts';
 import { CleanCommits } from './git-history.ts';
 import { emptyRepository, GitFailure } from './git-process.ts';
 import { projectGit } from './git-projection.ts';
@@ -130,7 +130,7 @@ export class Repositories {
 
   /** Git is given names of the host, which are UTF-8. */
   #host(git: BytePath): string {
-    return path.join(this.#options.root, bytesOf(git).toString('utf8'));
+    return path.join(this.#options.root, textOf(git));
   }
 
   async #scratch(format: 'sha1' | 'sha256'): Promise<string> {

@@ -4,9 +4,9 @@ import path from 'node:path';
 import picomatch from 'picomatch';
 import type { BytePath } from '../../change.ts';
 import type { PathRules } from '../../command.ts';
+import { bytePathOf, parentOf, textOf } from '../byte-path.ts';
 import { realPrefix } from '../inspect.ts';
 import { readRules, type Base, type Rules } from '../rules.ts';
-import { bytePathOf, bytesOf, parentOf } from './directory.ts';
 
 export interface Visibility {
   /** Whether no rule hides anything. */
@@ -130,7 +130,7 @@ function hostPath(root: string, path: BytePath): string {
   if (path === '') return root;
   // oxlint-disable-next-line no-control-regex -- bytes below 128 are text as they are
   const isAscii = /^[\0-\x7f]*$/.test(path);
-  return `${root}/${isAscii ? path : bytesOf(path).toString('utf8')}`;
+  return `${root}/${isAscii ? path : textOf(path)}`;
 }
 
 function digestOf(value: unknown): string {

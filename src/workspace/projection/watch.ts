@@ -21,7 +21,7 @@ import {
 import type { FSWatcher } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
-import { joined } from './directory.ts';
+import { joined } from '../byte-path.ts';
 import { inotifyTells } from './file-systems.ts';
 import { WatchedTree, type LostReason } from './watched-tree.ts';
 

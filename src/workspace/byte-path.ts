@@ -1,0 +1,55 @@
+/** Paths as the system has them: bytes, one character each. */
+import type { BytePath } from '../change.ts';
+
+/** The bytes of a byte path. */
+export function bytesOf(path: BytePath): Buffer {
+  return Buffer.from(path, 'latin1');
+}
+
+/** The byte path of a string of the host, which is UTF-8. */
+export function bytePathOf(text: string): BytePath {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** The path as text of the host, which is UTF-8; other bytes show as U+FFFD. */
+export function textOf(path: BytePath): string {
+  return bytesOf(path).toString('utf8');
+}
+
+export function joined(directory: BytePath, name: string): BytePath {
+  return directory === '' ? name : `${directory}/${name}`;
+}
+
+/** What holds `path`; `''` for what lies at the root. */
+export function parentOf(path: BytePath): BytePath {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
+}
+
+/** The last part of `path`. */
+export function nameOf(path: BytePath): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** Whether `paths` holds `path` or what holds it. */
+export function isAtOrBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
+  return paths.has(path) || isBelow(path, paths);
+}
+
+/** Whether `paths` holds what holds `path`. */
+function isBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
+  for (let at = path; at !== '';) {
+    at = parentOf(at);
+    if (paths.has(at)) return true;
+  }
+  return false;
+}
+
+/** Without what lies below another of them, in byte order. */
+export function topmost(paths: readonly BytePath[]): BytePath[] {
+  const all = new Set(paths);
+  return [...all].filter((path) => !isBelow(path, all)).toSorted();
+}
+
+export function sameList(one: readonly BytePath[], other: readonly BytePath[]): boolean {
+  return one.length === other.length && one.every((path, at) => path === other[at]);
+}
