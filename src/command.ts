@@ -281,8 +281,35 @@ export type StopReason =
   /** What it did could not be recorded any more. */
   | 'audit-failed';
 
+/** SHA-256 (hex) of the redacted bytes of each stream, all that ever came. */
+export interface OutputDigests {
+  readonly stdout_sha256: string;
+  readonly stderr_sha256: string;
+}
+
+/** What a running command has printed so far, redacted. */
+export interface OutputProgress extends OutputDigests {
+  readonly exec_id: ExecId;
+  readonly session_id: SessionId;
+  readonly stdout_bytes: number;
+  readonly stderr_bytes: number;
+}
+
+/** What was sealed of a command's output: known values masked, all else as it was printed. */
+export interface RawLog {
+  /** SHA-256 (hex) of the sealed file and its bytes. */
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Bytes of output in it; a known value counts as its tag. */
+  readonly plain_bytes: number;
+  /** Whether it holds the output to its end. */
+  readonly complete: boolean;
+  /** Public keys of who can read it. */
+  readonly recipients: readonly string[];
+}
+
 /** How one command ended, as the runner saw it. `exit_code` comes from a wait, never made up. */
-export interface Exit {
+export interface Exit extends OutputDigests {
   readonly exec_id: ExecId;
   readonly session_id: SessionId;
   /** 0–255; 124 after a time-out; 128+n after signal n. */
@@ -318,6 +345,8 @@ export interface Exit {
   readonly limits: readonly EnforcedLimit[];
   /** What was hidden; `null`: redaction failed, and output is missing. */
   readonly redactions: RedactionSummary | null;
+  /** `null`: there are no recipients, or nothing could be sealed. */
+  readonly raw_log: RawLog | null;
 }
 
 /** A bound, its value and how it was enforced. */

@@ -70,7 +70,7 @@ class Stranger implements Disposable {
   }
 }
 
-const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [2]) => ({
+const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [3]) => ({
   hello: { versions, epoch, nonce },
 });
 
@@ -207,6 +207,7 @@ async function runnerAlone() {
     openRunner(options, {
       exit: ({ exec_id: id }) => exits.get(id)?.(),
       waiting: () => {},
+      progress: () => {},
       lost: () => {},
     });
   const { link, dir } = await open();

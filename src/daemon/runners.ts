@@ -1,5 +1,12 @@
 /** The runner as the daemon sees it: opened on demand, one at a time, its events passed on. */
-import type { ApprovedPlan, ExecId, Exit, KnownSecret, SessionId } from '../command.ts';
+import type {
+  ApprovedPlan,
+  ExecId,
+  Exit,
+  KnownSecret,
+  OutputProgress,
+  SessionId,
+} from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { launch } from '../process/launch.ts';
 import type { RunnerLink } from '../process/link.ts';
@@ -30,6 +37,9 @@ export class Runners {
   /** Called when a runner without values took the place of one that may have had some. */
   onFresh: () => void = () => {};
 
+  /** Called about once a second for each command that prints, and of all at an adoption. */
+  onProgress: (progress: OutputProgress) => void = () => {};
+
   /** Where the runner's socket and pipes are, once it was opened. */
   dir: string | null = null;
 
@@ -37,6 +47,7 @@ export class Runners {
   async open(): Promise<Runner> {
     this.#opening ??= openRunner(this.#options, {
       exit: (exit) => this.#exits.get(exit.exec_id)?.resolve(exit),
+      progress: (progress) => this.onProgress(progress),
       waiting: (id, info) => {
         for (const tell of this.#waiting.get(id) ?? []) tell(info);
       },

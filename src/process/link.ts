@@ -2,7 +2,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { connect as dial } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { ApprovedPlan, ExecId, Exit } from '../command.ts';
+import type { ApprovedPlan, ExecId, Exit, OutputProgress } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { redactedBytes, type RedactedBytes } from '../redaction/text.ts';
@@ -24,6 +24,8 @@ interface Waiting {
 
 export interface LinkEvents {
   exit(exit: Exit): void;
+  /** What a running command has printed so far; about once a second while it prints. */
+  progress(progress: OutputProgress): void;
   waiting(id: ExecId, info: Waiting): void;
   /** The runner is gone: nothing more comes. Called once. */
   lost(): void;
@@ -235,6 +237,8 @@ export class RunnerLink {
     switch (event.event) {
       case 'exit':
         return this.#events.exit(event.exit);
+      case 'progress':
+        return this.#events.progress(event.progress);
       case 'waiting': {
         const { exec_id: id, pid, program, certain } = event;
         return this.#events.waiting(id, { pid, program, certain });

@@ -2,10 +2,19 @@
  * One command from its script to its exit record. The exit code comes from a wait, the counts
  * from the bytes read; where the runtime ended the command, the record says why.
  */
-import type { ExecId, Exit, KnownSecret, Plan, SessionId, StopReason } from '../command.ts';
+import type {
+  ExecId,
+  Exit,
+  KnownSecret,
+  OutputProgress,
+  Plan,
+  SessionId,
+  StopReason,
+} from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { CommandBox } from './box.ts';
 import { boundMemory, type MemoryGroup } from './cgroup.ts';
+import { RunningDigests } from './digests.ts';
 import { exitOf } from './exit.ts';
 import { Input } from './input.ts';
 import type { Journal, Stream } from './journal.ts';
@@ -28,6 +37,8 @@ const waitingPollMs = 250;
 
 export interface ExecutionEvents {
   output(): void;
+  /** About once a second while it prints. */
+  progress(progress: OutputProgress): void;
   waiting(info: Waiting): void;
   exit(exit: Exit): void;
 }
@@ -70,6 +81,7 @@ export class Execution implements Kept {
   readonly #warm: boolean;
   readonly #states: States;
   readonly #redaction: RedactionChannel;
+  readonly #digests = new RunningDigests(() => this.#events.progress(this.progress));
   /** Raw bytes read. */
   #read = 0;
   readonly #events: ExecutionEvents;
@@ -107,6 +119,16 @@ export class Execution implements Kept {
   get kept(): Kept {
     const { id, sessionId, mode, startedAt, journal, exit } = this;
     return { id, sessionId, mode, startedAt, journal, exit, live: null };
+  }
+
+  get progress(): OutputProgress {
+    return {
+      exec_id: this.id,
+      session_id: this.sessionId,
+      stdout_bytes: this.journal.bytesOf.stdout,
+      stderr_bytes: this.journal.bytesOf.stderr,
+      ...this.#digests.get(),
+    };
   }
 
   /** @throws TrlError `INVALID_PARAMS` when stdin is not open */
@@ -212,6 +234,7 @@ export class Execution implements Kept {
     return {
       output: (stream, bytes) => {
         this.journal.append(stream, bytes);
+        this.#digests.add(stream, bytes);
         this.#events.output();
       },
       room: () => this.#resume(),
@@ -272,11 +295,13 @@ export class Execution implements Kept {
     const captured = await this.#capture();
     const redactions = await this.#redaction.end();
     if (redactions === null) this.#stopped = 'redaction-failed';
+    this.#digests.close();
     const exit = exitOf({
       plan: this.plan,
       end,
       box: this.#box,
       journal: this.journal,
+      digests: this.#digests.get(),
       memory: this.#memory,
       stopped: this.#stopped,
       startedAt: this.startedAt,
@@ -290,6 +315,7 @@ export class Execution implements Kept {
       survivors,
       warm: this.#warm,
       redactions,
+      rawLog: null,
     });
     this.#memory?.remove();
     this.#box.close();

@@ -1,5 +1,13 @@
 /** The exit record of a command, from what was waited for and counted. Nothing here acts. */
-import type { EnforcedLimit, Exit, Plan, RedactionSummary, StopReason } from '../command.ts';
+import type {
+  EnforcedLimit,
+  Exit,
+  OutputDigests,
+  Plan,
+  RawLog,
+  RedactionSummary,
+  StopReason,
+} from '../command.ts';
 import type { CommandBox, WaitedFor } from './box.ts';
 import type { MemoryGroup } from './cgroup.ts';
 import type { Journal } from './journal.ts';
@@ -13,6 +21,7 @@ export interface Ending {
   readonly end: WaitedFor;
   readonly box: Pick<CommandBox, 'cwdFallback' | 'cwdMissing' | 'end'>;
   readonly journal: Journal;
+  readonly digests: OutputDigests;
   readonly memory: MemoryGroup | null;
   readonly stopped: StopReason | null;
   /** Unix milliseconds. */
@@ -26,6 +35,7 @@ export interface Ending {
   readonly survivors: readonly number[];
   readonly warm: boolean;
   readonly redactions: RedactionSummary | null;
+  readonly rawLog: RawLog | null;
 }
 
 export function exitOf(ending: Ending): Exit {
@@ -44,6 +54,7 @@ export function exitOf(ending: Ending): Exit {
     duration_ms: endedAt - startedAt,
     stdout_bytes: journal.bytesOf.stdout,
     stderr_bytes: journal.bytesOf.stderr,
+    ...ending.digests,
     journal_bytes: journal.end,
     journal_from: journal.from,
     cwd: ending.carried.cwd,
@@ -58,6 +69,7 @@ export function exitOf(ending: Ending): Exit {
     warm: ending.warm,
     limits: limitsOf(ending),
     redactions: ending.redactions,
+    raw_log: ending.rawLog,
   };
 }
 

@@ -57,7 +57,7 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
     child.once('exit', () => resolve());
     child.once('error', () => resolve());
   });
-  const stop = (): void => void child.kill('SIGKILL');
+  const stop = (): void => end(child);
   signal?.addEventListener('abort', stop, { once: true });
   const timer = setTimeout(stop, readyTimeoutMs);
   try {
@@ -111,7 +111,7 @@ function start(holder: Holder): ChildProcess {
     while (stdio.length < fd) stdio.push('ignore');
     stdio[fd] = 'pipe';
   }
-  const child = spawn(program, args, { stdio, env: helperEnvironment, cwd: '/' });
+  const child = spawn(program, args, { stdio, env: helperEnvironment, cwd: '/', detached: true });
   for (const { fd, base64 } of holder.files) {
     const pipe = child.stdio[fd];
     if (!(pipe instanceof Duplex)) continue;
@@ -121,6 +121,19 @@ function start(holder: Holder): ChildProcess {
   }
   child.stdin?.on('error', () => undefined);
   return child;
+}
+
+/**
+ * With all that it started: a child that bubblewrap has only just made waits for it without end,
+ * before the kernel is told to end one with the other.
+ */
+function end({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It ended a moment ago.
+  }
 }
 
 function scriptCall(holder: Holder): string[] {

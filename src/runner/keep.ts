@@ -3,7 +3,15 @@
  * executions. Nothing here is a process except a prepared sandbox, which expires.
  */
 import type { BytePath } from '../change.ts';
-import type { ExecId, Exit, Plan, SessionId, StopReason, KnownSecret } from '../command.ts';
+import type {
+  ExecId,
+  Exit,
+  KnownSecret,
+  OutputProgress,
+  Plan,
+  SessionId,
+  StopReason,
+} from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, shapeOf } from './box.ts';
@@ -20,6 +28,7 @@ import type { Refreshed } from './wire.ts';
 
 export interface KeepEvents {
   output(execution: Execution): void;
+  progress(progress: OutputProgress): void;
   waiting(execution: Execution, info: Waiting): void;
   exit(execution: Execution, exit: Exit): void;
 }
@@ -112,6 +121,7 @@ export class Keep {
       { box, warm: taken !== null, journal, states: this.states, redaction, sink },
       {
         output: () => this.#events.output(execution),
+        progress: (progress) => this.#events.progress(progress),
         waiting: (info) => this.#events.waiting(execution, info),
         exit: (exit) => {
           this.executions.set(plan.exec_id, execution.kept);
@@ -244,6 +254,13 @@ export class Keep {
     this.#holders.drop(session);
     this.#holders.idle(session);
     this.states.delete(session);
+  }
+
+  /** Tells what has been printed so far by all that runs. */
+  tellProgress(): void {
+    for (const { progress } of this.#live()) {
+      if (progress.stdout_bytes + progress.stderr_bytes > 0) this.#events.progress(progress);
+    }
   }
 
   /** TERM, grace, KILL for everything. */

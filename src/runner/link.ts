@@ -144,6 +144,7 @@ export class Link {
     this.#gate.current = this;
     this.#stage = 'open';
     this.event({ welcome: this.#served.welcome() });
+    this.#served.opened();
   }
 
   async #request(message: object): Promise<void> {

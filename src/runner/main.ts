@@ -72,6 +72,7 @@ function openKeep(options: ConstructorParameters<typeof Keep>[0], gate: Gate): K
       const lag = current.followers.lag(execution);
       if (lag > execution.journal.bytesMax / 2) execution.hold(true);
     },
+    progress: (progress) => tell({ event: 'progress', progress }),
     waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
     exit: (execution, exit) => {
       const { current } = gate;
@@ -112,6 +113,8 @@ function main(dir: string): void {
       started_at: startedAt,
       journal: inMemory ? 'tmpfs' : 'ram',
     }),
+    // What was printed while nobody was there is told to whoever comes.
+    opened: () => keep.tellProgress(),
     gone: () => {
       idleSince = Date.now();
       for (const { live } of keep.executions.values()) live?.hold(false);

@@ -1,5 +1,5 @@
 /** The runner's requests, one function each. */
-import type { ExecId, SessionId, KnownSecret } from '../command.ts';
+import type { ExecId, KnownSecret, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { RedactorStart } from '../redactor/wire.ts';
 import type { Execution, Kept } from './execution.ts';
@@ -11,6 +11,8 @@ import type { ExecEntry } from './wire.ts';
 export interface Served {
   readonly keep: Keep;
   welcome(): object;
+  /** A daemon has proved itself. */
+  opened(): void;
   gone(): void;
   shutdown(): Promise<void>;
 }
@@ -84,6 +86,10 @@ const signals = /^SIG[A-Z0-9]+$/;
 const isSignal = (value: unknown): value is NodeJS.Signals =>
   typeof value === 'string' && signals.test(value);
 
+/** What a daemon may give as a reason; the others are the runner's own. */
+const stopReasonOf = (given: unknown): StopReason =>
+  given === 'timeout' || given === 'audit-failed' ? given : 'cancelled';
+
 /** @throws TrlError for anything that cannot be done; the link turns it into an answer */
 export async function serve(served: Served, link: Link, message: object): Promise<object> {
   const { keep } = served;
@@ -120,7 +126,7 @@ export async function serve(served: Served, link: Link, message: object): Promis
       return {};
     }
     case 'stop':
-      live(keep, request)?.stop(request['reason'] === 'timeout' ? 'timeout' : 'cancelled');
+      live(keep, request)?.stop(stopReasonOf(request['reason']));
       return {};
     default:
       return serveSessions(served, request);

@@ -2,7 +2,7 @@
  * What daemon and runner say to each other, over any duplex byte stream, in frames (`frame.ts`).
  *
  * Hand-shake, both sides proving the 256-bit key without sending it (hex strings):
- *   daemon → runner  {hello: {versions:[2], epoch, nonce}}
+ *   daemon → runner  {hello: {versions:[3], epoch, nonce}}
  *   runner → daemon  {hello: {version, nonce, proof: HMAC(key, "runner" nonce_d nonce_r epoch)}}
  *   daemon → runner  {proof: HMAC(key, "daemon" nonce_r nonce_d epoch)}
  *   runner → daemon  {welcome: {pid, started_at, journal}}
@@ -15,9 +15,17 @@ import { createHmac } from 'node:crypto';
 import type { BytePath } from '../change.ts';
 import type { RedactorStart } from '../redactor/wire.ts';
 import type { ErrorCode } from '../errors.ts';
-import type { ExecId, Exit, Plan, SessionId, KnownSecret } from '../command.ts';
+import type {
+  ExecId,
+  Exit,
+  KnownSecret,
+  OutputProgress,
+  Plan,
+  SessionId,
+  StopReason,
+} from '../command.ts';
 
-export const wireVersions: readonly number[] = [2];
+export const wireVersions: readonly number[] = [3];
 /** HMAC-SHA-256 of `parts`, joined by line feeds, in hex: every proof and seal is one. */
 export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
   createHmac('sha256', key).update(parts.join('\n')).digest('hex');
@@ -81,7 +89,7 @@ export type RunnerRequest =
   /** Sends one signal to everything the command started. */
   | { op: 'signal'; exec_id: ExecId; signal: string }
   /** TERM, grace, KILL. */
-  | { op: 'stop'; exec_id: ExecId; reason: Exit['stopped'] }
+  | { op: 'stop'; exec_id: ExecId; reason: StopReason }
   | { op: 'list' }
   | { op: 'info'; exec_id: ExecId }
   /** With a key (hex): also {@link variableMac} of every carried variable, by its name. */
@@ -115,6 +123,11 @@ export type RunnerAnswer =
 
 export type RunnerEvent =
   | { event: 'exit'; exit: Exit }
+  /**
+   * About once a second of what prints, and of all that has printed to a daemon that has just
+   * connected.
+   */
+  | { event: 'progress'; progress: OutputProgress }
   /** The followed range ended: nothing more will come on the channel. */
   | { event: 'end'; channel: number; offset: number; reason: 'exit' | 'max' | 'slow' }
   | { event: 'gap'; channel: number; from: number; to: number }

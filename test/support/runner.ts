@@ -3,17 +3,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { approve } from '../../src/approval/approve.ts';
-import type { Box, ExecId, Exit, Plan, SessionId } from '../../src/command.ts';
+import type { Box, ExecId, Exit, OutputProgress, Plan, SessionId } from '../../src/command.ts';
 import { permit } from '../../src/policy/verdict.ts';
 import { openRunner } from '../../src/process/start.ts';
-import type { RunnerLink } from '../../src/process/link.ts';
+import type { LinkEvents, RunnerLink } from '../../src/process/link.ts';
 import type { Refreshed } from '../../src/runner/wire.ts';
 import { boundsOf } from '../../src/session/bounds.ts';
 import { newExecId, newSessionId } from '../../src/session/record.ts';
 import type { Json } from './daemon.ts';
 
 export interface LoneRunner extends AsyncDisposable {
+  /** Running digests, in the order they were told. */
+  readonly progress: readonly OutputProgress[];
   readonly link: RunnerLink;
+  /** Another daemon in this one's place: its connection, over which exits come from then on. */
+  takeOver(): Promise<RunnerLink>;
   readonly session: SessionId;
   /** Runs a command in the session to its end; its output is what it wrote to a file. */
   run(command: string, box: Box, options?: Partial<Plan>): Promise<Exit>;
@@ -36,22 +40,24 @@ export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-lone-'));
   const program = path.join(import.meta.dirname, '../../dist/runner.js');
   const exits = new Map<ExecId, (exit: Exit) => void>();
-  const { link } = await openRunner(
-    {
-      stateDir: home,
-      env: {},
-      journalsBytes: 1 << 24,
-      commandsMax: 16,
-      lingerMs: 5_000,
-      program,
-      redaction,
-    },
-    {
-      exit: (exit) => exits.get(exit.exec_id)?.(exit),
-      waiting: () => {},
-      lost: () => {},
-    },
-  );
+  const progress: OutputProgress[] = [];
+  const options = {
+    stateDir: home,
+    env: {},
+    journalsBytes: 1 << 24,
+    commandsMax: 16,
+    lingerMs: 5_000,
+    program,
+    redaction,
+  };
+  const events: LinkEvents = {
+    exit: (exit) => exits.get(exit.exec_id)?.(exit),
+    progress: (one) => progress.push(one),
+    waiting: () => {},
+    lost: () => {},
+  };
+  const { link } = await openRunner(options, events);
+  let last = link;
   const session = newSessionId();
   const start: LoneRunner['start'] = async (command, box, options = {}) => {
     const plan: Plan = {
@@ -79,6 +85,11 @@ export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
   };
   return {
     link,
+    progress,
+    takeOver: async () => {
+      last = (await openRunner(options, events)).link;
+      return last;
+    },
     session,
     start,
     run: async (...given) => {
@@ -90,8 +101,8 @@ export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
       return { holder: answer.holder, why: answer.why };
     },
     [Symbol.asyncDispose]: async () => {
-      await link.request({ op: 'shutdown' }).catch(() => {});
-      link.close();
+      await last.request({ op: 'shutdown' }).catch(() => {});
+      last.close();
       rmSync(home, { recursive: true, force: true });
     },
   };
