@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import {
+  chmodSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -7,6 +9,7 @@ import {
   renameSync,
   symlinkSync,
   unlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -15,6 +18,7 @@ import { isTrlError } from '../src/errors.ts';
 import { misplacedMount } from '../src/runner/holder-check.ts';
 import { openHolder } from '../src/runner/holder.ts';
 import { openBox, runIn, temporary, whyNoBox } from './support/box.ts';
+import { eventually } from './support/processes.ts';
 
 const sandboxed = { skip: whyNoBox };
 
@@ -30,15 +34,18 @@ const mounts = (): string => readFileSync('/proc/self/mountinfo', 'utf8');
 /** Descendants of this process that still run. */
 function children(pid = process.pid): string[] {
   const names = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return names.filter((name) => {
-    try {
-      const [, state, parent] =
-        /^\d+ \(.*\) (\S) (\d+) /s.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? [];
-      return state !== 'Z' && Number(parent) === pid;
-    } catch {
-      return false;
-    }
-  });
+  return names.filter((name) => parentOf(name) === pid);
+}
+
+/** Of a process that still runs. */
+function parentOf(pid: string): number | null {
+  try {
+    const [, state, parent] =
+      /^\d+ \(.*\) (\S) (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+    return state === 'Z' ? null : Number(parent);
+  } catch {
+    return null;
+  }
 }
 
 async function holderOf(root: string): Promise<Holder> {
@@ -110,6 +117,26 @@ test('opening a holder can be given up', sandboxed, async () => {
   await assert.rejects(opening, /enough/);
   assert.deepEqual(children(), before);
   await assert.rejects(openHolder(holder, AbortSignal.abort(new Error('never'))), /never/);
+});
+
+test('what a holder started ends with it when it is given up', sandboxed, async () => {
+  using ws = temporary();
+  const holder = await holderOf(ws.path);
+  // As bubblewrap a moment after its start: its child waits for it, with all its pipes.
+  const [bwrap, started] = [path.join(ws.path, 'bwrap'), path.join(ws.path, 'started')];
+  writeFileSync(
+    bwrap,
+    `#!/bin/sh\nsleep 300 & echo $! >${started}.new\nmv ${started}.new ${started}\nwait\n`,
+  );
+  chmodSync(bwrap, 0o755);
+  const abort = new AbortController();
+  const tools = { ...holder.tools, bwrap };
+  const opening = openHolder({ ...holder, tools, level: 'user', overlay: null }, abort.signal);
+  await eventually('the child', () => existsSync(started));
+  const child = readFileSync(started, 'utf8').trim();
+  abort.abort(new Error('enough'));
+  await assert.rejects(opening, /enough/);
+  await eventually('its end', () => parentOf(child) === null);
 });
 
 test('commands of one holder run at once and share its loopback', sandboxed, async () => {
