@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { readPolicy } from '../src/policy/files/load.ts';
 import { PolicyError } from '../src/policy/files/problem.ts';
 import { readPolicyFile, type Origin } from '../src/policy/files/read.ts';
+import { publicationDefault } from '../src/policy/publication.ts';
 
 const origin: Origin = { file: 'p.yaml', kind: 'user', version: '9.9.9' };
 
@@ -77,6 +78,7 @@ approvals: {expires: 90s, same_uid: false}
     withhold: ['AWS_*', 'DATABASE_URL'],
     limits: { timeoutMs: 300_000, memoryBytes: 1_610_612_736, processes: 64 },
     approvals: { expiresMs: 90_000, sameUid: false, sessionScope: true },
+    publication: publicationDefault,
   });
 });
 
@@ -233,7 +235,6 @@ for (const [what, input, wanted] of bad) {
 }
 
 for (const key of [
-  'publication: {deny: ["*.pem"]}',
   'network: {mode: on, hosts: [example.org]}',
   'approvals: {passphrase: required}',
   'approvals: {who: [ann]}',

@@ -137,7 +137,7 @@ export async function show(args: Args): Promise<number> {
     sayJson(policy);
     return 0;
   }
-  const { base, network, approvals, files, limits, withhold } = policy;
+  const { base, network, approvals, files, limits, withhold, publication } = policy;
   const seconds = approvals.expiresMs / 1_000;
   const grantable = (lists: readonly (readonly string[])[]): string =>
     lists.length === 0 ? 'as asked for' : lists.map((list) => list.join(', ')).join(' and ');
@@ -160,11 +160,27 @@ export async function show(args: Args): Promise<number> {
     ['withheld', withhold.join(', ') || 'nothing more'],
     ...policy.layers.flatMap(({ grants }) => showGrants(grants)),
     ...Object.entries(limits).map(([limit, most]) => ['limit', `${limit} ${most}`] as const),
+    ...showPublication(publication),
     ['approvals', `expire after ${seconds} s${approvals.sameUid ? '' : ', need a passphrase'}`],
   ];
   const lines = rows.map(([key, value]) => `${key.padEnd(9)}  ${plain(value)}\n`);
   process.stdout.write(lines.join(''));
   return 0;
+}
+
+function showPublication(rules: Policy['publication']): (readonly [string, string])[] {
+  const { audiences, canaries } = rules;
+  const rows = audiences.flatMap(({ name, deny, sees, names, interference }) => {
+    const said = [
+      ...(deny.length === 0 ? [] : [`deny ${deny.join(', ')}`]),
+      ...sees.map((list) => `sees ${list.join(', ')}`),
+      ...(names.length === 0 ? [] : [`names ${names.join(', ')}`]),
+      ...(interference === 'pass' ? [] : [`interference ${interference}`]),
+    ];
+    return said.length === 0 ? [] : [['publish', `${name}: ${said.join('; ')}`] as const];
+  });
+  // Not which: what this prints may be pasted somewhere.
+  return canaries.length === 0 ? rows : [...rows, ['publish', `${canaries.length} canaries`]];
 }
 
 function showGrants(grants: Policy['layers'][number]['grants']): (readonly [string, string])[] {

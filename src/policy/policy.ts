@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { policyProfiles, type Caller, type PolicyProfile, type Role } from '../command.ts';
 import { limits, type LimitName } from '../limits.ts';
+import { joinPublication, type GivenPublication, type PublicationRules } from './publication.ts';
 
 /** The shipped profiles, from loosest to strictest. */
 export const baseNames = policyProfiles;
@@ -95,6 +96,8 @@ export interface Bounds {
     /** Whether an answer may hold for equal plans of the same session. */
     readonly sessionScope: boolean;
   };
+  /** What must not be published, and for whom. */
+  readonly publication: PublicationRules;
 }
 
 export interface Policy extends Bounds {
@@ -115,10 +118,11 @@ export const approvalsDefault = {
 } as const satisfies Bounds['approvals'];
 
 /** What one layer says of the bounds; what it leaves out is up to the others. */
-export interface GivenBounds extends Partial<Omit<Bounds, 'approvals'>> {
+export interface GivenBounds extends Partial<Omit<Bounds, 'approvals' | 'publication'>> {
   readonly approvals?: Omit<Bounds['approvals'], 'expiresMs'> & {
     readonly expiresMs: number | null;
   };
+  readonly publication?: GivenPublication;
 }
 
 export const strictestBase = (found: readonly (BaseName | null)[]): BaseName | null =>
@@ -190,6 +194,7 @@ export function joinLayers(
       sameUid: approvals.every(({ sameUid }) => sameUid),
       sessionScope: approvals.every(({ sessionScope }) => sessionScope),
     },
+    publication: joinPublication(bounds.flatMap(({ publication }) => publication ?? [])),
   };
   return { ...rest, version: digestOf([knowledge, rest]) };
 }

@@ -7,8 +7,9 @@ export function keysAt(jsonSchema: unknown, path: Path): readonly string[] {
   let found: unknown[] = [jsonSchema];
   for (const key of path) {
     found = found.flatMap(forms).map((form) => {
-      const inner = typeof key === 'number' ? field(form, 'items') : field(form, 'properties');
-      return typeof key === 'number' ? inner : field(inner, key);
+      if (typeof key === 'number') return field(form, 'items');
+      // A mapping whose keys people choose has one form for all their values.
+      return field(field(form, 'properties'), key) ?? field(form, 'additionalProperties');
     });
   }
   const keys = found.flatMap(forms).map((form) => field(form, 'properties'));

@@ -12,6 +12,7 @@ import { fits, rest } from '../match.ts';
 import { exampleWords } from './example.ts';
 import { grantProblems, grantsOf } from './grants.ts';
 import { openEnded } from './open-ended.ts';
+import { publicationOf } from './publication.ts';
 import { PolicyError } from './problem.ts';
 import { keysOfSchema, notEnforced, policySchema, type PolicyText } from './schema.ts';
 import { durationMs, sizeBytes } from './units.ts';
@@ -99,7 +100,7 @@ export function readPolicyFile(input: string | Uint8Array, origin: Origin): Poli
     })),
     commands,
     grants: grantsOf(text),
-    bounds: boundsOf(text, limits),
+    bounds: boundsOf(text, limits, origin.kind),
     cases: (text.cases ?? []).map(({ command, shell, expect }, at) => {
       const { line, column } = tree.problem(['cases', at], '');
       return { command, shell: shell ?? 'bash', expect, line, column };
@@ -117,7 +118,12 @@ function commandsOf(text: PolicyText, label: string): CommandRule[] {
   }));
 }
 
-function boundsOf(text: PolicyText, limits: readonly GivenLimit[]): GivenBounds {
+function boundsOf(
+  text: PolicyText,
+  limits: readonly GivenLimit[],
+  kind: Origin['kind'],
+): GivenBounds {
+  const publication = publicationOf(text.publication, kind);
   const { files, network, environment, approvals } = text;
   return {
     ...(files !== undefined && {
@@ -139,6 +145,7 @@ function boundsOf(text: PolicyText, limits: readonly GivenLimit[]): GivenBounds 
         sessionScope: approvals.session_scope ?? true,
       },
     }),
+    ...(publication !== undefined && { publication }),
   };
 }
 

@@ -6,6 +6,7 @@ import * as z from 'zod/mini';
 import { judgedShells } from '../../command.ts';
 import { keysAt } from '../../yaml/keys.ts';
 import { baseNames, decisions } from '../policy.ts';
+import { publicationSchema } from './publication.ts';
 import { durationPattern, durationWanted, sizePattern, sizeWanted } from './units.ts';
 
 const textLengthMax = 500;
@@ -192,6 +193,7 @@ export const policySchema = z
         ),
       }),
     ),
+    publication: z.optional(publicationSchema),
     cases: z.optional(
       z
         .array(testCase)
@@ -217,7 +219,6 @@ export function policyJsonSchema(): Readonly<Record<string, unknown>> {
  * by name: a rule that is written and not held is worse than none.
  */
 export const notEnforced: ReadonlySet<string> = new Set([
-  'publication',
   'network.hosts',
   'approvals.who',
   'approvals.passphrase',

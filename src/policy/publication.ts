@@ -1,0 +1,85 @@
+/** What policies say of publishing: for whom what must not leave. Pure. */
+
+/** What becomes of what a command made that could read what is denied, mildest first. */
+export const interferenceAnswers = ['pass', 'review', 'block'] as const;
+export type InterferenceAnswer = (typeof interferenceAnswers)[number];
+
+/** The audience where none is named. It is always there. */
+export const defaultAudience = 'public';
+
+/** What holds for one audience. */
+export interface AudienceRules {
+  readonly name: string;
+  /** Path rules as in `files.deny`, which hold for every audience besides. */
+  readonly deny: readonly string[];
+  /**
+   * Path rules of what the audience has already: a path must fit each list. No list: all that is
+   * not denied.
+   */
+  readonly sees: readonly (readonly string[])[];
+  /** Words that must not be told, in any spelling of their spaces and letters. */
+  readonly names: readonly string[];
+  readonly interference: InterferenceAnswer;
+}
+
+export interface PublicationRules {
+  readonly audiences: readonly AudienceRules[];
+  /** Texts that are planted where nobody should read. They hold for every audience. */
+  readonly canaries: readonly string[];
+}
+
+/** What one file says. */
+export interface GivenPublication extends PublicationRules {
+  /** Whether audiences exist because it names them; a project's file only adds to what is there. */
+  readonly introduces: boolean;
+}
+
+export const publicationDefault: PublicationRules = {
+  audiences: [{ name: defaultAudience, deny: [], sees: [], names: [], interference: 'pass' }],
+  canaries: [],
+};
+
+/** What is forbidden adds up, what is seen must fit everywhere, the strictest answer holds. */
+export function joinPublication(all: readonly GivenPublication[]): PublicationRules {
+  const introduced = all.filter(({ introduces }) => introduces);
+  const names = new Set([
+    defaultAudience,
+    ...introduced.flatMap(({ audiences }) => audiences.map(({ name }) => name)),
+  ]);
+  const given = all.flatMap(({ audiences }) => audiences);
+  return {
+    audiences: [...names].map((name) => joined(name, given)),
+    canaries: unique(all.flatMap(({ canaries }) => canaries)),
+  };
+}
+
+function joined(name: string, given: readonly AudienceRules[]): AudienceRules {
+  const rules = given.filter((one) => one.name === name);
+  const answers = rules.map(({ interference }) => interference);
+  return {
+    name,
+    deny: unique(rules.flatMap(({ deny }) => deny)),
+    sees: rules.flatMap(({ sees }) => sees),
+    names: unique(rules.flatMap(({ names }) => names)),
+    interference: interferenceAnswers.findLast((one) => answers.includes(one)) ?? 'pass',
+  };
+}
+
+const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
+
+/**
+ * What must not reach an audience; `null`: the policy knows no audience of this name.
+ *
+ * @param name default {@link defaultAudience}
+ */
+export function audienceOf(
+  policy: {
+    readonly publication: PublicationRules;
+    readonly files: { readonly deny: readonly string[] };
+  },
+  name: string = defaultAudience,
+): AudienceRules | null {
+  const found = policy.publication.audiences.find((one) => one.name === name);
+  if (found === undefined) return null;
+  return { ...found, deny: unique([...policy.files.deny, ...found.deny]) };
+}
