@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { TreeWatch, type Settled, type TreeCursor } from '../src/workspace/projection/watch.ts';
+import { TreeWatch, type Settled, type WatchCursor } from '../src/workspace/projection/watch.ts';
 
 const none: Settled = { changed: false };
 
@@ -148,7 +148,7 @@ test('random changes by another process are all told', async () => {
 /** Does the steps, and compares what was told with what differs by `find`. */
 async function told(
   root: string,
-  cursor: TreeCursor,
+  cursor: WatchCursor,
   steps: readonly (readonly string[])[],
 ): Promise<void> {
   const before = seen(root);

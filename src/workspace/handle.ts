@@ -5,16 +5,14 @@ import {
   constants,
   fstatSync,
   lstatSync,
-  openSync,
   readFileSync,
   readdirSync,
 } from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
 import path from 'node:path';
+import { O_PATH, openOrNull } from './descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-/** Linux: a handle that names without opening; Node has no constant for it. */
-const O_PATH = 0o10000000;
 
 export class DirectoryHandle {
   readonly #fd: number;
@@ -102,14 +100,6 @@ export class DirectoryHandle {
 
   [Symbol.dispose](): void {
     closeSync(this.#fd);
-  }
-}
-
-function openOrNull(name: string, flags: number): number | null {
-  try {
-    return openSync(name, flags);
-  } catch {
-    return null;
   }
 }
 

@@ -1,6 +1,7 @@
 /** What stands at a path inside a tree, component by component, links seen rather than followed. */
 import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs';
 import path from 'node:path';
+import { codeOf } from './descriptor.ts';
 
 export type Found =
   | { readonly kind: 'absent' | 'unreadable' }
@@ -37,8 +38,7 @@ export function look(name: string): Stats | 'unreadable' | null {
   try {
     return lstatSync(name, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    return code === 'ENOTDIR' ? null : 'unreadable';
+    return codeOf(error) === 'ENOTDIR' ? null : 'unreadable';
   }
 }
 

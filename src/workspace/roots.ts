@@ -1,6 +1,7 @@
 /** Which directory of the host a session may work in, after every link is resolved. */
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { codeOf } from './descriptor.ts';
 import { TrlError, type ErrorCode } from '../errors.ts';
 import { isBelow } from './inspect.ts';
 
@@ -121,7 +122,7 @@ async function realDirectory(given: string): Promise<string> {
 }
 
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === 'ENOENT') return 'it does not exist';
   if (code === 'ENOTDIR') return 'it is not a directory';
   if (code === 'EACCES') return 'it cannot be read';

@@ -5,7 +5,7 @@
  */
 import type { BytePath } from '../../change.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
-import type { TreeCursor } from '../../workspace/projection/watch.ts';
+import type { WatchCursor } from '../../workspace/projection/watch.ts';
 import { parentOf } from '../../workspace/byte-path.ts';
 
 /** Clocks of file systems tick this much behind. */
@@ -21,7 +21,7 @@ interface Touched {
 const nothing: Touched = { directories: new Set(), entries: new Set(), replaced: new Set() };
 
 export class Staleness {
-  readonly #cursor: TreeCursor;
+  readonly #cursor: WatchCursor;
   /** Since the overlay was refreshed: no command sees it. */
   #unseen: Touched = nothing;
   /** Before that, and after the layer was looked at: what is in the layer may be older. */
@@ -31,7 +31,7 @@ export class Staleness {
   /** What is in the layer and was not told yet is of this moment, Unix ms, or later. */
   #since = this.#refreshedAt;
 
-  constructor(cursor: TreeCursor) {
+  constructor(cursor: WatchCursor) {
     this.#cursor = cursor;
   }
 

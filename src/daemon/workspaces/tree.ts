@@ -2,16 +2,16 @@
 import type { SessionId } from '../../command.ts';
 import { TreeIdentity } from '../../snapshot/tree.ts';
 import { OpenDirectory } from '../../workspace/projection/directory.ts';
-import { TreeWatch, type Settled, type TreeCursor } from '../../workspace/projection/watch.ts';
+import { TreeWatch, type Settled, type WatchCursor } from '../../workspace/projection/watch.ts';
 import type { BytePath, StatKey } from '../../change.ts';
-import { statKey } from '../../workspace/changes/stat.ts';
+import { statKey } from '../../workspace/stat.ts';
 import { joined, nameOf, parentOf } from '../../workspace/byte-path.ts';
 
 export class Tree {
   readonly root: string;
   readonly watch: TreeWatch;
   readonly identity = new TreeIdentity();
-  readonly #cursor: TreeCursor;
+  readonly #cursor: WatchCursor;
   /** What commits changed since the last look. */
   #committed: BytePath[] = [];
   #turn: Promise<unknown> = Promise.resolve();

@@ -4,11 +4,11 @@ import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { isTrlError } from '../../errors.ts';
 import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
+import { isWhiteout, modeOf, statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
 import type { LayerAttributes } from './layer-attributes.ts';
 import { inherited, inTreeOrder, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
-import { isWhiteout, modeOf, statKey } from './stat.ts';
 
 export interface ClearGround {
   readonly upper: string;

@@ -3,6 +3,7 @@ import type { BigIntStats } from 'node:fs';
 import type { BytePath, ChangeMark, Contents, Entry, StatKey } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
+import { isFreshly, isWhiteout, statKey } from '../stat.ts';
 import type { Allowance } from './allowance.ts';
 import type { Captured, LayerCapture, UpperOptions } from './captured.ts';
 import { kindOf } from './compare.ts';
@@ -12,7 +13,6 @@ import type { LayerQuestion } from './layer-attributes.ts';
 import { askLayer, type Asked } from './layer-questions.ts';
 import { inherited, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
-import { isFreshly, isWhiteout, statKey } from './stat.ts';
 import type { Found, Survey } from './survey.ts';
 
 export interface ComparisonGround extends UpperOptions {

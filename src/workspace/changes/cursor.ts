@@ -14,11 +14,10 @@ import { readdir } from 'node:fs/promises';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { bytePathOf, bytesOf, joined, parentOf } from '../byte-path.ts';
-import { permissions } from './stat.ts';
+import { permissions } from '../stat.ts';
+import { below, codeOf, O_PATH } from '../descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** Linux: a handle that names without opening; Node has no constant for it. */
-const O_PATH = 0o10000000;
 const directoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 /** Directories held open at once: a command may have made a tree of any depth. */
 const handlesMax = 64;
@@ -79,7 +78,7 @@ export class TreeCursor implements Disposable {
 
   /** The path of an entry here for system calls, valid until the cursor moves. */
   at(name: string): Buffer {
-    return bytesOf(`${this.#self()}/${name}`);
+    return below(this.#fd(), name);
   }
 
   /** Goes to `directory`; where it cannot, it stays at the last step that it could go. */
@@ -266,7 +265,7 @@ function open(name: Buffer, flags: number): number | 'missing' | 'closed' {
   try {
     return openSync(name, flags);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : '';
+    const code = codeOf(error);
     if (code === 'EACCES' || code === 'EPERM') return 'closed';
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP') return 'missing';
     throw error;

@@ -3,10 +3,10 @@ import { closeSync, readFileSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { Contents, Entry, StatKey } from '../../change.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
+import { fileEntry, modeOf, statKey, typeOf } from '../stat.ts';
 import type { Allowance } from './allowance.ts';
 import type { SourceAt } from './captured.ts';
 import { TreeCursor } from './cursor.ts';
-import { milliseconds, modeOf, statKey, typeOf } from './stat.ts';
 
 /** What stood somewhere, with the key that it had before its content was read. */
 export interface Standing {
@@ -83,11 +83,6 @@ async function keep(
   if (stat.size > Math.min(atOnceBytes, contents.fileBytesMax)) return contents.putFile(fd);
   const bytes = readFileSync(fd);
   return { sha256: contents.put(bytes), size: bytes.length };
-}
-
-function fileEntry(stat: BigIntStats): Extract<Entry, { readonly type: 'file' }> {
-  const mtimeMs = milliseconds(stat.mtimeNs);
-  return { type: 'file', mode: modeOf(stat), size: Number(stat.size), mtimeMs, sha256: null };
 }
 
 function about(stat: BigIntStats, entry: Entry): Standing {

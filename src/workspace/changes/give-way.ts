@@ -13,9 +13,9 @@ import {
 } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
+import { statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
 import type { Ledger } from './ledger.ts';
-import { statKey } from './stat.ts';
 
 const { O_NOFOLLOW, O_WRONLY } = constants;
 const chunkBytes = 1024 * 1024;
@@ -44,8 +44,8 @@ export function giveWay(ground: GiveWayGround, path: BytePath, ino: bigint | nul
   const stat = upperCursor.stat(name);
   if (stat === null || statKey(stat) !== told.key) return false;
   const real = realCursor.goto(parentOf(path)) === 'here' ? realCursor.stat(name) : null;
-  const isSame = real !== null && real.isFile() && real.ino === ino && real.size <= copiedBytesMax;
-  if (!isSame || !copyInto(ground, name)) unlinkSync(upperCursor.at(name));
+  const matches = real !== null && real.isFile() && real.ino === ino && real.size <= copiedBytesMax;
+  if (!matches || !copyInto(ground, name)) unlinkSync(upperCursor.at(name));
   ledger.forget([path]);
   return true;
 }

@@ -3,6 +3,8 @@ import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, Contents } from '../../change.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
+import { isFreshly, matches, modeOf, quickKey, statKey, type QuickKey } from '../stat.ts';
+import { codeOf } from '../descriptor.ts';
 import { Allowance } from './allowance.ts';
 import type { Capture, Captured, ChangeCapture } from './captured.ts';
 import { marksOf } from './comparison.ts';
@@ -11,7 +13,6 @@ import { TreeCursor } from './cursor.ts';
 import { readStanding, standing, type Standing } from './entries.ts';
 import { inherited, inTreeOrder } from './ledger.ts';
 import { Pace } from './pace.ts';
-import { isFreshly, isSame, modeOf, quickKey, statKey, type QuickKey } from './stat.ts';
 import { pathBytesMax } from './survey.ts';
 
 /** What is read of the tree when a session begins, so that `before` is known. */
@@ -128,7 +129,8 @@ export class IndexCapture implements ChangeCapture {
         known.seenBy = this.#number;
         known.quick ??= quickKey(known.key);
         const stat = cursor.quickStat(name);
-        if (stat !== null && !known.isFresh && isSame(known.quick, stat)) return stat.isDirectory();
+        const isAsKnown = stat !== null && !known.isFresh && matches(known.quick, stat);
+        if (isAsKnown) return stat.isDirectory();
       }
       const stat = cursor.stat(name);
       if (stat === null) {
@@ -250,5 +252,5 @@ function ownStanding(root: string): Standing {
 }
 
 function isDenied(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EACCES';
+  return codeOf(error) === 'EACCES';
 }

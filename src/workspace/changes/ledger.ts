@@ -1,8 +1,8 @@
 /** What was told already, so that a later capture tells only what is new. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import { parentOf } from '../byte-path.ts';
+import { quickKey, type QuickKey } from '../stat.ts';
 import type { Pace } from './pace.ts';
-import { quickKey, type QuickKey } from './stat.ts';
 
 /** What the session sees at a path since it was told. */
 export interface Told {

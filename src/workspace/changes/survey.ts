@@ -1,11 +1,11 @@
 /** Walks an upper layer and finds what is not known yet. */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import { matches, isWhiteout } from '../stat.ts';
 import type { Allowance } from './allowance.ts';
 import type { Entered, TreeCursor } from './cursor.ts';
 import type { Ledger, Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
-import { isSame, isWhiteout } from './stat.ts';
 import type { Young } from './young.ts';
 
 /** Longer paths are not told: each of a tree of n nested directories costs its whole length. */
@@ -89,7 +89,7 @@ function look(
   if (known?.quick != null) {
     const stat = ground.cursor.quickStat(name);
     if (stat === null) return false;
-    if (isSame(known.quick, stat) && !known.told.isFresh) return stat.isDirectory();
+    if (matches(known.quick, stat) && !known.told.isFresh) return stat.isDirectory();
   }
   const stat = ground.cursor.stat(name);
   if (stat === null) return false;

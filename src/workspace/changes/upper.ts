@@ -2,6 +2,7 @@
 import { lstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { modeOf, permissions, statKey } from '../stat.ts';
 import { Allowance } from './allowance.ts';
 import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
 import { clearLayer } from './clear.ts';
@@ -11,7 +12,6 @@ import { emptyDirectory } from './empty.ts';
 import { giveWay } from './give-way.ts';
 import { inTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
 import { Pace } from './pace.ts';
-import { modeOf, permissions, statKey } from './stat.ts';
 import { survey } from './survey.ts';
 import { isOvertaken, Young, type Waiting } from './young.ts';
 

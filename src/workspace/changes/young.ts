@@ -5,8 +5,8 @@
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
+import { statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
-import { statKey } from './stat.ts';
 
 /** What waits, and what stood in the real tree when it was first seen; `null`: nothing. */
 export type Waiting = ReadonlyMap<BytePath, StatKey | null>;

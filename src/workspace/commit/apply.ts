@@ -29,20 +29,19 @@ import {
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import { joined, nameOf, parentOf } from '../byte-path.ts';
+import { isSame, permissions, statKey } from '../stat.ts';
+import { below, codeOf, O_PATH } from '../descriptor.ts';
 import { writeFile, writeLink, type Owner } from './content.ts';
 import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
 import type { Rename, Renamed } from './renames.ts';
-import { codeOf, isSame, keyAfter, keyOf, mtimeOf, removeOwn, statAt } from './standing.ts';
-import { below, TreeSteps } from './steps.ts';
+import { keyAfter, mtimeOf, removeOwn, statAt } from './standing.ts';
+import { TreeSteps } from './steps.ts';
 import { Workplace } from './workplace.ts';
 
 const { O_NOFOLLOW } = constants;
-/** Linux: a handle that names without opening; Node has no constant for it. */
-const O_PATH = 0o10000000;
 const sliceMs = 5;
 const renamesMax = 128;
 const ownerAll = 0o700;
-const permissions = 0o7777;
 
 interface Queued {
   readonly item: CommitItem;
@@ -276,7 +275,7 @@ class Applying {
     const fd = openSync(this.#place.at(item.path), O_PATH | O_NOFOLLOW);
     try {
       const stat = fstatSync(fd, { bigint: true });
-      if (keyOf(stat) !== item.baseKey) {
+      if (statKey(stat) !== item.baseKey) {
         this.#refuse(item, 'changed-meanwhile');
         return;
       }
@@ -285,7 +284,7 @@ class Applying {
         utimesSync(at, new Date(), mtimeOf(after));
         if ((Number(stat.mode) & permissions) !== after.mode) chmodSync(at, after.mode);
       }
-      this.#done(item, keyOf(fstatSync(fd, { bigint: true })));
+      this.#done(item, statKey(fstatSync(fd, { bigint: true })));
     } finally {
       closeSync(fd);
     }

@@ -21,8 +21,9 @@ import { copyFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Contents, Entry } from '../../change.ts';
 import { bytesOf } from '../byte-path.ts';
+import { statKey } from '../stat.ts';
 import type { CommitItem, Source } from './item.ts';
-import { keyOf, mtimeOf } from './standing.ts';
+import { mtimeOf } from './standing.ts';
 import type { TreeSteps } from './steps.ts';
 
 const { COPYFILE_FICLONE, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
@@ -111,7 +112,7 @@ function copySmall(fd: number, writing: Writing, after: FileEntry): boolean {
   // By content: what was judged is what comes, and no key tells what a memory map writes.
   const isTold =
     after.sha256 === null
-      ? keyOf(fstatSync(fd, { bigint: true })) === item.sourceKey
+      ? statKey(fstatSync(fd, { bigint: true })) === item.sourceKey
       : hash(content) === after.sha256;
   if (size !== after.size || !isTold) return false;
   writeBytes(writing, after, content);
@@ -142,7 +143,7 @@ function writeBytes(writing: Writing, after: FileEntry, bytes: Uint8Array): void
 async function copyLarge(source: Opened, writing: Writing, after: FileEntry): Promise<boolean> {
   const { item, at, owner } = writing;
   const isUnwritten = (): boolean =>
-    keyOf(fstatSync(source.fd, { bigint: true })) === item.sourceKey;
+    statKey(fstatSync(source.fd, { bigint: true })) === item.sourceKey;
   if (Number(source.stat.size) !== after.size) return false;
   const fd = create(at);
   try {

@@ -10,15 +10,16 @@
 import { linkSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
 import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
 import { joined, parentOf } from '../byte-path.ts';
+import { isSame, permissions, statKey } from '../stat.ts';
+import { codeOf } from '../descriptor.ts';
 import { applyChanges, temporaryName } from './apply.ts';
 import type { CommitIntent, CommitItem, ItemResult } from './item.ts';
 import { isLike, isStartOf } from './match.ts';
 import type { AtomicRenames } from './renames.ts';
-import { codeOf, entryOf, isSame, keyOf, statAt } from './standing.ts';
+import { entryOf, statAt } from './standing.ts';
 import { Workplace } from './workplace.ts';
 
 const ownerAll = 0o700;
-const permissions = 0o7777;
 
 export interface RecoverInput {
   readonly intent: CommitIntent;
@@ -117,7 +118,7 @@ class Recovering {
       const modes = [after.mode, after.mode | ownerAll];
       if (base?.type === 'directory') modes.push(base.mode, base.mode | ownerAll);
       const isKnown = modes.includes(Number(stat.mode) & permissions);
-      return isOurs && isKnown ? this.#again(keyOf(stat)) : null;
+      return isOurs && isKnown ? this.#again(statKey(stat)) : null;
     }
     if (base?.type !== 'file' || after.type !== 'file' || baseKey === null) return null;
     const [ino, , size, mtime] = baseKey.split(':');
@@ -126,7 +127,7 @@ class Recovering {
     const isMode = [base.mode, after.mode].includes(Number(stat.mode) & permissions);
     const isIt = `${stat.ino}` === ino && `${stat.size}` === size && isTime && isMode;
     const isMeta = base.sha256 !== null && base.sha256 === after.sha256;
-    return isIt && isMeta ? this.#again(keyOf(stat)) : null;
+    return isIt && isMeta ? this.#again(statKey(stat)) : null;
   }
 
   /**
@@ -188,11 +189,11 @@ class Recovering {
 
 /** Whether it is what a key was taken of, renamed since, which changes its ctime. */
 function isThing(stat: BigIntStats, key: StatKey): boolean {
-  return keyOf(stat).split(':').slice(0, 4).join(':') === key.split(':').slice(0, 4).join(':');
+  return statKey(stat).split(':').slice(0, 4).join(':') === key.split(':').slice(0, 4).join(':');
 }
 
 function applied(path: BytePath, stat: BigIntStats | null): ItemResult {
-  return { path, state: 'applied', key: stat === null ? null : keyOf(stat) };
+  return { path, state: 'applied', key: stat === null ? null : statKey(stat) };
 }
 
 function refused(path: BytePath, keptAt: BytePath | null): ItemResult {

@@ -12,8 +12,8 @@ import { lstatSync, renameSync, unlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { StatKey } from '../../change.ts';
-import { keyOf } from './standing.ts';
-import { below } from './steps.ts';
+import { statKey } from '../stat.ts';
+import { below } from '../descriptor.ts';
 
 /**
  * `done`; `changed`: something else stood there, and stands; `open`: somebody has the file open for
@@ -225,7 +225,7 @@ function lookThenRename({ kind, directory, name, temporary, key }: Rename): Rena
   const at = below(directory, name);
   try {
     const stat = lstatSync(at, { bigint: true, throwIfNoEntry: false });
-    if (stat === undefined || keyOf(stat) !== key) return 'changed';
+    if (stat === undefined || statKey(stat) !== key) return 'changed';
     if (kind === 'exchange') renameSync(below(directory, temporary), at);
     else unlinkSync(at);
     return 'done';

@@ -1,13 +1,8 @@
 /** What stands at a path, and whether it is what is expected there. */
 import { lstatSync, readlinkSync, unlinkSync, type BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
+import { fileEntry, modeOf, statKey, typeOf } from '../stat.ts';
 import type { TreeSteps } from './steps.ts';
-
-const permissions = 0o7777;
-
-export function keyOf(stat: BigIntStats): StatKey {
-  return `${stat.ino}:${stat.mode}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
-}
 
 /** `null`: nothing, or nothing that can be reached. */
 export function statAt(steps: TreeSteps, path: BytePath): BigIntStats | null {
@@ -23,15 +18,10 @@ export function statAt(steps: TreeSteps, path: BytePath): BigIntStats | null {
 export function entryOf(steps: TreeSteps, path: BytePath): Entry | null {
   const stat = statAt(steps, path);
   if (stat === null) return null;
-  const mode = Number(stat.mode) & permissions;
-  if (stat.isFile()) {
-    const { size, mtimeNs } = stat;
-    return { type: 'file', mode, size: Number(size), mtimeMs: Number(mtimeNs) / 1e6, sha256: null };
-  }
-  if (stat.isDirectory()) return { type: 'directory', mode };
-  if (stat.isSymbolicLink()) return { type: 'symlink', target: targetAt(steps, path) ?? '' };
-  if (stat.isFIFO()) return { type: 'fifo', mode };
-  return { type: stat.isSocket() ? 'socket' : 'device', mode };
+  const type = typeOf(stat);
+  if (type === 'file') return fileEntry(stat);
+  if (type === 'symlink') return { type, target: targetAt(steps, path) ?? '' };
+  return { type, mode: modeOf(stat) };
 }
 
 export function targetAt(steps: TreeSteps, path: BytePath): string | null {
@@ -41,16 +31,6 @@ export function targetAt(steps: TreeSteps, path: BytePath): string | null {
   } catch {
     return null;
   }
-}
-
-/**
- * Whether what stands is what `key` was taken of. A directory's size and times change with what is
- * put in it: there the identity and the mode count.
- */
-export function isSame(stat: BigIntStats | null, key: StatKey | null): boolean {
-  if (stat === null || key === null) return stat === null && key === null;
-  if (!stat.isDirectory()) return keyOf(stat) === key;
-  return key.startsWith(`${stat.ino}:${stat.mode}:`);
 }
 
 /**
@@ -64,19 +44,13 @@ export function keyAfter(at: Buffer, made: BigIntStats): StatKey {
     now.mode === made.mode &&
     now.size === made.size &&
     now.mtimeNs === made.mtimeNs;
-  return keyOf(isOurs ? now : made);
+  return statKey(isOurs ? now : made);
 }
 
 /** A temporary name may lead to something that somebody else made. */
 export function removeOwn(at: Buffer, made: BigIntStats): void {
   const now = lstatSync(at, { bigint: true, throwIfNoEntry: false });
   if (now?.ino === made.ino) unlinkSync(at);
-}
-
-/** The code of a system's error; '' for any other. */
-export function codeOf(error: unknown): string {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : '';
-  return typeof code === 'string' ? code : '';
 }
 
 /** As Node takes it, which reads a number of seconds before 1970 as now. */

@@ -3,13 +3,12 @@
  * never through a link, so that nothing can be led elsewhere, names are bytes, and a path may be
  * longer than the system takes.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, readSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytesOf, joined, nameOf, parentOf } from '../byte-path.ts';
+import { joined, nameOf, parentOf } from '../byte-path.ts';
+import { below, O_PATH, openOrNull } from '../descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-/** Linux: a handle that names without opening; Node has no constant for it. */
-const O_PATH = 0o10000000;
 const openMax = 64;
 
 export class TreeSteps {
@@ -90,18 +89,5 @@ export class TreeSteps {
     }
     this.#open.set(path, fd);
     return fd;
-  }
-}
-
-/** The way to an entry of an open directory. */
-export function below(fd: number, name: string): Buffer {
-  return Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), bytesOf(name)]);
-}
-
-function openOrNull(name: Buffer, flags: number): number | null {
-  try {
-    return openSync(name, flags);
-  } catch {
-    return null;
   }
 }

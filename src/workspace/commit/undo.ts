@@ -4,9 +4,10 @@
  * paths that were recorded, and is applied like any other change.
  */
 import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+import { isSame, statKey } from '../stat.ts';
 import type { CommitItem, ItemResult, Refusal, Tree, Undoable, UndoPlan } from './item.ts';
 import { isEqual, isLike } from './match.ts';
-import { isSame, keyOf, statAt } from './standing.ts';
+import { statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
 
 export interface UndoInput {
@@ -80,7 +81,7 @@ async function plan(
   return {
     path,
     base: after,
-    baseKey: stat === null ? null : keyOf(stat),
+    baseKey: stat === null ? null : statKey(stat),
     after: before,
     source: null,
     sourceKey: null,

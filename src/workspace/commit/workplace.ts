@@ -9,13 +9,12 @@ import {
   openSync,
 } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
-import { keyOf } from './standing.ts';
-import { below, TreeSteps } from './steps.ts';
+import { permissions, statKey } from '../stat.ts';
+import { below, O_PATH } from '../descriptor.ts';
+import { TreeSteps } from './steps.ts';
 
 const { O_DIRECTORY, R_OK, W_OK, X_OK } = constants;
-const O_PATH = 0o10000000;
 const ownerAll = 0o700;
-const permissions = 0o7777;
 
 export class Workplace {
   readonly steps: TreeSteps;
@@ -71,7 +70,7 @@ export class Workplace {
         const stat = lstatSync(at);
         if (!stat.isDirectory()) missing();
         if ((stat.mode & permissions) !== mode) chmodSync(at, mode);
-        tell(path, { key: keyOf(lstatSync(at, { bigint: true })) });
+        tell(path, { key: statKey(lstatSync(at, { bigint: true })) });
       } catch (error) {
         tell(path, { error });
       }

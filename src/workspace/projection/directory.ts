@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync } fro
 import type { BigIntStats, Dirent } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { bytesOf, joined } from '../byte-path.ts';
+import { below } from '../descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Well below PATH_MAX (4096 bytes), and room for `/proc/self/fd/N/`. */
@@ -47,7 +48,7 @@ export class OpenDirectory {
 
   /** A path of the host for an entry, as long as this is open. */
   at(name: string): Buffer {
-    return bytesOf(`${this.self}/${name}`);
+    return below(this.#fd, name);
   }
 
   stat(): BigIntStats {

@@ -2,6 +2,7 @@
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { joined, nameOf, parentOf, sameList, topmost } from '../byte-path.ts';
+import { codeOf } from '../descriptor.ts';
 import { Aliases } from './aliases.ts';
 import { OpenDirectory, Slices } from './directory.ts';
 import type { Visibility } from './visibility.ts';
@@ -139,7 +140,7 @@ export class HiddenPaths {
       );
       return this.#sort(path, names, isAllowed);
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      const code = codeOf(error);
       if (path !== '' && (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP')) return null;
       if (path !== '' && (code === 'EACCES' || code === 'EPERM')) {
         return { walked: [], hidden: ['.'], shows: false, isAllowed, entries: 0 };

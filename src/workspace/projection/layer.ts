@@ -20,6 +20,7 @@ import {
 import type { Stats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { bytePathOf, bytesOf, nameOf, parentOf } from '../byte-path.ts';
+import { codeOf } from '../descriptor.ts';
 import { OpenDirectory, Slices } from './directory.ts';
 
 /** What Node cannot do; `LayerAttributes` of `workspace/changes` can. Paths are absolute bytes. */
@@ -112,7 +113,7 @@ function linked(directory: string, from: BytePath, to: BytePath): boolean {
     inLayer(directory, from, (source) => inLayer(directory, to, (at) => linkSync(source, at)));
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EMLINK') return false;
+    if (codeOf(error) === 'EMLINK') return false;
     throw error;
   }
 }

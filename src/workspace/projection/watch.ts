@@ -47,7 +47,7 @@ export type Settled =
     };
 
 /** One reader's place in what changes. */
-export interface TreeCursor {
+export interface WatchCursor {
   /**
    * What changed since the last answer, or since the cursor was made; everything that was done
    * before this call is in the answer. Never fails: what is not known is `'all'`.
@@ -123,7 +123,7 @@ export class TreeWatch implements Disposable {
     return { ready: this.#ready, directories: this.#tree.size, lost: this.#lost };
   }
 
-  cursor(): TreeCursor {
+  cursor(): WatchCursor {
     const cursor = new Cursor();
     // What happened before the watch was complete is not known.
     if (!this.#ready) cursor.all = true;

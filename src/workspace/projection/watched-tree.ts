@@ -2,6 +2,7 @@
 import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import { codeOf } from '../descriptor.ts';
 import { OpenDirectory, Slices } from './directory.ts';
 import { inotifyTells, linksCountDirectories } from './file-systems.ts';
 
@@ -208,7 +209,7 @@ export class WatchedTree {
   }
 
   #failed(watched: Watched, error: unknown): void {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = codeOf(error);
     switch (code) {
       case 'ENOENT':
       case 'ENOTDIR':

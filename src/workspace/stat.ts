@@ -1,12 +1,22 @@
 /** What a `stat` says, in the words of changes. */
 import type { BigIntStats, Stats } from 'node:fs';
-import type { Entry, StatKey } from '../../change.ts';
+import type { Entry, StatKey } from '../change.ts';
 
 /** The 12 permission bits. */
 export const permissions = 0o7777;
 
 export function statKey(stat: BigIntStats): StatKey {
   return `${stat.ino}:${stat.mode}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
+}
+
+/**
+ * Whether what stands is what `key` was taken of. A directory's size and times change with what is
+ * put in it: there the identity and the mode count.
+ */
+export function isSame(stat: BigIntStats | null, key: StatKey | null): boolean {
+  if (stat === null || key === null) return stat === null && key === null;
+  if (!stat.isDirectory()) return statKey(stat) === key;
+  return key.startsWith(`${stat.ino}:${stat.mode}:`);
 }
 
 /** A whiteout: how an overlay's layer says that nothing is there. */
@@ -25,6 +35,12 @@ export function typeOf(stat: BigIntStats): Entry['type'] {
 
 export function modeOf(stat: BigIntStats): number {
   return Number(stat.mode) & permissions;
+}
+
+/** A file's entry; its hash is still unknown. */
+export function fileEntry(stat: BigIntStats): Extract<Entry, { readonly type: 'file' }> {
+  const mtimeMs = milliseconds(stat.mtimeNs);
+  return { type: 'file', mode: modeOf(stat), size: Number(stat.size), mtimeMs, sha256: null };
 }
 
 /** Clocks of older kernels stand still for up to 10 ms: two writes may have one time. */
@@ -58,7 +74,8 @@ export function quickKey(key: StatKey): QuickKey {
   };
 }
 
-export function isSame(quick: QuickKey, stat: Stats): boolean {
+/** Whether `stat` is of what the key was taken of. */
+export function matches(quick: QuickKey, stat: Stats): boolean {
   return (
     quick.ino === stat.ino &&
     quick.mode === stat.mode &&
@@ -69,6 +86,6 @@ export function isSame(quick: QuickKey, stat: Stats): boolean {
 }
 
 /** Nanoseconds as milliseconds with a fraction. */
-export function milliseconds(ns: bigint): number {
+function milliseconds(ns: bigint): number {
   return Number(ns / 1_000_000n) + Number(ns % 1_000_000n) / 1e6;
 }
