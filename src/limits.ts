@@ -121,6 +121,63 @@ export const limits = {
   changesListed: { unit: 'count', default: 1_000, max: 1_000, about: 'changes in one list' },
   diffBytes: { unit: 'bytes', default: 2 * MiB, max: 2 * MiB, about: 'text of a diff' },
   diffFileBytes: { unit: 'bytes', default: 4 * MiB, max: 4 * MiB, about: 'a file in a diff' },
+  statementSubjects: {
+    unit: 'count',
+    default: 10_000,
+    max: 10_000,
+    about: 'files that the statement of a command names',
+  },
+  publicationBytes: {
+    unit: 'bytes',
+    default: 256 * MiB,
+    max: 256 * MiB,
+    about: 'what is looked at for one publication',
+  },
+  publicationItems: {
+    unit: 'count',
+    default: 50_000,
+    max: 50_000,
+    about: 'files, outputs and texts of one publication',
+  },
+  publicationTextBytes: {
+    unit: 'bytes',
+    default: 4 * MiB,
+    max: 4 * MiB,
+    about: 'a text given with publish.check',
+  },
+  publicationSeenBytes: {
+    unit: 'bytes',
+    default: 64 * MiB,
+    max: 64 * MiB,
+    about: 'what an audience sees already that is subtracted',
+  },
+  publicationKeepMs: {
+    unit: 'ms',
+    default: 600_000,
+    max: 600_000,
+    about: 'a publication that nobody took',
+  },
+  auditListed: { unit: 'count', default: 100, max: 1_000, about: 'events in one answer' },
+  auditEventBytes: { unit: 'bytes', default: 4 * MiB, max: 4 * MiB, about: 'an event as written' },
+  auditGroupBytes: {
+    unit: 'bytes',
+    default: 16 * MiB,
+    max: 16 * MiB,
+    about: 'events that are written at once; an append is never split',
+  },
+  auditPendingBytes: {
+    unit: 'bytes',
+    default: 64 * MiB,
+    max: 64 * MiB,
+    about: 'events that wait for the disk; what is more is refused',
+  },
+  auditSegmentBytes: { unit: 'bytes', default: 64 * MiB, max: 1 * GiB, about: 'a file of the log' },
+  auditReserveBytes: {
+    unit: 'bytes',
+    default: 1 * MiB,
+    max: 1 * MiB,
+    about: 'kept free for the ends of running commands',
+  },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof limits;

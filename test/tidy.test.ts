@@ -50,6 +50,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ...concepts.map((concept) => [concept, place([])] as const),
   // What people write in files is read in one way.
   ['yaml', place([], ['yaml', 'zod'])],
+  ['provenance', place([], ['zod'])],
   ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
   ['workspace', place([], ['picomatch'])],
   ['redaction', place([], ['re2js'])],
@@ -58,7 +59,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['redactor', place(['redaction', 'sealing'])],
   ['process', place(['runner', 'redactor', 'redaction'], ['@lydell/node-pty'])],
   ['runner', place(['redactor'])],
-  ['run.ts', place(concepts)],
+  ['run.ts', place(['world.ts', ...concepts])],
+  ['world.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
   ['client', place(['protocol'])],
   [

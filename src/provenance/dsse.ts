@@ -1,0 +1,125 @@
+/**
+ * DSSE v1: a payload, its type, and signatures over both.
+ *
+ *   {"payload":"<base64>","payloadType":"application/vnd.in-toto+json",
+ *    "signatures":[{"keyid":"<hex>","sig":"<base64>"}]}
+ *
+ * What is signed is `DSSEv1 <bytes of type> <type> <bytes of payload> <payload>`, so neither can be
+ * taken for the other. Source: secure-systems-lab/dsse, `protocol.md` and `envelope.md`.
+ */
+import { createHash, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
+
+export const inTotoPayload = 'application/vnd.in-toto+json';
+
+export interface Envelope {
+  /** Base64; the bytes that were signed. */
+  readonly payload: string;
+  readonly payloadType: string;
+  readonly signatures: readonly Signature[];
+}
+export interface Signature {
+  /** A hint which key it may be; nothing is decided by it. */
+  readonly keyid: string;
+  /** Base64. */
+  readonly sig: string;
+}
+
+/** Signs bytes; answers the raw signature. */
+export interface Signer {
+  readonly keyid: string;
+  sign(bytes: Uint8Array): Uint8Array;
+}
+
+/** What is signed in place of a payload. */
+export function preAuthEncoding(type: string, payload: Uint8Array): Buffer {
+  const head = `DSSEv1 ${Buffer.byteLength(type)} ${type} ${payload.length} `;
+  return Buffer.concat([Buffer.from(head), payload]);
+}
+
+/** @param key private, ed25519 */
+export function ed25519Signer(key: KeyObject): Signer {
+  const keyid = keyIdOf(createPublicKey(key));
+  return { keyid, sign: (bytes) => sign(null, bytes, key) };
+}
+
+/** SHA-256 (hex) of the public key in DER (SPKI). */
+export const keyIdOf = (key: KeyObject): string =>
+  createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex');
+
+/** An envelope signed by all of `signers`. */
+export function seal(type: string, payload: Uint8Array, signers: readonly Signer[]): Envelope {
+  const signed = preAuthEncoding(type, payload);
+  return {
+    payload: Buffer.from(payload).toString('base64'),
+    payloadType: type,
+    signatures: signers.map((one) => ({
+      keyid: one.keyid,
+      sig: Buffer.from(one.sign(signed)).toString('base64'),
+    })),
+  };
+}
+
+/**
+ * The payload, when at least `threshold` (default 1) distinct keys of `keys` signed it.
+ *
+ * @param keys public: ed25519, or ECDSA P-256 with raw signatures
+ * @returns `null` when they did not, it is of another type, or it is no envelope
+ */
+export function openEnvelope(
+  envelope: unknown,
+  wanted: {
+    readonly keys: readonly KeyObject[];
+    readonly type?: string;
+    readonly threshold?: number;
+  },
+): Buffer | null {
+  const { keys, type = inTotoPayload, threshold = 1 } = wanted;
+  if (!isEnvelope(envelope) || envelope.payloadType !== type) return null;
+  const payload = bytesOf(envelope.payload);
+  if (payload === null || threshold < 1) return null;
+  const signed = preAuthEncoding(envelope.payloadType, payload);
+  const signatures = envelope.signatures
+    .map(({ sig }) => bytesOf(sig))
+    .filter((sig) => sig !== null);
+  // A key that is given twice counts once.
+  const distinct = new Map(keys.map((key) => [keyIdOf(key), key]));
+  const accepted = [...distinct.values()].filter((key) =>
+    signatures.some((signature) => isSignedBy(key, signed, signature)),
+  );
+  return accepted.length >= threshold ? payload : null;
+}
+
+export function isEnvelope(value: unknown): value is Envelope {
+  if (typeof value !== 'object' || value === null) return false;
+  const { payload, payloadType, signatures }: Partial<Record<keyof Envelope, unknown>> = value;
+  return (
+    typeof payload === 'string' &&
+    typeof payloadType === 'string' &&
+    Array.isArray(signatures) &&
+    signatures.every(isSignature)
+  );
+}
+
+function isSignature(value: unknown): value is Signature {
+  if (typeof value !== 'object' || value === null) return false;
+  const { sig, keyid }: Partial<Record<keyof Signature, unknown>> = value;
+  return typeof sig === 'string' && (keyid === undefined || typeof keyid === 'string');
+}
+
+function isSignedBy(key: KeyObject, signed: Buffer, signature: Buffer): boolean {
+  const type = key.asymmetricKeyType;
+  if (type === 'ed25519') return verify(null, signed, key, signature);
+  return type === 'ec' && verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, signature);
+}
+
+/** Either alphabet, with or without padding; whatever else is in it, it is none. */
+function bytesOf(base64: string): Buffer | null {
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) return null;
+  const bytes = Buffer.from(base64, 'base64');
+  // Bits behind the last byte would be a second spelling of the same bytes.
+  const again = bytes.toString('base64url');
+  const given = base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  return again === given ? bytes : null;
+}

@@ -1,0 +1,111 @@
+/** What a command made, as subjects of a statement, and what it changed that has no digest. */
+import type { Change, Entry, RecordedChanges } from '../change.ts';
+import { limits } from '../limits.ts';
+import { nameOf, shownPath } from './names.ts';
+import type { OtherChange, Predicate, Subject } from './predicate.ts';
+
+/** Must not throw; answers the text with a tag in place of each known secret. */
+export type Redact = (text: string) => string;
+
+export interface Made {
+  readonly subjects: Subject[];
+  readonly changes: NonNullable<Predicate['changes']>;
+}
+
+/**
+ * Bytes of subjects and other changes in a statement: in base64, with all else that it says, it is
+ * one event of the audit log (`limits.auditEventBytes`).
+ */
+const changesBytesMax = 2.25 * 1024 * 1024;
+
+/** Files that are there afterwards with a known content are subjects; the rest are others. */
+export function changed(recorded: RecordedChanges, redact: Redact): Made {
+  const { snapshot, mode, changes, complete } = recorded;
+  const subjects: Subject[] = [];
+  const others: OtherChange[] = [];
+  const kinds: NonNullable<Predicate['changes']>['kinds'] = {};
+  const states: NonNullable<Predicate['changes']>['states'] = {};
+  const omitted = { subjects: 0, others: 0 };
+  let bytes = 0;
+  for (const change of changes) {
+    kinds[change.kind] = (kinds[change.kind] ?? 0) + 1;
+    states[change.state] = (states[change.state] ?? 0) + 1;
+    const sha256 = contentOf(change.after);
+    const list = sha256 === null ? 'others' : 'subjects';
+    const isFull = subjects.length + others.length >= limits.statementSubjects.max;
+    const entry = sha256 === null ? otherOf(change, redact) : subjectOf(change, sha256, redact);
+    bytes += isFull ? 0 : Buffer.byteLength(JSON.stringify(entry)) + 1;
+    if (isFull || bytes > changesBytesMax) omitted[list] += 1;
+    else if ('digest' in entry) subjects.push(entry);
+    else others.push(entry);
+  }
+  return {
+    subjects: subjects.length === 0 ? [treeSubject(snapshot.after)] : subjects,
+    changes: {
+      before: snapshot.before,
+      after: snapshot.after,
+      method: snapshot.method,
+      mode,
+      complete,
+      total: changes.length,
+      kinds,
+      states,
+      others,
+      subjects_omitted: omitted.subjects,
+      others_omitted: omitted.others,
+    },
+  };
+}
+
+/** The whole workspace; no path of it is called `.`. */
+function treeSubject(tree: string): Subject {
+  const sha256 = tree.slice(tree.lastIndexOf(':') + 1);
+  return { name: '.', digest: { sha256 }, annotations: { tree } };
+}
+
+function subjectOf(change: Change, sha256: string, redact: Redact): Subject {
+  const { kind, state, before, after, reason, marks } = change;
+  const { name, masked } = toldName(change.path, redact);
+  const mode = after?.type === 'file' ? after.mode.toString(8).padStart(4, '0') : null;
+  return {
+    name,
+    digest: { sha256 },
+    annotations: {
+      kind,
+      state,
+      before: contentOf(before),
+      ...(mode === null ? {} : { mode }),
+      ...(reason === null ? {} : { reason }),
+      ...(marks.length === 0 ? {} : { marks: [...marks] }),
+      ...(masked ? { masked } : {}),
+    },
+  };
+}
+
+function otherOf(change: Change, redact: Redact): OtherChange {
+  const { kind, state, before, after, marks } = change;
+  const { name, masked } = toldName(change.path, redact);
+  const target = after?.type === 'symlink' ? toldName(after.target, redact).name : null;
+  return {
+    name,
+    kind,
+    state,
+    type: after?.type ?? null,
+    before: contentOf(before),
+    ...(target === null ? {} : { target }),
+    ...(marks.length === 0 ? {} : { marks: [...marks] }),
+    ...(masked ? { masked: true } : {}),
+  };
+}
+
+/** A name that held a secret is told with the tag, and is then no path. */
+function toldName(path: string, redact: Redact): { name: string; masked: boolean } {
+  const shown = shownPath(path);
+  const redacted = redact(shown);
+  return redacted === shown
+    ? { name: nameOf(path), masked: false }
+    : { name: redacted, masked: true };
+}
+
+const contentOf = (entry: Entry | null): string | null =>
+  entry?.type === 'file' ? entry.sha256 : null;
