@@ -54,6 +54,12 @@ export const eventKinds = [
   'secret.granted',
   /** A caller typed a known value. */
   'secret.typed',
+  /** A caller asks for something that changes more than a command's own state. */
+  'call.requested',
+  'call.done',
+  /** Not permitted to that caller, or not right. */
+  'call.refused',
+  'call.failed',
   'publication.checked',
   'publication.published',
   'publication.blocked',
@@ -84,6 +90,11 @@ export interface AuditPosition {
   readonly leaf: string;
 }
 
+export interface AppendOptions {
+  /** The end of what runs already: it may use the room that is put by. Default: `false`. */
+  readonly urgent?: boolean | undefined;
+}
+
 /** What writes events down. */
 export interface AuditSink {
   /**
@@ -93,7 +104,7 @@ export interface AuditSink {
    * @throws TrlError `AUDIT_UNAVAILABLE` when they cannot be written: then none of them counts, and
    *   what they permit must not happen
    */
-  append(events: readonly AuditEvent[]): Promise<readonly AuditPosition[]>;
+  append(events: readonly AuditEvent[], options?: AppendOptions): Promise<readonly AuditPosition[]>;
   /** The newest signed head, a signed note (C2SP `tlog-checkpoint`); `null` before the first. */
   head(): string | null;
 }

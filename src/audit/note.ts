@@ -1,0 +1,127 @@
+/**
+ * Signed heads of a log: C2SP `tlog-checkpoint` in a C2SP `signed-note`.
+ *
+ *   trl.dev/audit/0123…cdef          origin: which log
+ *   42                               events that it covers
+ *   NRn7F…=                          RFC 6962 root over them, base64
+ *                                    (empty line)
+ *   — trl.dev/audit/0123…cdef 3q2…   4 bytes of key hash and the ed25519 signature, base64
+ *
+ * The signature is over the text above the empty line, each line with its newline.
+ */
+import { createPublicKey, hash, sign, verify, type KeyObject } from 'node:crypto';
+import { hashBytes } from './merkle.ts';
+
+export interface Checkpoint {
+  /** 32 lower-case hex digits. */
+  readonly log: string;
+  readonly size: number;
+  readonly root: Buffer;
+}
+
+/** One whose signature is still to be checked. */
+export interface ReadNote {
+  readonly checkpoint: Checkpoint;
+  readonly signed: Buffer;
+  readonly signatures: readonly NoteSignature[];
+}
+
+export interface NoteSignature {
+  readonly name: string;
+  /** Of name and key, 4 bytes. */
+  readonly keyHash: Buffer;
+  readonly signature: Buffer;
+}
+
+const originBegin = 'trl.dev/audit/';
+const ed25519 = Buffer.from([1]);
+const signatureBytes = 64;
+/** A head has three lines and a few signatures. */
+export const noteBytesMax = 16 * 1024;
+
+export const originOf = (log: string): string => `${originBegin}${log}`;
+
+export function signHead(checkpoint: Checkpoint, key: KeyObject, keyHash: Buffer): string {
+  const text = textOf(checkpoint);
+  const blob = Buffer.concat([keyHash, sign(null, Buffer.from(text), key)]);
+  return `${text}\n— ${originOf(checkpoint.log)} ${blob.toString('base64')}\n`;
+}
+
+/** Tells which key signed: the first 4 bytes of SHA-256(name || 0x0A || 0x01 || public key). */
+export function keyHashOf(log: string, rawPublicKey: Buffer): Buffer {
+  const name = Buffer.from(`${originOf(log)}\n`);
+  return hash('sha256', Buffer.concat([name, ed25519, rawPublicKey]), 'buffer').subarray(0, 4);
+}
+
+/** The key as other programs that read signed notes take it (a `vkey`). */
+export function verifierKeyOf(log: string, rawPublicKey: Buffer): string {
+  const key = Buffer.concat([ed25519, rawPublicKey]).toString('base64');
+  return `${originOf(log)}+${keyHashOf(log, rawPublicKey).toString('hex')}+${key}`;
+}
+
+/** The 32 bytes of an ed25519 public key. */
+export function rawOf(publicKey: KeyObject): Buffer {
+  const { x } = publicKey.export({ format: 'jwk' });
+  return Buffer.from(x ?? '', 'base64url');
+}
+
+/** The public key of these 32 bytes. */
+export function publicKeyOf(raw: Buffer): KeyObject {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') };
+  return createPublicKey({ key: jwk, format: 'jwk' });
+}
+
+/** `null`: it is no head as this format has it, to the byte. Signatures are not checked. */
+export function readNote(note: string): ReadNote | null {
+  if (note.length > noteBytesMax) return null;
+  const [text, rest, ...more] = note.split('\n\n');
+  if (text === undefined || rest === undefined || more.length > 0) return null;
+  const [origin = '', size = '', root64 = '', ...others] = text.split('\n');
+  const log = /^trl\.dev\/audit\/([0-9a-f]{32})$/.exec(origin)?.[1];
+  const root = exactBase64(root64);
+  if (log === undefined || others.length > 0 || root?.length !== hashBytes) return null;
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(size)) return null;
+  const lines = rest.split('\n');
+  if (lines.pop() !== '' || lines.length === 0) return null;
+  const signatures = lines.map(signatureOf).filter((one) => one !== null);
+  if (signatures.length < lines.length) return null;
+  const checkpoint = { log, size: Number(size), root };
+  return { checkpoint, signed: Buffer.from(`${text}\n`), signatures };
+}
+
+/** The signature that `publicKey` made by its name and hash, checked or not. */
+export function ownSignature(read: ReadNote, rawPublicKey: Buffer): Buffer | null {
+  const { log } = read.checkpoint;
+  const wanted = keyHashOf(log, rawPublicKey);
+  const own = read.signatures.find(
+    ({ name, keyHash }) => name === originOf(log) && keyHash.equals(wanted),
+  );
+  return own?.signature ?? null;
+}
+
+/** The head, if this key signed it. */
+export function openHead(note: string, publicKey: KeyObject): Checkpoint | null {
+  const read = readNote(note);
+  if (read === null) return null;
+  const signature = ownSignature(read, rawOf(publicKey));
+  if (signature === null || !verify(null, read.signed, publicKey, signature)) return null;
+  return read.checkpoint;
+}
+
+function textOf({ log, size, root }: Checkpoint): string {
+  return `${originOf(log)}\n${size}\n${root.toString('base64')}\n`;
+}
+
+function signatureOf(line: string): NoteSignature | null {
+  const found = /^— ([^\s+]+) (\S+)$/u.exec(line);
+  const blob = exactBase64(found?.[2] ?? '');
+  // Other kinds of signature are other lengths: a witness's has a time.
+  if (found === null || blob === null || blob.length < 4 + signatureBytes) return null;
+  return { name: found[1] ?? '', keyHash: blob.subarray(0, 4), signature: blob.subarray(4) };
+}
+
+/** `null` where another text would give the same bytes. */
+function exactBase64(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : null;
+}

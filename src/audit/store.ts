@@ -1,0 +1,69 @@
+/**
+ * Where a log is kept: the few things that the log asks of files, and could ask of a database.
+ */
+import type { Tree } from './merkle.ts';
+import type { Checkpoint } from './note.ts';
+
+/** What is written at once, or not at all. */
+export interface Group {
+  /** `seq` of its first event. */
+  readonly first: number;
+  /** Event lines, each with its newline. */
+  readonly lines: string;
+  /** The signed note over the log with them. */
+  readonly head: string;
+  /** What gets known with them, in the order of stored hashes. */
+  readonly hashes: readonly Buffer[];
+}
+
+/** Tells a head that our key signed. */
+export type Trusts = (note: string) => Checkpoint | null;
+
+/** What a store has when it is opened. */
+export interface Stored {
+  /** 32 lower-case hex digits. */
+  readonly log: string;
+  /** The newest head. */
+  readonly head: string;
+  readonly tree: Tree;
+  /** Leaf hash of the last event, hex; zeros before the first. */
+  readonly prev: string;
+  /** Unfinished ends that were set aside, and of which no event tells. */
+  readonly torn: readonly Torn[];
+}
+
+/** Bytes of a write that never ended, so nobody was told that it had. */
+export interface Torn {
+  /** What they are kept as, inside of the log's directory. */
+  readonly file: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  /** `seq` of the first event that would have been there. */
+  readonly seq: number;
+}
+
+export interface AuditStore {
+  /** For messages: what cannot be written. */
+  readonly place: string;
+  /**
+   * Answers when the group is on disk. Rejects with the error of the operating system; then nothing
+   * of it counts, and `recover` comes before the next one.
+   */
+  append(group: Group): Promise<void>;
+  /**
+   * Back to the end of the last group that was written, without trust in what is cached.
+   *
+   * @throws LogLost when what was written is not there any more
+   */
+  recover(): Promise<void>;
+  /** An event tells of it now. Must not throw. */
+  recorded(torn: Torn): void;
+  /** Frees what is put by for the ends of running commands; `false`: there is nothing. */
+  spendReserve(): boolean;
+  /** Puts it by where there is none. Throws the error of the operating system. */
+  saveReserve(): void;
+  close(): Promise<void>;
+}
+
+/** The log cannot be gone on with: what lies there is evidence, and stays as it is. */
+export class LogLost extends Error {}
