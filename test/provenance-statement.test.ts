@@ -59,6 +59,7 @@ const records: readonly (readonly [string, CommandRecord])[] = [
           bytes: 200,
           plain_bytes: 6,
           complete: false,
+          why: 'disk full',
           recipients: ['age1…'],
         },
       },
