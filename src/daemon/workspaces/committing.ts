@@ -47,6 +47,8 @@ export class Committing {
   readonly #own = new Map<BytePath, StatKey | null>();
   /** Applied, and still in the upper layer above the real tree's. */
   readonly #shadowing = new Set<BytePath>();
+  /** Intents that were carried out, and whose outcome is in no record yet. */
+  readonly #carriedOut: string[] = [];
   /** Still in the upper layer above somebody else's version, which stands. */
   #contested: ReadonlySet<BytePath> = new Set();
 
@@ -62,6 +64,11 @@ export class Committing {
   /** Of what this session put into the real tree; `null`: nothing stands there by it. */
   leftAt(path: BytePath): StatKey | null {
     return this.#own.get(path) ?? null;
+  }
+
+  /** How it went was appended to the store: recovery has nothing to find out. */
+  told(): void {
+    for (const id of this.#carriedOut.splice(0)) this.#parts.store.drop(recordKinds.intent, id);
   }
 
   /** No command runs that could have seen the commits of before. */
@@ -271,7 +278,7 @@ export class Committing {
     if (items.length === 0) return new Map();
     const input = { tree: place, id, items, contents: store, renames };
     const results = await tree.exclusive(() => applyChanges(input));
-    store.drop(recordKinds.intent, id);
+    this.#carriedOut.push(id);
     return new Map(results.map((result) => [result.path, result]));
   }
 

@@ -4,7 +4,8 @@ import type { Box, ExecId, Overlay } from '../../command.ts';
 import type { LayerCapture } from '../../workspace/changes/captured.ts';
 import type { Layering, Layers } from './layering.ts';
 import type { ChangeRecord } from './record.ts';
-import type { Beginning, SessionWorkspace } from './session-workspace.ts';
+import type { Beginning } from './session-parts.ts';
+import type { SessionWorkspace } from './session-workspace.ts';
 
 export interface DryRunParts {
   readonly layering: Layering;

@@ -2,12 +2,12 @@
  * The workspace of one session: what its commands change is found when each has ended, and now and
  * then while one runs long; it is kept, and put into the real tree as far as mode and filter say.
  */
-import type { BytePath, Change, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
-import type { ExecId, SessionId } from '../../command.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BytePath, Change, TreeId } from '../../change.ts';
+import type { ExecId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { GitView } from '../../protocol/workspace.ts';
-import type { Captured, ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
-import { Committing, discarded, type CommittingParts } from './committing.ts';
+import type { Captured, LayerCapture } from '../../workspace/changes/captured.ts';
+import { Committing, discarded } from './committing.ts';
 import type { Pending, Waiting } from './pending.ts';
 import {
   type ChangeRecord,
@@ -18,47 +18,20 @@ import {
   recordKinds,
 } from './record.ts';
 import { Recording } from './recording.ts';
+import type { Beginning, SessionWorkspaceParts, View } from './session-parts.ts';
 import { Staleness } from './staleness.ts';
-
-export interface SessionWorkspaceParts extends CommittingParts {
-  readonly session: SessionId;
-  readonly mode: WorkspaceMode;
-  readonly method: ChangeMethod;
-  readonly capture: ChangeCapture;
-  /** With an overlay, `capture` of its upper layer; `null`: commands write to the real tree. */
-  readonly layer: LayerCapture | null;
-  /** Looks again at what may be seen; `false`: it is not what is mounted. */
-  readonly remask: (directories: readonly BytePath[] | 'all') => Promise<boolean>;
-  /** Makes the overlay show what lies in its layers now, above all in these directories. */
-  readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
-  /** Must not throw. */
-  readonly log: (text: string) => void;
-}
-
-/** What the session sees, for people. */
-export interface View {
-  /** Paths that do not exist for its commands; `null`: not counted. */
-  readonly denied: number | null;
-  readonly git: GitView;
-  /** Writable trees besides the workspace. */
-  readonly unrecorded: readonly string[];
-}
-
-/** A command whose changes are to be told. */
-export interface Beginning {
-  readonly exec: ExecId;
-  /** As it is kept: known secrets are masked. */
-  readonly command: string;
-  readonly mode: WorkspaceMode;
-  /** Unix ms; absent: now. */
-  readonly startedAt?: number;
-}
 
 interface Run extends Beginning {
   readonly before: TreeId;
   readonly overlapping: Set<ExecId>;
   /** What was told of it already. */
   earlier: readonly RecordedChange[];
+}
+
+interface Looked {
+  readonly record: ChangeRecord;
+  /** The store has it as it was planned: should this daemon end, recovery finds how it went. */
+  readonly isToBeKept: boolean;
 }
 
 /** How often what runs long is looked at, in `ms`, and which part of the time that may take. */
@@ -206,13 +179,15 @@ export class SessionWorkspace {
     const { promise, resolve, reject } = Promise.withResolvers<ChangeRecord | null>();
     void this.#exclusive(async () => {
       const run = this.#running.get(exec);
-      // The answer goes first; the next command waits for what comes after it.
-      await (run === undefined ? Promise.resolve(null) : this.#look(run, isLost)).then(
-        resolve,
-        reject,
-      );
+      const looking = run === undefined ? Promise.resolve(null) : this.#look(run, isLost);
+      await looking.then((looked) => resolve(looked?.record ?? null), reject);
       this.abandon(exec);
-      if (run !== undefined) await this.#clear();
+      if (run === undefined) return;
+      // The answer goes first; the next command waits for what comes after it.
+      await turn();
+      const looked = await looking.catch(() => null);
+      if (looked !== null) this.#keepSoon(looked);
+      await this.#clear();
     });
     return promise;
   }
@@ -235,9 +210,7 @@ export class SessionWorkspace {
       const changes = await this.committing.publish(chosen);
       const run = { exec: newRecordId(), command: label, mode: this.parts.mode, before };
       const record = this.#recording.record(run, changes, true);
-      this.#recording.append(record);
-      this.#recording.appendWaiting();
-      await this.parts.store.sync();
+      await this.#keep(record);
       await this.#clear();
       return record;
     });
@@ -266,7 +239,7 @@ export class SessionWorkspace {
   /** What a command left whose end nobody saw waits for somebody to look at it. */
   takeLeftovers(): Promise<void> {
     return this.#exclusive(async () => {
-      const { capture, layer, mode, store } = this.parts;
+      const { capture, layer, mode } = this.parts;
       if (layer === null) return;
       const found = await capture.capture();
       const before = this.#recording.id();
@@ -276,8 +249,7 @@ export class SessionWorkspace {
         const changes = await this.committing.commit(found, origin, () =>
           this.#recording.appendWaiting(),
         );
-        this.#recording.append(this.#recording.record(run, changes, found.complete));
-        await store.sync();
+        await this.#keep(this.#recording.record(run, changes, found.complete));
       }
       await this.#clear();
     });
@@ -303,8 +275,8 @@ export class SessionWorkspace {
   }
 
   /** Tells what changed since the last look, and commits it. */
-  async #look(run: Run, isLost: boolean, ageMs = 0): Promise<ChangeRecord> {
-    const { capture, layer, store, log } = this.parts;
+  async #look(run: Run, isLost: boolean, ageMs = 0): Promise<Looked> {
+    const { capture, layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
     const found = await capture.capture(ageMs);
     await this.#staleness.look();
@@ -314,7 +286,10 @@ export class SessionWorkspace {
       isBehind: this.#staleness.captured(),
       overlapping: [...run.overlapping],
     };
-    if (found.changes.length === 0) return this.#recording.record(run, run.earlier, found.complete);
+    if (found.changes.length === 0) {
+      const record = this.#recording.record(run, run.earlier, found.complete);
+      return { record, isToBeKept: false };
+    }
     const recordOf = (changes: readonly RecordedChange[]): ChangeRecord =>
       this.#recording.record(run, mergedChanges(run.earlier, changes), found.complete);
     const changes = await this.committing.commit(found, origin, (planned) => {
@@ -324,20 +299,28 @@ export class SessionWorkspace {
     const record = recordOf(changes);
     run.earlier = record.changes;
     this.#share(run, changes);
+    if (layer === null) await this.#keep(record);
+    return { record, isToBeKept: layer !== null };
+  }
+
+  #keep(record: ChangeRecord): Promise<void> {
     this.#recording.append(record);
     this.#recording.appendWaiting();
-    // What was planned is on disk: recovery finds from it how it went.
-    const synced = store.sync();
-    if (layer === null) await synced;
-    else synced.catch((error: unknown) => log(`snapshots: ${String(error)}`));
-    return record;
+    this.committing.told();
+    return this.parts.store.sync();
+  }
+
+  #keepSoon({ record, isToBeKept }: Looked): void {
+    if (!isToBeKept) return;
+    this.#keep(record).catch((error: unknown) => this.parts.log(`snapshots: ${String(error)}`));
   }
 
   async #lookAtRunning(): Promise<void> {
     const runs = [...this.#running.values()];
     const [oldest] = runs;
     const isDirect = runs.every(({ mode }) => mode === 'direct');
-    if (oldest !== undefined && isDirect) await this.#look(oldest, false, youngMs);
+    if (oldest === undefined || !isDirect) return;
+    this.#keepSoon(await this.#look(oldest, false, youngMs));
   }
 
   /** What changes while several commands run may be any one's: each tells it. */

@@ -52,7 +52,8 @@ export class WatchedTree {
   readonly #again = new Map<Watched, Again>();
   readonly #blind = new Set<Watched>();
   #work: Promise<void> = Promise.resolve();
-  #isQueued = false;
+  /** Comes when all events that are there by now were handled. */
+  #soon: NodeJS.Immediate | null = null;
   #size = 0;
   #isClosed = false;
 
@@ -85,14 +86,17 @@ export class WatchedTree {
   async settle(): Promise<void> {
     let seen: Promise<void>;
     do {
+      this.#lookNow();
       seen = this.#work;
       await seen;
-    } while (seen !== this.#work);
+    } while (seen !== this.#work || this.#soon !== null);
     for (const one of this.#blind) this.#options.onChange(pathOf(one), null);
   }
 
   close(): void {
     this.#isClosed = true;
+    if (this.#soon !== null) clearImmediate(this.#soon);
+    this.#soon = null;
     this.#drop(this.#top);
     this.#again.clear();
     this.#devices.clear();
@@ -104,7 +108,7 @@ export class WatchedTree {
 
   #event(watched: Watched, type: string, name: Buffer | null): void {
     this.#options.onEvent();
-    if (this.#isClosed) return;
+    if (this.#isClosed || this.#isReplaced(watched)) return;
     const child = name?.toString('latin1');
     this.#options.onChange(pathOf(watched), child ?? null);
     // A change of modes may open what could not be read.
@@ -112,9 +116,25 @@ export class WatchedTree {
     const again = this.#again.get(watched) ?? new Set<string>();
     if (child === undefined) this.#again.set(watched, 'all');
     else if (again !== 'all') this.#again.set(watched, again.add(child));
-    if (this.#isQueued) return;
-    this.#isQueued = true;
+    // What is done to one file is several events: it is looked at once.
+    this.#soon ??= setImmediate(() => this.#lookNow());
+  }
+
+  #lookNow(): void {
+    if (this.#soon === null) return;
+    clearImmediate(this.#soon);
+    this.#soon = null;
     this.#enqueue(async () => this.#lookAgain());
+  }
+
+  /** It, or what holds it, came, went or moved: what stands there by now is looked at as a whole. */
+  #isReplaced(watched: Watched): boolean {
+    if (this.#again.size === 0) return false;
+    for (let at = watched; at.parent !== null; at = at.parent) {
+      const again = this.#again.get(at.parent);
+      if (again === 'all' || again?.has(at.name) === true) return true;
+    }
+    return false;
   }
 
   #isBlindAt(watched: Watched, name: string): boolean {
@@ -123,7 +143,6 @@ export class WatchedTree {
   }
 
   async #lookAgain(): Promise<void> {
-    this.#isQueued = false;
     const batch = [...this.#again];
     this.#again.clear();
     for (const [watched, names] of batch) {
