@@ -304,6 +304,8 @@ export interface RawLog {
   readonly plain_bytes: number;
   /** Whether it holds the output to its end. */
   readonly complete: boolean;
+  /** What kept the rest from being sealed, a clause; `null`: nothing. */
+  readonly why: string | null;
   /** Public keys of who can read it. */
   readonly recipients: readonly string[];
 }
@@ -345,7 +347,7 @@ export interface Exit extends OutputDigests {
   readonly limits: readonly EnforcedLimit[];
   /** What was hidden; `null`: redaction failed, and output is missing. */
   readonly redactions: RedactionSummary | null;
-  /** `null`: there are no recipients, or nothing could be sealed. */
+  /** `null`: there are no recipients, or nothing was printed. */
   readonly raw_log: RawLog | null;
 }
 
