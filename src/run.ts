@@ -6,163 +6,32 @@
 import type { Approval } from './approval/approval.ts';
 import { approve, approveAsked, Refused } from './approval/approve.ts';
 import type { Asked } from './approval/request.ts';
-import type {
-  ApprovedPlan,
-  Bounds,
-  Box,
-  Carry,
-  ExecId,
-  Exit,
-  FileGrants,
-  Plan,
-  Request,
-  SessionId,
-  Shell,
-  Verdict,
-} from './command.ts';
+import type { ExecId, Exit, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
-import type { RecordedChanges, WorkspaceMode } from './change.ts';
+
 import { TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
-import type { Reach, RequestedName } from './policy/decide.ts';
+
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
-import type { Judge } from './policy/judge.ts';
+
 import { withoutFilters } from './policy/shell/harden.ts';
+import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';
 import { resolveInside } from './workspace/roots.ts';
 
-/** What stands when a command is asked for: the session, and what was found out about its place. */
-export interface Ground {
-  readonly sessionId: SessionId;
-  readonly shell: Shell;
-  readonly carry: Carry;
-  readonly workspace: string | null;
-  readonly network: 'off' | 'on';
-  /** Where the session starts, and goes back to when its directory is gone. */
-  readonly home: string;
-  readonly box: Box;
-  /** SHA-256 (hex) of what the box shows and lets be written: equal for equal sandboxes. */
-  readonly scope: string;
-  /** The workspace as a directory of the host. */
-  readonly place: Asked['workspace'];
-  /** Which directory of the host a path of the session is just now. */
-  directory(path: string): Asked['cwdPlace'];
-  /** What a shell starts for a name, by a `PATH` that is not the runtime's; `null`: nothing. */
-  find(name: string, path: string, cwd: string): string | null;
-  /** A content as far as a yes can bind it: what the host cannot see, or is no file, it cannot. */
-  bound(content: Asked['contents'][number], cwd: string): Asked['contents'][number];
-  readonly files: FileGrants;
-  /** What the sandbox was granted besides the workspace, one clause each. */
-  readonly beyond: readonly string[];
-  /** Variables of the runtime's level. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Those of `env` that are there in `legacy` mode alone. */
-  readonly inherited: ReadonlySet<string>;
-  /** Patterns of names that no command gets from the runtime, besides what never passes. */
-  readonly withhold: readonly string[];
-  /** Directories that only the sandbox has. */
-  readonly privateDirs: readonly string[];
-  /** Puts protected paths back that a command created or replaced; answers their names. */
-  revert(): Promise<readonly string[]>;
-  /** What becomes of what a command changes in the workspace; `null`: nothing is recorded. */
-  readonly changes: ChangeKeeper | null;
-}
-
-/** Tells what each command changed, keeps it, and lets it into the real tree as far as it may. */
-export interface ChangeKeeper {
-  /** Whether what commands see at a path of the host waits to be put there. */
-  isWaiting(path: string): boolean;
-  /** Where the command is to run; `null`: in the session's own box. */
-  boxFor(mode: WorkspaceMode | null, id: ExecId): Promise<Box | null>;
-  /** Notes how things stand before a command; `startedAt` (Unix ms) of one that runs already. */
-  begin(command: {
-    readonly id: ExecId;
-    readonly text: string;
-    readonly mode: WorkspaceMode | null;
-    readonly startedAt?: number;
-  }): Promise<void>;
-  /** The command never ran. */
-  abandon(id: ExecId): Promise<void>;
-  /** `isLost`: nobody saw how it ended. */
-  settle(id: ExecId, isLost: boolean): Promise<RecordedChanges | null>;
-}
-
-/** Values of variables that were asked for by name. */
-export interface VariableSource {
-  /**
-   * Where each would come from; no value is read for it.
-   *
-   * @throws TrlError `INVALID_PARAMS` for a name that nobody has
-   */
-  find(names: readonly string[]): Promise<readonly RequestedName[]>;
-  /** @throws TrlError when a value cannot be read, or could not be masked */
-  values(requested: readonly RequestedName[]): Promise<Readonly<Record<string, string>>>;
-}
-
-/** What the story needs of the outside. */
-export interface World {
-  /** Where a session stands: its directory, and a MAC of every variable that it carries. */
-  state(id: SessionId): Promise<{
-    cwd: string | null;
-    /** The session's own `PATH`, which a command exported; `null`: the runtime's. */
-    path: string | null;
-    macs: Readonly<Record<string, string>>;
-  }>;
-  readonly variables: VariableSource;
-  /** Settles when a text may be analysed: one in each turn of the event loop. */
-  turn(): Promise<void>;
-  /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
-  mac(name: string, value: string): string;
-  /** @throws TrlError when the command was not started */
-  launch(approved: ApprovedPlan): Promise<void>;
-  /** @throws TrlError `BACKEND_UNAVAILABLE` when the execution was lost */
-  exited(id: ExecId): Promise<Exit>;
-}
-
-/** By what a command is judged. */
-export interface Standing {
-  readonly judge: Judge;
-  readonly reach: Reach;
-  /** The actor that asks. */
-  readonly requester: string;
-  readonly session: {
-    /** Names that each command of the session gets. */
-    readonly requested: readonly string[];
-    /** Names of the session's own variables, which its caller set. */
-    readonly given: readonly string[];
-  };
-}
-
-export type Asking = Request & {
-  readonly bounds: Bounds;
-  /** Names that this command asks for; absent in records of before. */
-  readonly requested?: readonly string[];
-  /** What becomes of what this command changes; default: the session's mode. */
-  readonly workspaceMode?: WorkspaceMode;
-};
-
-export interface Outcome {
-  readonly exit: Exit;
-  readonly reverted: readonly string[];
-  /** `null`: nothing was recorded. */
-  readonly recorded: RecordedChanges | null;
-}
-
-/** What is known before anything runs. */
-export interface Decided {
-  readonly approved: ApprovedPlan;
-  readonly verdict: Verdict;
-  /** What becomes of what it changes; `null`: as the session has it. */
-  readonly workspaceMode: WorkspaceMode | null;
-}
-
-/** A command that waits for a person: the question, and the plan as it would be. */
-export interface Question {
-  readonly asked: Asked;
-  readonly verdict: Verdict;
-  readonly plan: Plan;
-  readonly workspaceMode: WorkspaceMode | null;
-}
+export type {
+  Asking,
+  AuditMark,
+  ChangeKeeper,
+  Decided,
+  Ground,
+  Outcome,
+  Question,
+  Recorder,
+  Standing,
+  VariableSource,
+  World,
+} from './world.ts';
 
 /**
  * Decides and plans; nothing runs yet.
@@ -220,13 +89,16 @@ export async function prepare(
   switch (verdict.decision) {
     case 'allow': {
       const ready = verdict.runs === null ? plan : direct(plan, { verdict, analysis, found });
-      return { approved: approve(ready, verdict), verdict, workspaceMode };
+      const contents = found?.facts.contents ?? [];
+      const approved = approve(ready, verdict);
+      const { requester } = standing;
+      return { approved, verdict, workspaceMode, requester, approval: null, contents, reach };
     }
     case 'ask': {
       found ??= await lookUp();
       const { cwd } = found;
       const asked = question(world, { ground, standing, plan: { ...plan, cwd }, found });
-      return { asked, verdict, plan: { ...plan, cwd }, workspaceMode };
+      return { asked, verdict, plan: { ...plan, cwd }, workspaceMode, reach };
     }
   }
 }
@@ -258,28 +130,33 @@ export function withheldError(name: string): TrlError {
  * @throws TrlError `APPROVAL_REQUIRED` when the question is not the one that was answered
  */
 export function permitted(question: Question, approval: Approval): Decided {
-  const { asked, verdict, plan, workspaceMode } = question;
-  return { approved: approveAsked(plan, verdict, { asked, approval }), verdict, workspaceMode };
+  const { asked, plan, ...rest } = question;
+  const approved = approveAsked(plan, question.verdict, { asked, approval });
+  return { ...rest, approved, approval, requester: asked.requester, contents: asked.contents };
 }
 
 /**
  * Runs what was decided, to its end, whoever listens.
  *
  * @param started called once when the command runs; must not throw
- * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`, and
- *   `INVALID_PARAMS` when the working directory does not exist inside
+ * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`,
+ *   `AUDIT_UNAVAILABLE`, and `INVALID_PARAMS` when the working directory does not exist inside
  */
 export async function run(
   world: World,
   ground: Ground,
-  { approved, workspaceMode }: Decided,
+  decided: Decided,
   started: () => void,
 ): Promise<Outcome> {
+  const { approved, workspaceMode } = decided;
   const { exec_id: id, command: text } = approved.plan;
-  await ground.changes?.begin({ id, text, mode: workspaceMode });
+  const begun = ground.changes?.begin({ id, text, mode: workspaceMode });
+  const ready = await Promise.allSettled([begun, world.recorder.starting(decided)]);
   try {
+    for (const one of ready) if (one.status === 'rejected') throw one.reason;
     await world.launch(approved);
   } catch (error) {
+    world.recorder.failed(id, error);
     await ground.changes?.abandon(id);
     throw error;
   }
@@ -293,20 +170,35 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
   try {
     exit = await world.exited(id);
   } catch (error) {
+    world.recorder.failed(id, error);
     // Lost is not undone: what it left behind is put back all the same.
     await ground.revert();
     await ground.changes?.settle(id, true);
     throw error;
   }
-  const reverted = await ground.revert();
-  const recorded = (await ground.changes?.settle(id, false)) ?? null;
+  const { reverted, recorded } = await settle(world, ground, exit);
+  const audit = await world.recorder.ended(id, { exit, reverted, recorded });
   if (exit.cwd_missing) {
     throw new TrlError(
       'INVALID_PARAMS',
       'Cannot use the working directory: it does not exist inside the sandbox',
     );
   }
-  return { exit, reverted, recorded };
+  return { exit, reverted, recorded, audit };
+}
+
+/** How it ended is recorded also where what it left behind could not be looked at. */
+async function settle(world: World, ground: Ground, exit: Exit) {
+  const { exec_id: id } = exit;
+  let reverted: readonly string[] = [];
+  try {
+    reverted = await ground.revert();
+    return { reverted, recorded: (await ground.changes?.settle(id, false)) ?? null };
+  } catch (error) {
+    await world.recorder.ended(id, { exit, reverted, recorded: null });
+    world.recorder.failed(id, error);
+    throw error;
+  }
 }
 
 function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {

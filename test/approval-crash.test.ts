@@ -118,6 +118,15 @@ const planOf = (question: Asked, id: ExecId): Plan => ({
 const masking = (): Masking =>
   new Masking(new Tags(new Uint8Array(32)), { version: 0, known: () => [] });
 
+const reach: Question['reach'] = {
+  sandbox: 'none',
+  level: 'none',
+  protectedPaths: true,
+  network: 'off',
+  keysHidden: true,
+  beyond: [],
+};
+
 /** A daemon with everything but processes: what would start is noted. */
 class Rig {
   readonly store = new Store(':memory:');
@@ -139,7 +148,7 @@ class Rig {
         const { exec_id: id } = decided.approved.plan;
         this.ran.push(id);
         started();
-        return { exit: exitOf(id), reverted: [], hints: [] };
+        return { exit: exitOf(id), reverted: [], hints: [], audit: null };
       },
       occupy: () => {},
     });
@@ -147,7 +156,8 @@ class Rig {
 
   question(given: Asking, id: ExecId): Question {
     const found = asked({ command: given.command, ...this.now });
-    return { asked: found, verdict: ask, plan: planOf(found, id), workspaceMode: null };
+    const plan = planOf(found, id);
+    return { asked: found, verdict: ask, plan, workspaceMode: null, reach };
   }
 
   park(command = 'make install'): ExecRecord {

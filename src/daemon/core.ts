@@ -9,6 +9,10 @@ import type { HostFacts } from '../sandbox/facts.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Store } from '../session/store.ts';
 import type { Approving } from './approving.ts';
+import type { Auditing } from './auditing/auditing.ts';
+import { ExecRecorder, type Stating } from './auditing/exec-recorder.ts';
+import { audited } from './auditing/calls.ts';
+import { approvalEvent } from './auditing/telling.ts';
 import type { DiffRedaction } from './diff-redaction.ts';
 import { Executions, execView, isOver, waitingError, type Tracked } from './executions.ts';
 import { Grounds } from './grounds.ts';
@@ -50,6 +54,9 @@ export interface CoreOptions {
   readonly store: Store;
   readonly runners: Runners;
   readonly workspaces: Workspaces;
+  readonly auditing: Auditing;
+  /** Signs what the log says of each command. */
+  readonly stating: Stating;
   readonly opened: OpenWorkspaces;
   /** How what files hold is redacted. */
   readonly redaction: Omit<DiffRedaction, 'index'>;
@@ -82,8 +89,17 @@ export class Core implements Runtime {
     this.#execs = new Executions(options.store, options.masking);
     this.#desk = new SessionDesk(options, this.#sessions, this.#execs);
     const grounds = new Grounds(options, this.#sessions);
-    const parts = { sessions: this.#sessions, execs: this.#execs, grounds };
+    const { auditing } = options;
+    const recorder = new ExecRecorder(auditing, options.stating);
+    options.runners.onProgress = (progress) => recorder.printed(progress);
+    const parts = { sessions: this.#sessions, execs: this.#execs, grounds, recorder };
     this.#starter = new Starter(options, parts);
+    options.approving.approvals.watch((approval) => auditing.note(approvalEvent(approval)));
+    // What it does could not be recorded any more.
+    auditing.onFailing = () => {
+      const running = this.#execs.running(null).map(({ record }) => record.id);
+      void options.runners.stop(running, 'audit-failed').catch(() => {});
+    };
     this.workspaces = new DaemonWorkspaces({
       ...options,
       home: options.host.home,
@@ -101,6 +117,8 @@ export class Core implements Runtime {
     this.#sweeper = setInterval(() => this.#endIdle(), idleSweepMs);
     this.#sweeper.unref();
   }
+
+  audited: Runtime['audited'] = (call, act) => audited(this.#options.auditing, call, act);
 
   get masking(): Masking {
     return this.#options.masking;
@@ -250,7 +268,7 @@ export class Core implements Runtime {
   #noteTyped(id: SessionId, data: Uint8Array): void {
     const session = this.#sessions.find(id);
     const { names } = this.#options.masking.look(Buffer.from(data).toString('latin1'));
-    if (session !== null && names.length > 0) this.#options.log(noteTyped(session, names));
+    if (session !== null && names.length > 0) noteTyped(session, names, this.#options);
   }
 
   async resize(_: Caller, id: ExecId, columns: number, rows: number): Promise<void> {
@@ -351,6 +369,7 @@ export class Core implements Runtime {
     // Without a session there is no state that a later daemon could want.
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
     await this.#options.workspaces.end(this.#options.endRunner);
+    await this.#options.auditing.close();
     this.#options.store.close();
   }
 
@@ -361,6 +380,12 @@ export class Core implements Runtime {
       // What a person is asked about is wanted still.
       if (this.#execs.of(record.id).some((one) => !isOver(one))) continue;
       void this.#desk.destroy(record.id, true).catch(() => {});
+      const ended = {
+        kind: 'session.destroyed',
+        session: record.id,
+        data: { idle: true },
+      } as const;
+      this.#options.auditing.note(ended);
     }
   }
 }

@@ -22,6 +22,10 @@ interface Known {
 }
 
 export class Policies {
+  /** Told of each policy that was read since the start. Must not throw. */
+  onRead: (policy: Policy) => void = () => {};
+  /** Told why one was not taken. Must not throw. */
+  onRefused: (why: string) => void = () => {};
   readonly #chosen: string | null;
   readonly #log: (text: string) => void;
   readonly #projects = new Map<string, Known>();
@@ -62,6 +66,7 @@ export class Policies {
     if (known?.marks === marks.join(' ')) return known.policy;
     const policy = await this.#load(workspace);
     this.#projects.set(workspace, { marks: marks.join(' '), policy });
+    this.onRead(policy);
     return policy;
   }
 
@@ -125,9 +130,11 @@ export class Policies {
       for (const [workspace, { policy: before }] of this.#projects) {
         this.#projects.set(workspace, { marks: '', policy: before });
       }
+      this.onRead(policy);
       this.#log(`policy "${policy.name}" was read anew: ${policy.version.slice(0, 12)}`);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
+      this.onRefused(why);
       this.#log(`the policy stays as it was: ${why}`);
     }
   }

@@ -4,6 +4,7 @@ import type { Collected } from '../output/collect.ts';
 import type { Receipt } from '../protocol/types.ts';
 import type { ReceiptChanges } from '../protocol/workspace.ts';
 import type { Outcome } from '../run.ts';
+import type { ExecBasis } from './auditing/basis.ts';
 
 export type ReceiptHead = Omit<Receipt, 'stdout' | 'stderr'>;
 
@@ -18,6 +19,8 @@ export interface PlanFacts {
   readonly network: 'off' | 'on';
   /** What a person should know of the plan; absent in records of before. */
   readonly warnings?: readonly string[];
+  /** What the audit log tells of it; absent in records of before, and while a person is asked. */
+  readonly basis?: ExecBasis;
 }
 
 /** An outcome with what its output suggests. */
@@ -79,6 +82,8 @@ export function receiptHead(facts: PlanFacts, ended: Ended): ReceiptHead {
     redactions: exit.redactions,
     verdict: facts.verdict,
     plan_digest: facts.digest,
+    // Records of before have none.
+    audit: ended.audit ?? null,
     ...workspace,
     hints,
     warnings: facts.warnings ?? [],

@@ -6,6 +6,7 @@ import type {
   KnownSecret,
   OutputProgress,
   SessionId,
+  StopReason,
 } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { launch } from '../process/launch.ts';
@@ -91,6 +92,14 @@ export class Runners {
     const link = await this.link();
     const of = session === null ? {} : { session_id: session };
     await link.request({ op: 'learn', known, ...of });
+  }
+
+  /** Ends commands; those that have ended meanwhile are no matter. */
+  async stop(ids: readonly ExecId[], reason: StopReason): Promise<void> {
+    const link = await this.link();
+    for (const id of ids) {
+      await link.request({ op: 'stop', exec_id: id, reason }).catch(() => null);
+    }
   }
 
   /** Prepares to hear of an exit, so that none comes unheard. */

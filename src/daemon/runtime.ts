@@ -36,6 +36,7 @@ import type {
   WireError,
 } from '../protocol/types.ts';
 
+import type { MethodName } from '../protocol/methods.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
 import type { Masking } from './masking.ts';
 
@@ -46,6 +47,13 @@ export interface OutputSink {
   waiting(info: { pid: number; program: string; certain: boolean }): void;
   /** The last call: the receipt, or the failure that lost the execution. */
   exit(offset: number, end: Omit<Receipt, 'stdout' | 'stderr'> | WireError): void;
+}
+
+/** One call of a method, as it was parsed. */
+export interface Call {
+  readonly caller: Caller;
+  readonly method: MethodName;
+  readonly params: unknown;
 }
 
 /** Questions to people, and their answers. Who decides proves it in the call. */
@@ -161,6 +169,13 @@ export interface Runtime {
     uptime_s: number;
     memory_rss_bytes: number;
   };
+  /**
+   * Lets a call act, with its request in the audit log before it and its end after it, where it
+   * changes something.
+   *
+   * @throws TrlError `AUDIT_UNAVAILABLE` before it acted; else what `act` throws
+   */
+  audited<Answer>(call: Call, act: () => Answer | Promise<Answer>): Promise<Answer>;
   /** Stops taking requests, ends or leaves commands as configured, closes. */
   close(): Promise<void>;
 }

@@ -13,6 +13,9 @@ import { newExecId } from '../session/record.ts';
 import type { CoreOptions } from './core.ts';
 import { fromWire } from './executions.ts';
 import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
+import { basisOf, type ExecBasis, type Shown } from './auditing/basis.ts';
+import { askedEvents, refusalEvents, type ExecRecorder } from './auditing/exec-recorder.ts';
+import { shownBy } from './auditing/shown.ts';
 import { levelOf, reachOf, revertLate } from './ground.ts';
 import type { Grounds } from './grounds.ts';
 import { hintsOf } from './hints.ts';
@@ -34,6 +37,13 @@ interface Asks {
   readonly record: Omit<ExecRecord, 'parked'>;
 }
 
+interface StarterParts {
+  readonly sessions: Sessions;
+  readonly execs: Executions;
+  readonly grounds: Grounds;
+  readonly recorder: ExecRecorder;
+}
+
 export class Starter {
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
@@ -43,16 +53,17 @@ export class Starter {
   readonly #patience = new Patience();
   readonly #starting = new Map<string, Promise<Tracked>>();
   readonly #grounds: Grounds;
+  readonly #recorder: ExecRecorder;
+  readonly #shown: Shown;
 
-  constructor(
-    options: CoreOptions,
-    parts: { readonly sessions: Sessions; readonly execs: Executions; readonly grounds: Grounds },
-  ) {
-    const { sessions, execs, grounds } = parts;
+  constructor(options: CoreOptions, parts: StarterParts) {
+    const { sessions, execs, grounds, recorder } = parts;
     this.#options = options;
+    this.#recorder = recorder;
+    this.#shown = shownBy(options.redaction, options.masking);
     this.#sessions = sessions;
     this.#execs = execs;
-    this.#world = worldOf(options);
+    this.#world = worldOf(options, recorder);
     this.#grounds = grounds;
     const { approvals } = options.approving;
     this.#parking = new Parking(approvals, execs, this.#unparking());
@@ -97,6 +108,7 @@ export class Starter {
       if (entry === undefined || session === null) {
         const message = 'The execution was lost while no daemon was there';
         const lost = new TrlError('BACKEND_UNAVAILABLE', message);
+        this.#recorder.failed(record.id, lost);
         this.#execs.track(record, Promise.reject(lost));
         continue;
       }
@@ -165,7 +177,11 @@ export class Starter {
     const waitMs = this.#patience.left(session.record.id);
     if (waitMs > 0) await sleep(waitMs);
     this.#sessions.get(session.record.id);
-    return this.#parking.park(session, question, { request, caller, record });
+    const tracked = this.#parking.park(session, question, { request, caller, record });
+    if (tracked.record.id === record.id) {
+      this.#options.auditing.noteAll(askedEvents(record.id, question, this.#shown));
+    }
+    return tracked;
   }
 
   async #launch(
@@ -174,12 +190,11 @@ export class Starter {
     { mode, caller }: { mode: Request['mode']; caller: Caller },
   ): Promise<Tracked | Asks> {
     const { names: secrets } = this.#options.masking.look(params.command);
-    if (secrets.length > 0) this.#options.log(noteTyped(session, secrets));
+    if (secrets.length > 0) noteTyped(session, secrets, this.#options);
     const policy = await this.#policyOf(session);
     const request = requestIn(session, params, { mode, policy });
-    const { ground, standing } = await this.#circumstances(session, policy, caller);
     const id = newExecId();
-    const prepared = await prepare(this.#world, { ground, standing }, request, id);
+    const { ground, prepared } = await this.#prepare(session, request, { policy, caller, id });
     const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
     const record = {
       id,
@@ -207,7 +222,31 @@ export class Starter {
     }
     if (decided === null) throw new TrlError('INTERNAL_ERROR', 'Cannot run what nobody decided');
     this.#patience.reset(session.record.id);
-    return this.#track(session, ground, decided, { ...record, parked: null });
+    const facts = { ...record.facts, basis: this.#basis(decided, ground) };
+    return this.#track(session, ground, decided, { ...record, facts, parked: null });
+  }
+
+  /** What is refused is recorded before anybody is told. */
+  async #prepare(
+    session: Session,
+    request: Asking,
+    of: { readonly policy: Policy; readonly caller: Caller; readonly id: ExecRecord['id'] },
+  ): Promise<{ ground: Ground; prepared: Decided | Question }> {
+    const { policy, caller, id } = of;
+    try {
+      const { ground, standing } = await this.#circumstances(session, policy, caller);
+      return { ground, prepared: await prepare(this.#world, { ground, standing }, request, id) };
+    } catch (error) {
+      const asked = { id, session: session.record.id, actor: caller.actor, request };
+      await this.#options.auditing.tell(refusalEvents(asked, error, this.#shown));
+      throw error;
+    }
+  }
+
+  #basis(decided: Decided, ground: Ground): ExecBasis {
+    const { masking, workspaces } = this.#options;
+    const mask = workspaces.maskOf(decided.approved.plan.session_id);
+    return basisOf(decided, ground, { masking, shown: this.#shown, mask });
   }
 
   /** What policy says of a command in a session; nothing is refused, asked or run. */
@@ -237,6 +276,7 @@ export class Starter {
     const started = new Promise<void>((resolve) => {
       running = resolve;
     });
+    this.#recorder.expect(record.id, record.facts.basis ?? this.#basis(decided, ground));
     const outcome = this.#hinted(ground, run(this.#world, ground, decided, running));
     const tracked = this.#execs.track(record, outcome, started);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
@@ -293,6 +333,11 @@ export class Starter {
       turn: (session, signal) => takeTurn(session, this.#execs, signal),
       run: async (session, decided, started) => {
         const ground = await this.#grounds.of(session, await this.#policyOf(session));
+        const { exec_id: id } = decided.approved.plan;
+        const basis = this.#basis(decided, ground);
+        const tracked = this.#execs.get(id);
+        this.#execs.update(tracked, { facts: { ...tracked.record.facts, basis } });
+        this.#recorder.expect(id, basis);
         this.#execs.started += 1;
         return this.#hinted(ground, run(this.#world, ground, decided, started));
       },
@@ -301,6 +346,8 @@ export class Starter {
   }
 
   #resume(session: Session, record: ExecRecord): void {
+    const { basis } = record.facts;
+    if (basis !== undefined) this.#recorder.expect(record.id, basis);
     const outcome = this.#policyOf(session)
       .then((policy) => this.#grounds.of(session, policy))
       .then(async (ground) => {

@@ -1,16 +1,24 @@
 /** Secrets whose values a caller wrote itself: it has seen them somewhere, or guesses. */
 import { TrlError } from '../errors.ts';
+import type { Auditing } from './auditing/auditing.ts';
 import type { Session } from './sessions.ts';
 
-/**
- * Notes the names; answers what the log says. A tag answers "is this it?", so whoever writes values
- * can try them.
- */
-export function noteTyped(session: Session, secrets: readonly string[]): string {
+/** Notes the names. A tag answers "is this it?", so whoever writes values can try them. */
+export function noteTyped(
+  session: Session,
+  secrets: readonly string[],
+  { log, auditing }: { readonly log: (text: string) => void; readonly auditing: Auditing },
+): void {
   session.typed = [...new Set([...session.typed, ...secrets])];
-  return (
-    `session ${session.record.id} wrote the value of ${secrets.join(', ')}; ` +
-    `${session.typed.length} distinct so far: it was seen somewhere, or guessed`
+  const { id } = session.record;
+  auditing.note({
+    kind: 'secret.typed',
+    session: id,
+    data: { names: secrets, distinct: session.typed.length },
+  });
+  log(
+    `session ${id} wrote the value of ${secrets.join(', ')}; ` +
+      `${session.typed.length} distinct so far: it was seen somewhere, or guessed`,
   );
 }
 

@@ -1,11 +1,12 @@
 /** What the story of `run.ts` needs of the outside, as this daemon has it. */
 import { macOf } from '../approval/key.ts';
-import type { World } from '../run.ts';
+import type { Recorder, World } from '../run.ts';
 import type { CoreOptions } from './core.ts';
 
-export function worldOf(options: CoreOptions): World {
+export function worldOf(options: CoreOptions, recorder: Recorder): World {
   const { runners, macKey, turns, variables, masking } = options;
   return {
+    recorder,
     state: async (id) => {
       const link = await runners.link();
       const key = Buffer.from(macKey).toString('hex');

@@ -124,6 +124,17 @@ export interface ExecParams {
   readonly workspace_mode?: WorkspaceMode;
 }
 
+/** Where an event lies in the audit log for good. Who keeps it keeps a head of the log elsewhere. */
+export interface AuditMarkView {
+  /** 32 lower-case hex digits: which log of the machine. */
+  readonly log: string;
+  readonly seq: number;
+  /** SHA-256 of the event's leaf (RFC 6962), hex. */
+  readonly leaf: string;
+  /** The newest signed head above it, a signed note (C2SP `tlog-checkpoint`). */
+  readonly head: string;
+}
+
 /** The answer to one command. Its output is redacted; counts and offsets are those of that. */
 export interface Receipt extends ReceiptChanges {
   readonly exec_id: ExecId;
@@ -162,6 +173,8 @@ export interface Receipt extends ReceiptChanges {
   readonly limits: readonly EnforcedLimit[];
   readonly verdict: Verdict;
   readonly plan_digest: string;
+  /** Where the audit log tells of its end; `null`: it does not, and need not. */
+  readonly audit: AuditMarkView | null;
   /** What was hidden in the output; `null`: redaction failed, and output is missing. */
   readonly redactions: RedactionSummary | null;
   /** Plain sentences that help: how to keep a background child, what a 127 could not see. */

@@ -248,7 +248,10 @@ export class Connection {
     };
     let json: RedactedText;
     try {
-      json = answered(request.id, await call(method, request.params, desk), this.#says);
+      const { params } = request;
+      const act = () => call(method, params, desk);
+      const answer = await runtime.audited({ caller, method, params }, act);
+      json = answered(request.id, answer, this.#says);
     } catch (error) {
       json = failed(request.id, method, error, this.#says);
     }

@@ -71,6 +71,11 @@ export class Masks {
     return state.generation === held.generation;
   }
 
+  /** Digest (hex) of what is hidden, names and rules; `null`: nothing is. */
+  digestOf(id: SessionId): string | null {
+    return this.#held.get(id)?.generation ?? null;
+  }
+
   hides(id: SessionId, path: BytePath): boolean {
     return this.#held.get(id)?.mask.state.hides(path) ?? false;
   }

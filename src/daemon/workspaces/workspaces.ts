@@ -143,6 +143,11 @@ export class Workspaces {
     return opening;
   }
 
+  /** Digest (hex) of what a session is not shown; `null`: it sees all. */
+  maskOf(id: SessionId): string | null {
+    return this.#masks.digestOf(id);
+  }
+
   /** What sessions of an opened workspace will see. */
   preview(opened: OpenWorkspace): {
     readonly method: ChangeMethod;

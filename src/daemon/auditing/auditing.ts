@@ -1,0 +1,170 @@
+/**
+ * The daemon's way to the audit log: texts are masked before they get there, and what need not be
+ * waited for comes with the next that is.
+ */
+import type { AuditEvent, AuditSink, EventKind } from '../../audit/event.ts';
+import type { ExecId, SessionId } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import type { AuditMark } from '../../run.ts';
+import type { Masking } from '../masking.ts';
+
+/** An event as the rest of the daemon tells it. */
+export interface Told {
+  readonly kind: EventKind;
+  /** Default: the runtime itself. */
+  readonly actor?: string;
+  readonly session?: SessionId;
+  readonly exec?: ExecId;
+  readonly data: AuditEvent['data'];
+}
+
+/** What of an event may lack masking: what was masked or made by the runtime already. */
+export interface AuditingOptions {
+  readonly sink: AuditSink;
+  /** Whether nothing may happen that cannot be recorded. */
+  readonly required: boolean;
+  readonly masking: Pick<Masking, 'deep'>;
+  /** Must not throw. */
+  readonly log: (text: string) => void;
+  /** Unix ms. Default `Date.now`. */
+  readonly clock?: () => number;
+}
+
+const retryMs = 1_000;
+/** Events that wait to be written, at most; more than these are counted. */
+const lateMax = 10_000;
+
+export class Auditing {
+  /** Called when the log cannot be written any more, and nothing may go on unrecorded. */
+  onFailing: () => void = () => {};
+  readonly required: boolean;
+  readonly #options: AuditingOptions;
+  readonly #clock: () => number;
+  #late: AuditEvent[] = [];
+  #dropped = 0;
+  #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
+  #isFailing = false;
+
+  constructor(options: AuditingOptions) {
+    this.#options = options;
+    this.required = options.required;
+    this.#clock = options.clock ?? Date.now;
+  }
+
+  /**
+   * Answers when the events, and all that were noted before, are on disk under a signed head.
+   *
+   * @returns where the last of them lies; `null`: it could not be written, and need not be
+   * @throws TrlError `AUDIT_UNAVAILABLE`: what they permit must not happen
+   */
+  record(...told: readonly Told[]): Promise<AuditMark | null> {
+    return this.#record(told, false);
+  }
+
+  /** The same for the end of what runs already: a full disk has room put by for it. */
+  recordEnd(...told: readonly Told[]): Promise<AuditMark | null> {
+    return this.#record(told, true);
+  }
+
+  async #record(told: readonly Told[], urgent: boolean): Promise<AuditMark | null> {
+    const events = told.map((one) => this.#event(one));
+    const late = this.#takeLate();
+    const { sink, log } = this.#options;
+    try {
+      const places = await sink.append([...late, ...events], { urgent });
+      this.#isFailing = false;
+      const last = places.at(-1);
+      return last === undefined ? null : { ...last, head: sink.head() ?? '' };
+    } catch (error) {
+      this.#late = [...late, ...this.#late];
+      if (!isTrlError(error, 'AUDIT_UNAVAILABLE')) throw error;
+      const isNews = !this.#isFailing;
+      this.#isFailing = true;
+      if (isNews) log(error.message);
+      if (!this.required) {
+        this.#keep(events);
+        return null;
+      }
+      if (isNews) this.onFailing();
+      throw error;
+    }
+  }
+
+  /** An event that nobody waits for. It is kept until it is on disk. */
+  note(told: Told): void {
+    this.#keep([this.#event(told)]);
+    this.#timer ??= setImmediate(() => this.#flush());
+  }
+
+  noteAll(told: readonly Told[]): void {
+    for (const one of told) this.note(one);
+  }
+
+  /**
+   * Answers when the events are on disk; where they cannot be written they are kept until they can
+   * be. For what permits nothing.
+   */
+  async tell(told: readonly Told[]): Promise<void> {
+    try {
+      await this.record(...told);
+    } catch (error) {
+      if (!isTrlError(error, 'AUDIT_UNAVAILABLE')) throw error;
+      this.noteAll(told);
+    }
+  }
+
+  /** Writes what was noted, as far as it can be written. */
+  async close(): Promise<void> {
+    clearTimer(this.#timer);
+    this.#timer = null;
+    if (this.#late.length > 0) await this.record().catch(() => null);
+  }
+
+  #event({ kind, actor, session, exec, data }: Told): AuditEvent {
+    const at = this.#clock();
+    return {
+      kind,
+      at,
+      actor: actor ?? null,
+      session,
+      exec,
+      data: this.#options.masking.deep(data),
+    };
+  }
+
+  #takeLate(): AuditEvent[] {
+    const late = this.#late;
+    this.#late = [];
+    if (this.#dropped === 0) return late;
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    const data = { dropped };
+    return [...late, { kind: 'log.interrupted', at: this.#clock(), actor: null, data }];
+  }
+
+  #keep(events: readonly AuditEvent[]): void {
+    const room = Math.max(0, lateMax - this.#late.length);
+    this.#late.push(...events.slice(0, room));
+    this.#dropped += Math.max(0, events.length - room);
+  }
+
+  #flush(): void {
+    this.#timer = null;
+    void this.record().catch(() => {
+      this.#timer ??= setTimeout(() => this.#flush(), retryMs).unref();
+    });
+  }
+}
+
+function clearTimer(timer: NodeJS.Timeout | NodeJS.Immediate | null): void {
+  if (timer === null) return;
+  if ('hasRef' in timer && 'refresh' in timer) clearTimeout(timer);
+  else clearImmediate(timer);
+}
+
+/** What is told of a failure: its code and its sentence. */
+export function failureOf(error: unknown): { readonly code: string; readonly message: string } {
+  return error instanceof TrlError
+    ? { code: error.code, message: error.message }
+    : { code: 'INTERNAL_ERROR', message: 'The runtime failed' };
+}

@@ -1,0 +1,132 @@
+/** What is known of a command when it starts, as the audit log and its statement tell it. */
+import type { Approval } from '../../approval/approval.ts';
+import type { AssuranceLevel, Bounds, FileGrants, SessionId } from '../../command.ts';
+import type { WorkspaceMode } from '../../change.ts';
+import type { Decided, Ground } from '../../run.ts';
+import type { Masking } from '../masking.ts';
+
+/** Hides secrets in a text, known or likely. */
+export type Shown = (text: string) => string;
+
+/** Plain data: it is kept with the execution's record, for a daemon that starts over. */
+export interface ExecBasis {
+  readonly session: SessionId;
+  readonly requester: string;
+  /** Masked, and cut where it is very long. */
+  readonly command: string;
+  readonly command_bytes: number;
+  readonly shell: string;
+  readonly cwd: string | null;
+  readonly workspace: string | null;
+  /** Digest of what of the workspace is hidden; `null`: nothing is. */
+  readonly mask: string | null;
+  readonly workspace_mode: WorkspaceMode | null;
+  readonly mode: 'foreground' | 'detached';
+  /** Names only: of runtime and session, and of this command. */
+  readonly env: readonly string[];
+  readonly command_env: readonly string[];
+  readonly stdin: 'closed' | 'bytes' | 'open';
+  readonly pty: boolean;
+  readonly plan_digest: string;
+  readonly box_digest: string;
+  readonly verdict: {
+    readonly decision: 'allow' | 'ask' | 'block';
+    readonly policy: { readonly name: string; readonly version: string };
+    readonly rules: readonly string[];
+  };
+  readonly approval: ApprovalBasis | null;
+  /** What the text names, as far as it was looked up. */
+  readonly contents: readonly {
+    readonly role: 'executable' | 'script' | 'package-script';
+    readonly name: string;
+    readonly path: string | null;
+    readonly sha256: string | null;
+  }[];
+  readonly sandbox: {
+    readonly kind: 'bubblewrap' | 'none';
+    readonly level: AssuranceLevel;
+    readonly network: 'off' | 'on';
+    /** SHA-256 of what the sandbox shows and lets be written. */
+    readonly scope: string;
+    readonly files: FileGrants;
+    readonly beyond: readonly string[];
+  };
+  readonly bounds: Bounds;
+}
+
+export interface ApprovalBasis {
+  readonly id: string;
+  readonly digest: string;
+  readonly scope: 'once' | 'session';
+  readonly by: string;
+  readonly proof: 'passphrase' | 'same_uid';
+  /** Unix ms. */
+  readonly at: number;
+}
+
+/** Characters of a command's text in the log. */
+const commandMax = 64 * 1024;
+
+interface BasisParts {
+  readonly masking: Pick<Masking, 'deep'>;
+  readonly shown: Shown;
+  readonly mask: string | null;
+}
+
+/** @param shown hides what is known to be secret in a text, and what looks like it */
+export function basisOf(
+  decided: Decided,
+  ground: Ground,
+  { masking, shown, mask }: BasisParts,
+): ExecBasis {
+  const { approved, verdict, approval, reach, contents, requester, workspaceMode } = decided;
+  const { plan, digest, box } = approved;
+  return masking.deep({
+    session: plan.session_id,
+    requester,
+    ...commandData(shown(plan.command), plan.command),
+    shell: plan.shell.path,
+    cwd: plan.cwd,
+    workspace: ground.workspace,
+    mask,
+    workspace_mode: workspaceMode,
+    mode: plan.mode,
+    env: Object.keys(plan.env).toSorted(),
+    command_env: Object.keys(plan.command_env).toSorted(),
+    stdin: plan.stdin.kind,
+    pty: plan.pty !== null,
+    plan_digest: digest,
+    box_digest: box.digest,
+    verdict: {
+      decision: verdict.decision,
+      policy: verdict.policy,
+      rules: verdict.rules.map(({ id }) => id),
+    },
+    approval: approval === null ? null : approvalBasis(approval),
+    contents,
+    sandbox: {
+      kind: plan.box.kind,
+      level: reach.level,
+      network: ground.network,
+      scope: ground.scope,
+      files: ground.files,
+      beyond: ground.beyond,
+    },
+    bounds: plan.bounds,
+  });
+}
+
+/** @param shown the text without secrets: it is cut after that, or a value would show in part */
+export function commandData(shown: string, command: string) {
+  const cut = `${shown.slice(0, commandMax).toWellFormed()}…`;
+  return {
+    command: shown.length <= commandMax ? shown : cut,
+    command_bytes: Buffer.byteLength(command),
+  };
+}
+
+function approvalBasis({ id, digest, answer }: Approval): ApprovalBasis | null {
+  if (answer === null) return null;
+  const { scope, by, at } = answer;
+  return { id, digest, scope, by: by.actor, proof: by.proof, at };
+}

@@ -1,0 +1,179 @@
+/**
+ * Calls that change more than a command's own state: told before they act, and how they ended.
+ * Commands tell of themselves (`exec-recorder.ts`).
+ */
+import type { EventKind, Json } from '../../audit/event.ts';
+import type { Caller, ExecId, SessionId } from '../../command.ts';
+import type { MethodName } from '../../protocol/methods.ts';
+import type { Call } from '../runtime.ts';
+import { failureOf, type Auditing, type Told } from './auditing.ts';
+
+/** What a method is told as when it is done, and which of its fields are told: never a value. */
+interface Telling {
+  readonly kind: EventKind;
+  readonly params: readonly string[];
+  readonly answer: readonly string[];
+  /** It only takes away: it acts though nothing can be recorded just now. */
+  readonly ends?: true;
+}
+
+const telling: Partial<Record<MethodName, Telling>> = {
+  'session.create': {
+    kind: 'session.created',
+    params: [
+      'name',
+      'working_dir',
+      'workspace_id',
+      'workspace_mode',
+      'grants',
+      'sandbox',
+      'policy',
+    ],
+    answer: ['session_id', 'shell', 'working_dir'],
+  },
+  'session.update': { kind: 'session.updated', params: ['name', 'unset'], answer: ['session_id'] },
+  'session.fork': { kind: 'session.created', params: ['name'], answer: ['session_id'] },
+  'session.destroy': { kind: 'session.destroyed', params: ['force'], answer: [], ends: true },
+  'approval.decide': {
+    kind: 'call.done',
+    params: ['approval_id', 'decision', 'scope'],
+    answer: ['state'],
+  },
+  'secrets.set': { kind: 'secret.set', params: ['name'], answer: [] },
+  'secrets.delete': {
+    kind: 'secret.deleted',
+    params: ['name'],
+    answer: ['remains'],
+    ends: true,
+  },
+  'secrets.request': { kind: 'secret.requested', params: ['name'], answer: ['state'] },
+  'secrets.inject': { kind: 'secret.granted', params: ['names'], answer: ['names'] },
+  'workspace.open': {
+    kind: 'workspace.opened',
+    params: ['path', 'mode', 'policy'],
+    answer: ['workspace_id', 'path'],
+  },
+  'workspace.apply': {
+    kind: 'workspace.committed',
+    params: ['paths', 'held', 'digest'],
+    answer: ['totals'],
+  },
+  'workspace.discard': { kind: 'workspace.committed', params: ['paths'], answer: ['totals'] },
+  'snapshot.restore': {
+    kind: 'workspace.committed',
+    params: ['id', 'exec_id', 'paths', 'dry_run'],
+    answer: ['totals', 'exec_ids'],
+  },
+  'exec.undo': {
+    kind: 'workspace.committed',
+    params: ['exec_id', 'paths', 'dry_run'],
+    answer: ['totals', 'exec_ids'],
+  },
+};
+
+/** These tell of their own refusals and failures. */
+const tellThemselves: ReadonlySet<string> = new Set(['exec.run', 'exec.stream', 'exec.start']);
+/** Codes by which a caller is told that it may not. */
+const refusals: ReadonlySet<string> = new Set(['AUTH_FAILED', 'POLICY_DENIED', 'WORKSPACE_ESCAPE']);
+const failures: ReadonlySet<string> = new Set([
+  'SANDBOX_UNAVAILABLE',
+  'BACKEND_UNAVAILABLE',
+  'SECRET_UNAVAILABLE',
+  'INTERNAL_ERROR',
+]);
+
+/**
+ * Lets a call act once its request is on disk, where it changes something.
+ *
+ * @throws TrlError `AUDIT_UNAVAILABLE`: it did not act; else what `act` throws
+ */
+export async function audited<Answer>(
+  auditing: Auditing,
+  call: Call,
+  act: () => Answer | Promise<Answer>,
+): Promise<Answer> {
+  const { method, caller, params } = call;
+  const how = telling[method];
+  const of = whose(caller, params);
+  const asked = how === undefined ? {} : chosen(params, how.params);
+  if (how !== undefined) {
+    const told: Told = { kind: 'call.requested', ...of, data: { method, ...asked } };
+    await (how.ends === true ? auditing.tell([told]) : auditing.record(told));
+  }
+  try {
+    const answer = await act();
+    // It is done: that it cannot be told yet takes nothing back.
+    if (how !== undefined) await auditing.tell([doneEvent(call, how, answer)]);
+    return answer;
+  } catch (error) {
+    if (!tellThemselves.has(method)) await tellFailure(auditing, call, error);
+    throw error;
+  }
+}
+
+function doneEvent({ method, caller, params }: Call, how: Telling, answer: unknown): Told {
+  const done = chosen(answer, how.answer);
+  const session = text(answer, 'session_id');
+  const of = whose(caller, params);
+  return {
+    kind: how.kind,
+    ...of,
+    ...(isSession(session) ? { session } : {}),
+    data: { method, ...chosen(params, how.params), ...done },
+  };
+}
+
+async function tellFailure(
+  auditing: Auditing,
+  { method, caller, params }: Call,
+  error: unknown,
+): Promise<void> {
+  const { code, message } = failureOf(error);
+  const isChange = telling[method] !== undefined;
+  if (!isChange && !refusals.has(code) && !failures.has(code)) return;
+  const kind = failures.has(code) ? 'call.failed' : 'call.refused';
+  await auditing.tell([{ kind, ...whose(caller, params), data: { method, code, message } }]);
+}
+
+function whose({ actor }: Caller, params: unknown): Pick<Told, 'actor' | 'session' | 'exec'> {
+  const [session, exec] = [text(params, 'session_id'), text(params, 'exec_id')];
+  return {
+    actor,
+    ...(isSession(session) ? { session } : {}),
+    ...(isExec(exec) ? { exec } : {}),
+  };
+}
+
+const isSession = (id: string | null): id is SessionId => id?.startsWith('s-') === true;
+const isExec = (id: string | null): id is ExecId => id?.startsWith('x-') === true;
+
+function text(of: unknown, name: string): string | null {
+  const value = fieldOf(of, name);
+  return typeof value === 'string' ? value : null;
+}
+
+const fieldOf = (of: unknown, name: string): unknown =>
+  typeof of === 'object' && of !== null ? Reflect.get(of, name) : undefined;
+
+function chosen(of: unknown, names: readonly string[]): Told['data'] {
+  return Object.fromEntries(
+    names.flatMap((name): [string, Json][] => {
+      const value = fieldOf(of, name);
+      return value === undefined ? [] : [[name, jsonOf(value)]];
+    }),
+  );
+}
+
+/** As it goes over the wire; what is very long is cut to its beginning. */
+function jsonOf(value: unknown): Json {
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value;
+  if (typeof value === 'string') return value.slice(0, textMax).toWellFormed();
+  if (Array.isArray(value)) return value.slice(0, listMax).map(jsonOf);
+  if (typeof value !== 'object') return null;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]: [string, unknown]) => [name, jsonOf(one)]),
+  );
+}
+
+const textMax = 4_096;
+const listMax = 1_000;

@@ -1,0 +1,232 @@
+/** Tells the audit log of commands: before they start, and before anybody is told how they ended. */
+import type { Json } from '../../audit/event.ts';
+import type { ExecId, Exit, OutputProgress, SessionId } from '../../command.ts';
+import type { RecordedChanges } from '../../change.ts';
+import { Refused as Verdicted } from '../../approval/approve.ts';
+import type { Asking, AuditMark, Decided, Outcome, Question, Recorder } from '../../run.ts';
+import { changesDigest, changeView, stateCounts } from '../workspace-wire.ts';
+import { failureOf, type Auditing, type Told } from './auditing.ts';
+import { commandData, type ExecBasis, type Shown } from './basis.ts';
+
+/** Changes that one event names. */
+const changesMax = 1_000;
+
+/** Makes the signed statement of a command. */
+export interface Stating {
+  /** Looks up, while the command runs, what takes a moment. Must not throw. */
+  prepare(basis: ExecBasis): void;
+  /** The statement of one that has ended, in its envelope, as data of its event. */
+  state(id: ExecId, basis: ExecBasis, outcome: Omit<Outcome, 'audit'>): Json;
+}
+
+export class ExecRecorder implements Recorder {
+  readonly #auditing: Auditing;
+  readonly #stating: Stating;
+  /** Of commands that run. */
+  readonly #bases = new Map<ExecId, ExecBasis>();
+
+  constructor(auditing: Auditing, stating: Stating) {
+    this.#auditing = auditing;
+    this.#stating = stating;
+  }
+
+  /** What a command is; told before it starts, or when it is taken over from an earlier daemon. */
+  expect(id: ExecId, basis: ExecBasis): void {
+    this.#bases.set(id, basis);
+  }
+
+  async starting({ approved, approval }: Decided): Promise<void> {
+    const { exec_id: id } = approved.plan;
+    const basis = this.#bases.get(id);
+    if (basis === undefined) throw new Error(`Cannot record ${id}: nobody said what it is`);
+    this.#stating.prepare(basis);
+    const told = startEvents(basis);
+    // A parked one was told of when it was asked for.
+    const isKnown = approval?.execId === id;
+    await this.#auditing.record(
+      ...told
+        .filter(({ kind }) => !isKnown || kind !== 'exec.requested')
+        .map((one) => ({ ...one, ...whose(id, basis) })),
+    );
+  }
+
+  failed(id: ExecId, error: unknown): void {
+    const basis = this.#bases.get(id);
+    this.#bases.delete(id);
+    const of = basis === undefined ? { exec: id } : whose(id, basis);
+    this.#auditing.note({ kind: 'exec.failed', ...of, data: failureOf(error) });
+  }
+
+  /** How far a command's output has come, each second in which there was some. */
+  printed({ exec_id: id, ...digests }: OutputProgress): void {
+    const basis = this.#bases.get(id);
+    const of = basis === undefined ? { exec: id } : whose(id, basis);
+    this.#auditing.note({ kind: 'exec.output', ...of, data: digests });
+  }
+
+  async ended(id: ExecId, outcome: Omit<Outcome, 'audit'>): Promise<AuditMark | null> {
+    const basis = this.#bases.get(id);
+    this.#bases.delete(id);
+    const { exit, reverted, recorded } = outcome;
+    const of = basis === undefined ? { exec: id, session: exit.session_id } : whose(id, basis);
+    const told: Told[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
+    if (recorded !== null && recorded.changes.length > 0) {
+      told.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
+    }
+    if (basis !== undefined) {
+      const data = { envelope: this.#stating.state(id, basis, outcome) };
+      told.push({ kind: 'exec.statement', ...of, data });
+    }
+    return this.#auditing.recordEnd(...told);
+  }
+}
+
+const whose = (exec: ExecId, { session, requester }: ExecBasis) => ({
+  exec,
+  session,
+  actor: requester,
+});
+
+/** What was asked for and is parked, until a person says yes or no. */
+export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[] {
+  const { asked, verdict, plan } = question;
+  const of = { exec: id, session: asked.session, actor: asked.requester };
+  const rules = verdict.rules.map((one) => one.id);
+  return [
+    {
+      kind: 'exec.requested',
+      ...of,
+      data: {
+        ...commandData(shown(asked.command), asked.command),
+        shell: asked.shell.path,
+        cwd: asked.cwd,
+        mode: asked.mode,
+        env: Object.keys(plan.command_env).toSorted(),
+        stdin: asked.stdin.kind,
+        pty: asked.pty !== null,
+      },
+    },
+    {
+      kind: 'exec.decided',
+      ...of,
+      data: { decision: verdict.decision, policy: verdict.policy, rules },
+    },
+  ];
+}
+
+interface Refused {
+  readonly id: ExecId;
+  readonly session: SessionId;
+  readonly actor: string;
+  readonly request: Asking;
+}
+
+/** What was asked for and does not run: policy says no, it is not right, or nothing can hold it. */
+export function refusalEvents(
+  { id, session, actor, request }: Refused,
+  error: unknown,
+  shown: Shown,
+): Told[] {
+  const of = { exec: id, session, actor };
+  const { command, cwd, mode, env, stdin, pty } = request;
+  const requested = {
+    ...commandData(shown(command), command),
+    cwd,
+    mode,
+    stdin: stdin.kind,
+    pty: pty !== null,
+    env: Object.keys(env).toSorted(),
+  };
+  const verdict = error instanceof Verdicted ? error.verdict : null;
+  const rules = verdict?.rules.map((one) => one.id) ?? [];
+  const { code, message } = failureOf(error);
+  const isRefusal = verdict !== null || code === 'INVALID_PARAMS' || code === 'WORKSPACE_ESCAPE';
+  return [
+    { kind: 'exec.requested', ...of, data: requested },
+    ...(verdict === null
+      ? []
+      : [
+          {
+            kind: 'exec.decided' as const,
+            ...of,
+            data: { decision: verdict.decision, policy: verdict.policy, rules },
+          },
+        ]),
+    { kind: isRefusal ? 'exec.refused' : 'exec.failed', ...of, data: { code, message, rules } },
+  ];
+}
+
+type Untold = Pick<Told, 'kind' | 'data'>;
+
+/** What was asked for, as the first event of a command tells it. */
+export function requestData(basis: ExecBasis): Told['data'] {
+  const { command, command_bytes, shell, cwd, mode, command_env, stdin, pty } = basis;
+  return { command, command_bytes, shell, cwd, mode, env: command_env, stdin, pty };
+}
+
+function startEvents(basis: ExecBasis): Untold[] {
+  const { verdict, approval, plan_digest, box_digest, sandbox, bounds, env, contents } = basis;
+  const { workspace, workspace_mode } = basis;
+  const planned = {
+    plan_digest,
+    box_digest,
+    env,
+    workspace,
+    workspace_mode,
+    sandbox: { ...sandbox, files: filesData(sandbox.files) },
+    bounds: { ...bounds },
+    contents: contents.map((one) => ({ ...one })),
+  };
+  return [
+    { kind: 'exec.requested', data: requestData(basis) },
+    { kind: 'exec.decided', data: { ...verdict } },
+    { kind: 'exec.planned', data: planned },
+    { kind: 'exec.started', data: { plan_digest, approval: approval && { ...approval } } },
+  ];
+}
+
+function filesData({ read, write }: ExecBasis['sandbox']['files']): Json {
+  return { read: { ...read }, write: { ...write } };
+}
+
+function endData(exit: Exit, reverted: readonly string[]): Told['data'] {
+  const { redactions, limits } = exit;
+  return {
+    exit_code: exit.exit_code,
+    signal: exit.signal,
+    timed_out: exit.timed_out,
+    stopped: exit.stopped,
+    started_at: exit.started_at,
+    ended_at: exit.ended_at,
+    duration_ms: exit.duration_ms,
+    stdout_bytes: exit.stdout_bytes,
+    stderr_bytes: exit.stderr_bytes,
+    stdout_sha256: exit.stdout_sha256,
+    stderr_sha256: exit.stderr_sha256,
+    raw_log: exit.raw_log && { ...exit.raw_log },
+    cwd_missing: exit.cwd_missing,
+    ended_background: exit.ended_background,
+    survivors: exit.survivors,
+    limits_hit: limits.filter(({ hit }) => hit === true).map(({ name }) => name),
+    redactions: redactions === null ? null : redactions.count,
+    reverted,
+  };
+}
+
+function changeData({ snapshot, mode, changes, complete }: RecordedChanges): Told['data'] {
+  const { before, after, method } = snapshot;
+  return {
+    before,
+    after,
+    method,
+    mode,
+    complete,
+    counts: stateCounts(changes),
+    digest: changesDigest(changes),
+    changes: changes.slice(0, changesMax).map((change) => {
+      const { before: was, after: is, ...rest } = changeView(change);
+      return { ...rest, before: was && { ...was }, after: is && { ...is } };
+    }),
+    omitted: Math.max(0, changes.length - changesMax),
+  };
+}

@@ -1,0 +1,197 @@
+/** Puts a runtime together out of its parts, as people configured it. */
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
+import { openKey } from '../approval/key.ts';
+import type { Configuration } from '../configuration/configuration.ts';
+import { loadConfiguration } from '../configuration/load.ts';
+import { checkPatterns } from '../configuration/patterns.ts';
+import { limits } from '../limits.ts';
+import { version } from '../protocol/version.ts';
+import type { RedactionOptions } from '../redaction/open.ts';
+import { Tags } from '../redaction/tag.ts';
+import { gatherHostFacts, type HostFacts } from '../sandbox/facts.ts';
+import { Store } from '../session/store.ts';
+import { AtomicRenames } from '../workspace/commit/renames.ts';
+import { Approving } from './approving.ts';
+import type { Args } from './args.ts';
+import { Auditing } from './auditing/auditing.ts';
+import { LateLog } from './auditing/late-log.ts';
+import { Statements } from './auditing/statements.ts';
+import { configurationEvent, policyEvent, policyRefusal } from './auditing/telling.ts';
+import { Core } from './core.ts';
+import { Masking } from './masking.ts';
+import type { OwnEnvironment } from './own-environment.ts';
+import { realRoot, refuseOpenPlaces, runnerProgram, socketPlace, stateHome } from './places.ts';
+import { Policies } from './policies.ts';
+import { Runners } from './runners.ts';
+import { isTakenBy, openSecrets } from './secrets-open.ts';
+import { Turns } from './turns.ts';
+import { Variables } from './variables.ts';
+import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
+import { Stores } from './workspaces/stores.ts';
+import { Workspaces } from './workspaces/workspaces.ts';
+
+type Env = OwnEnvironment['env'];
+type Log = (text: string) => void;
+
+export interface OpenParts {
+  readonly args: Args;
+  readonly own: OwnEnvironment;
+  readonly stateDir: string;
+  /** Must not throw. */
+  readonly log: Log;
+}
+
+export interface Opened {
+  readonly core: Core;
+  /** Where it listens; `null`: on its own pipes. */
+  readonly place: ReturnType<typeof socketPlace>;
+  /** After the last command of it. */
+  close(): Promise<void>;
+}
+
+/** @throws TrlError and PolicyError for what people set and cannot be used: less is no answer */
+export async function openCore({ args, own, stateDir, log }: OpenParts): Promise<Opened> {
+  const { env } = own;
+  const roots = args.roots.map(realRoot);
+  const configuration = await loadConfiguration({ env, flags: args, version: version() });
+  await tryPatterns(configuration);
+  const policies = await Policies.open(args.policy, log);
+  const isTaken = isTakenBy(configuration, (await policies.of(null)).withhold);
+  sayProblem(own.take(isTaken, args.verb === 'serve'), log);
+  const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
+  // An own runtime of one command keeps nothing for a later one.
+  const kept = args.ephemeral ? null : stateDir;
+  const tagKey = openKey(kept, 'redaction.key');
+  const redaction = redactionOf(configuration);
+  const runners = new Runners({
+    stateDir: kept,
+    env,
+    ...boundsOfRunner(env),
+    program: runnerProgram(),
+    redaction: { key: tagKey.toString('hex'), ...redaction },
+  });
+  // All take a few ten milliseconds of waiting, and each command needs them: side by side.
+  const [host, secrets] = await Promise.all([
+    gatherHostFacts(env),
+    openSecrets({ configuration, env, log }),
+    runners.open(),
+    import('../policy/judge.ts'),
+  ]);
+  const tags = new Tags(tagKey);
+  const masking = new Masking(tags, secrets);
+  // Before a command can have a value, nothing that runs may show it.
+  secrets.watch(() => void runners.tellKnown(secrets.known(), null).catch(() => {}));
+  const masked = (text: string): void => log(masking.text(text));
+  const place = socketPlace(args, env);
+  refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir, place && dirname(place.path)]);
+  const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
+  const auditLog = new LateLog(join(stateHome(), 'audit'));
+  const auditing = new Auditing({ sink: auditLog, required: true, masking, log: masked });
+  auditing.note(configurationEvent(configuration));
+  await tellPolicies(policies, auditing);
+  const core = new Core({
+    host,
+    auditing,
+    stating: new Statements(() => auditLog.key().privateKey, masking),
+    env,
+    roots,
+    policies,
+    turns: new Turns(),
+    approving: approvingOf({ store, enrolment, policies }),
+    enrolment,
+    secrets,
+    variables: new Variables({ configuration, secrets, env, log }),
+    macKey: openKey(kept),
+    masking,
+    store,
+    runners,
+    quarantine: join(stateHome(), 'quarantine'),
+    opened: new OpenWorkspaces(store),
+    redaction: { options: redaction, tags },
+    workspaces: workspacesOf({ stateDir, host, runners, log: masked }),
+    endRunner: args.ephemeral,
+    log: masked,
+  });
+  return { core, place, close: () => auditLog.close() };
+}
+
+async function tellPolicies(policies: Policies, auditing: Auditing): Promise<void> {
+  auditing.note(policyEvent(await policies.of(null)));
+  policies.onRead = (policy) => auditing.note(policyEvent(policy));
+  policies.onRefused = (why) => auditing.note(policyRefusal(why));
+}
+
+interface WorkspaceParts {
+  readonly stateDir: string;
+  readonly host: HostFacts;
+  readonly runners: Runners;
+  readonly log: (text: string) => void;
+}
+
+/** Layers end with this runtime; what was changed in them is kept for every later one. */
+function workspacesOf({ stateDir, ...parts }: WorkspaceParts): Workspaces {
+  const renames = new AtomicRenames();
+  const directory = join(stateHome(), 'snapshots');
+  const key = (): Buffer => openKey(directory, 'key');
+  const stores = new Stores({ renames, directory, key, log: parts.log });
+  return new Workspaces({ ...parts, renames, directory: join(stateDir, 'workspaces'), stores });
+}
+
+/** What reads them is loaded only where there are some. */
+async function tryPatterns({ redaction }: Configuration): Promise<void> {
+  if (redaction.patterns.length === 0) return;
+  const { userRules } = await import('../redaction/rules/user.ts');
+  checkPatterns(redaction.patterns, userRules);
+}
+
+/** How output is looked through, as the redactor takes it. */
+function redactionOf({ redaction }: Configuration): RedactionOptions {
+  const { profile, thresholds, patterns } = redaction;
+  return {
+    profile,
+    thresholds,
+    patterns: patterns.map(({ id, pattern, keywords }) => ({ id, pattern, keywords })),
+  };
+}
+
+export function sayProblem(problem: string | null, log: Log): void {
+  if (problem !== null) log(`secrets of the environment show in /proc/${process.pid}: ${problem}`);
+}
+
+interface ApprovingParts {
+  readonly store: Store;
+  readonly enrolment: Enrolment;
+  readonly policies: Policies;
+}
+
+function approvingOf({ store, enrolment, policies }: ApprovingParts): Approving {
+  return new Approving({
+    store: {
+      put: (id, json) => store.putDurable('approvals', id, json),
+      remove: (id) => store.remove('approvals', id),
+      all: () => store.all('approvals'),
+    },
+    enrolment,
+    permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
+  });
+}
+
+/** Bounds of the runtime: a variable over its default, never above its maximum. */
+function boundsOfRunner(env: Env) {
+  const bound = (
+    name: 'journalsBytes' | 'runnerLingerMs' | 'commandsConcurrent',
+    variable: string,
+  ): number => {
+    const asked = Number(env[variable]);
+    const { default: usual, max } = limits[name];
+    if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
+    return max === null ? asked : Math.min(asked, max);
+  };
+  return {
+    journalsBytes: bound('journalsBytes', 'TRL_JOURNALS_BYTES'),
+    commandsMax: bound('commandsConcurrent', 'TRL_COMMANDS_CONCURRENT'),
+    lingerMs: bound('runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
+  };
+}

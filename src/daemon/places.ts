@@ -1,0 +1,73 @@
+/** Where a daemon keeps what it keeps, and which places it refuses to work in. */
+import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { TrlError } from '../errors.ts';
+import { locateSocket } from '../protocol/locate.ts';
+import type { Args } from './args.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export const stateHome = (): string =>
+  join(process.env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'trl');
+
+/** The state directory, 0700; one of its own for an ephemeral daemon. */
+export function openStateDir(ephemeral: boolean): string {
+  if (ephemeral) return mkdtempSync(join(tmpdir(), 'trl-state-'));
+  const dir = stateHome();
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return dir;
+}
+
+/** Roots are resolved once: a link that is changed later must not move one. */
+export function realRoot(root: string): string {
+  try {
+    return realpathSync(root);
+  } catch (cause) {
+    const message = `Cannot use workspace root "${root}": it does not exist`;
+    throw new TrlError('INVALID_PARAMS', message, { cause });
+  }
+}
+
+/** Whoever can write beside the socket, the key or the records is no longer held by a sandbox. */
+export function refuseOpenPlaces(
+  roots: readonly string[],
+  places: readonly (string | null)[],
+): void {
+  for (const place of places) {
+    if (place === null) continue;
+    const real = existing(resolve(place));
+    const root = roots.find((one) => real === one || real.startsWith(`${one}/`));
+    if (root === undefined) continue;
+    throw new TrlError(
+      'INVALID_PARAMS',
+      `Cannot use workspace root "${root}": the runtime keeps "${place}" in it; ` +
+        'start in a project directory, or name one with --workspace-root',
+    );
+  }
+}
+
+/** The real path of the nearest ancestor that exists. */
+function existing(path: string): string {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return realpathSync(at);
+    } catch {
+      if (dirname(at) === at) return at;
+    }
+  }
+}
+
+export function socketPlace(args: Args, env: Env): ReturnType<typeof locateSocket> | null {
+  if (args.verb === 'stdio') return null;
+  const flag = args.socketPath === null ? {} : { flag: args.socketPath };
+  return locateSocket({ ...flag, env, uid: process.getuid?.() ?? 0 });
+}
+
+/** The runner's built program: beside the bundle, or in the checkout's `dist`. */
+export function runnerProgram(): string {
+  const here = fileURLToPath(import.meta.url);
+  const place = here.endsWith('.ts') ? join(dirname(here), '../../dist') : dirname(here);
+  return join(place, 'runner.js');
+}
