@@ -159,10 +159,7 @@ export async function judgeWith(
     filterInput({
       root: trees.real,
       home: '/nonexistent',
-      files: {
-        read: { allow: [], deny: [] },
-        write: { allow: policy.allow ?? [], deny: policy.deny ?? [] },
-      },
+      write: { allow: policy.allow ?? [], deny: policy.deny ?? [] },
       gitDirectories: policy.gitDirectories,
       isReserved: policy.reserved ?? (() => false),
       isProjectedGit: false,

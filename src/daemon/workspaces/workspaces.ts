@@ -11,9 +11,9 @@ import { IndexCapture } from '../../workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../../workspace/changes/layer-attributes.ts';
 import { UpperCapture } from '../../workspace/changes/upper.ts';
 import { openFilter } from '../../workspace/commit/filter.ts';
+import { filterInput } from '../../workspace/commit/input.ts';
 import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
-import { configuredPaths } from '../../workspace/git.ts';
 import { isBelow } from '../../workspace/inspect.ts';
 import type { MaskState } from '../../workspace/projection/mask.ts';
 import { readVisibility } from '../../workspace/projection/visibility.ts';
@@ -308,31 +308,22 @@ export class Workspaces {
 
   #filterOf(root: string, { facts, write, layered }: OpenedGround): CommitFilter | null {
     if (layered === null || facts === null) return null;
-    const { home } = this.#options.host;
-    const denied = readVisibility({ allow: [], deny: write.deny }, { root, home });
     const repositories = layered.hidden?.repositories ?? [];
     const projected = new Set(
       repositories.flatMap(({ kind, path }) => (kind === 'projected' ? [path] : [])),
     );
     const isProjected = (path: BytePath): boolean => isAtOrBelow(path, projected);
-    const relative = (names: readonly string[]): BytePath[] =>
-      names.filter((name) => isBelow(name, root)).map((name) => relativeTo(root, name));
-    const gits = facts.gitDirectories;
-    return openFilter({
+    const input = filterInput({
       root,
-      isDenied: (path) => denied.hides(path),
+      home: this.#options.host.home,
+      write,
+      gitDirectories: facts.gitDirectories,
       isReserved: (path) => !isProjected(path) && (layered.hidden?.hides(path) ?? false),
-      lifted: relative(readRules(write.allow, { root, home }).paths),
-      gitDirectories: relative(gits),
-      configured: relative(
-        gits.flatMap((git) =>
-          configuredPaths(git, git.endsWith('/.git') ? git.slice(0, -5) : null),
-        ),
-      ),
       isProjectedGit: gitView(root, layered.hidden) === 'projected',
       changesMax: limits.commitChanges.default,
       bytesMax: limits.commitBytes.default,
     });
+    return openFilter(input);
   }
 }
 
