@@ -31,7 +31,7 @@ import { noteTyped } from './typed-secrets.ts';
 import type { Turns } from './turns.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
 import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
-import { proverOf } from './workspaces/proof.ts';
+import { proverOf } from './proof.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
 import type { Variables } from './variables.ts';
 

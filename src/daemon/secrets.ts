@@ -14,23 +14,19 @@ import type {
 import type { MethodAnswers } from '../protocol/types.ts';
 import type { SecretRequest } from '../secrets/requests.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import type { Approving } from './approving.ts';
+import { proverOf, type Prove, type Proving } from './proof.ts';
 import { isoTime } from './receipt.ts';
 import type { Policies } from './policies.ts';
 import type { SecretDesk } from './runtime.ts';
 import type { Sessions } from './sessions.ts';
 
-export interface SecretDeskOptions {
+export interface SecretDeskOptions extends Proving {
   readonly secrets: Secrets;
   readonly sessions: Sessions;
-  /** Where one is, only the person who gives its passphrase may give a value. */
-  readonly enrolment: Enrolment;
   /** What no command gets, as it is configured. */
   readonly variables: { readonly withhold: readonly string[] };
   /** What no command gets, by policy. */
   readonly policies: Pick<Policies, 'of'>;
-  /** Says whether policy takes what only the uid proves. */
-  readonly approving: Pick<Approving, 'approvalStatus'>;
   /** Tells a person who looks at the runtime. */
   readonly log: (text: string) => void;
 }
@@ -44,7 +40,7 @@ export class DaemonSecrets implements SecretDesk {
   readonly #secrets: Secrets;
   readonly #sessions: Sessions;
   readonly #enrolment: Enrolment;
-  readonly #approving: SecretDeskOptions['approving'];
+  readonly #prove: Prove;
   readonly #log: SecretDeskOptions['log'];
   readonly #options: Pick<SecretDeskOptions, 'variables' | 'policies'>;
 
@@ -52,7 +48,7 @@ export class DaemonSecrets implements SecretDesk {
     this.#secrets = options.secrets;
     this.#sessions = options.sessions;
     this.#enrolment = options.enrolment;
-    this.#approving = options.approving;
+    this.#prove = proverOf(options);
     this.#log = options.log;
     this.#options = options;
   }
@@ -117,38 +113,14 @@ export class DaemonSecrets implements SecretDesk {
     return { requests: this.#secrets.requests.list().map(requestView) };
   }
 
-  /**
-   * @throws TrlError `AUTH_FAILED` on the pipes of `stdio`, whose other end is a program; without
-   *   the enrolled person's passphrase; where nobody is enrolled and policy takes nothing that
-   *   only the uid proves. Else as {@link Secrets.give}
-   */
+  /** @throws TrlError `AUTH_FAILED` as {@link Prove}; else as {@link Secrets.give} */
   async set(
-    { authenticatedBy }: Caller,
+    caller: Caller,
     { name, value, passphrase }: SecretSetParams,
   ): Promise<MethodAnswers['secrets.set']> {
-    const action = 'Cannot set a secret';
-    if (authenticatedBy !== 'socket-owner') {
-      const message = `${action}: a person does it, on the socket of "trl serve"`;
-      throw new TrlError('AUTH_FAILED', message);
-    }
-    const isEnrolled = this.#enrolment.approver() !== null;
-    if (!isEnrolled && !this.#approving.approvalStatus().same_uid_allowed) {
-      const message = `${action}: policy wants the person proved; run: trl approvals enroll`;
-      throw new TrlError('AUTH_FAILED', message);
-    }
-    if (isEnrolled) await this.#prove(action, passphrase);
+    await this.#prove('Cannot set a secret', caller, passphrase);
     await this.#refuseUnusable([name], null);
     return { name, warning: this.#secrets.give(name, value) };
-  }
-
-  /** @throws TrlError `AUTH_FAILED` unless it is that of the enrolled person */
-  async #prove(action: string, passphrase: string | undefined): Promise<void> {
-    if (passphrase === undefined) {
-      throw new TrlError('AUTH_FAILED', `${action}: the passphrase is needed`);
-    }
-    if (!(await this.#enrolment.verify(passphrase))) {
-      throw new TrlError('AUTH_FAILED', `${action}: the passphrase is wrong`);
-    }
   }
 
   /**
@@ -183,18 +155,12 @@ export class DaemonSecrets implements SecretDesk {
    *   `AUTH_FAILED` without the enrolled person's passphrase
    */
   async delete(
-    { authenticatedBy }: Caller,
+    caller: Caller,
     { name, session_id: id, passphrase }: SecretDeleteParams,
   ): Promise<MethodAnswers['secrets.delete']> {
     if (id === undefined) {
-      if (this.#enrolment.approver() !== null) {
-        const action = 'Cannot delete a secret';
-        if (authenticatedBy !== 'socket-owner') {
-          const message = `${action}: a person does it, on the socket of "trl serve"`;
-          throw new TrlError('AUTH_FAILED', message);
-        }
-        await this.#prove(action, passphrase);
-      }
+      const isProved = this.#enrolment.approver() !== null;
+      if (isProved) await this.#prove('Cannot delete a secret', caller, passphrase);
       this.#secrets.delete(name);
       const remains = (await this.#secrets.find(name))?.source ?? null;
       return { name, session_id: null, remains };

@@ -22,6 +22,7 @@ import { redactedDiff, type DiffRedaction } from '../diff-redaction.ts';
 import type { Masking } from '../masking.ts';
 import { netChanges } from '../net-changes.ts';
 import type { Policies } from '../policies.ts';
+import type { Prove } from '../proof.ts';
 import type { WorkspaceDesk } from '../runtime.ts';
 import type { Session, Sessions } from '../sessions.ts';
 import { unifiedDiff } from '../unified-diff.ts';
@@ -57,7 +58,7 @@ export interface DeskParts {
   /**
    * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
    */
-  readonly prove: (action: string, caller: Caller, passphrase: string | undefined) => Promise<void>;
+  readonly prove: Prove;
 }
 
 const snapshotsDefault = 50;
