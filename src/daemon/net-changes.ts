@@ -1,6 +1,7 @@
 /** What several commands changed in all. */
 import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change, ChangeKind, Entry } from '../change.ts';
+import { kindOf as compared } from '../workspace/changes/compare.ts';
 
 /**
  * One change a path: from what stood there before the first to what stands there after the last.
@@ -29,21 +30,8 @@ function both(first: Change, last: Change): Change {
   return { ...last, before, after, kind: kindOf(before, after), marks, concurrentWith };
 }
 
-/** What became of a path that is not as before. */
+/** What became of a path that is not as before; where nothing else shows, its times or owner. */
 export function kindOf(before: Entry | null, after: Entry | null): ChangeKind {
   if (after === null) return 'deleted';
-  if (after.type === 'fifo' || after.type === 'socket' || after.type === 'device') return 'special';
-  if (before === null) return 'added';
-  if (before.type !== after.type) return 'type';
-  if (before.type === 'symlink') return 'symlink';
-  if (before.type === 'file' && after.type === 'file') {
-    const isKnown = before.sha256 !== null && after.sha256 !== null;
-    const isOther = before.size !== after.size || before.sha256 !== after.sha256;
-    if (isOther) return 'modified';
-    if (before.mode !== after.mode) return 'mode';
-    return isKnown ? 'metadata-only' : 'modified';
-  }
-  return modeOf(before) === modeOf(after) ? 'metadata-only' : 'mode';
+  return compared(before, after, false) ?? 'metadata-only';
 }
-
-const modeOf = (entry: Entry): number | null => (entry.type === 'symlink' ? null : entry.mode);
