@@ -10,13 +10,12 @@
  *   su tester -c 'cd /tmp/trl-bench && npm run bench'
  */
 import { writeFileSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { measureLatency } from './latency.ts';
 import { measureOutput } from './output.ts';
 import { latencySvg } from './plot.ts';
-import { checkLines, keep, rowHead, rowLine, type Check, type Part } from './report.ts';
+import { keep, rowHead, rowLine, type Part } from './report.ts';
+import { readBench, runBench, show } from './runs.ts';
 import { measureSessions } from './sessions.ts';
 import { measureStartup } from './startup.ts';
 
@@ -24,23 +23,8 @@ import { measureStartup } from './startup.ts';
 const names = ['latency', 'output', 'sessions', 'startup'] as const;
 type Name = (typeof names)[number];
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [...names] },
-    results: { type: 'string', default: path.join(import.meta.dirname, 'results') },
-  },
-});
-const { quick } = values;
-const results = path.resolve(values.results);
-const wrong = values.only.find((name) => !names.some((known) => known === name));
-if (wrong !== undefined) throw new Error(`--only ${wrong}: known are ${names.join(', ')}`);
-
-const who = process.getuid?.() === 0 ? 'root' : 'an ordinary user';
-const cores = os.availableParallelism();
-const machine = `${cores} cores, Linux ${os.release()}, Node ${process.version}`;
-const about = `${machine}, as ${who}, ${new Date().toISOString().slice(0, 10)}`;
-const checks: Check[] = [];
+const bench = readBench(names);
+const { quick, results, about } = bench;
 
 const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
   startup: async () => {
@@ -71,16 +55,4 @@ const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
   },
 };
 
-function show(title: string, lines: readonly string[]): void {
-  process.stdout.write(`\n${title}\n${lines.join('\n')}\n`);
-}
-
-process.stdout.write(`${about}\n`);
-for (const name of names.filter((known) => values.only.includes(known))) {
-  const part = await measure[name]();
-  for (const note of part.notes) process.stdout.write(`  note: ${note}\n`);
-  checks.push(...part.checks);
-  keep(results, { [name]: { about, quick, ...part } });
-}
-show('Targets', checkLines(checks));
-process.stdout.write(`\nwritten: ${path.join(results, 'latest.json')}\n`);
+await runBench(bench, measure, 'latest.json');

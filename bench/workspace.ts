@@ -9,10 +9,9 @@
  * bench/results).
  */
 import { rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
-import { checkLines, keep, rowHead, rowLine, type Check, type Part } from './report.ts';
+import { keep, rowHead, rowLine, type Part } from './report.ts';
+import { readBench, runBench, show } from './runs.ts';
 import { bareName, measureCost, stepLines } from './workspace-cost.ts';
 import { measureCpu } from './workspace-cpu.ts';
 import { measureDenied } from './workspace-denied.ts';
@@ -24,23 +23,13 @@ import { treesDir } from './workspace-trees.ts';
 const names = ['cost', 'git', 'denied', 'metadata', 'refresh'] as const;
 type Name = (typeof names)[number];
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    clean: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [...names] },
-    results: { type: 'string', default: path.join(import.meta.dirname, 'results') },
-  },
-});
-const { quick } = values;
-const results = path.resolve(values.results);
-const wrong = values.only.find((name) => !names.some((known) => known === name));
-if (wrong !== undefined) throw new Error(`--only ${wrong}: known are ${names.join(', ')}`);
-
-const who = process.getuid?.() === 0 ? 'root' : 'an ordinary user';
-const cores = os.availableParallelism();
-const machine = `${cores} cores, Linux ${os.release()}, Node ${process.version}`;
-const about = `${machine}, as ${who}, ${new Date().toISOString().slice(0, 10)}`;
+const isClean = (arg: string): boolean => arg === '--clean';
+const args = process.argv.slice(2);
+const bench = readBench(
+  names,
+  args.filter((arg) => !isClean(arg)),
+);
+const { quick, results, about } = bench;
 const sizes = quick ? [1_000, 10_000] : [1_000, 100_000, 500_000];
 const large = quick ? 10_000 : 100_000;
 const rounds = quick ? 20 : 60;
@@ -86,22 +75,5 @@ const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
 };
 const file = 'workspace.json';
 
-function show(title: string, lines: readonly string[]): void {
-  process.stdout.write(`\n${title}\n${lines.join('\n')}\n`);
-}
-
-async function run(): Promise<void> {
-  process.stdout.write(`${about}\n`);
-  const checks: Check[] = [];
-  for (const name of names.filter((known) => values.only.includes(known))) {
-    const part = await measure[name]();
-    for (const note of part.notes) process.stdout.write(`  note: ${note}\n`);
-    checks.push(...part.checks);
-    keep(results, { [name]: { about, quick, ...part } }, file);
-  }
-  show('Targets', checkLines(checks));
-  process.stdout.write(`\nwritten: ${path.join(results, file)}\n`);
-}
-
-if (values.clean) rmSync(treesDir, { recursive: true, force: true });
-else await run();
+if (args.some(isClean)) rmSync(treesDir, { recursive: true, force: true });
+else await runBench(bench, measure, file);
