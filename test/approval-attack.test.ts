@@ -286,15 +286,15 @@ test('a key used again for another command brings no values to what waits', { sk
   await using again = await startRuntime({ ...guarded, home: daemon.home });
   await decide(again, data.approval_id);
   using client = await raw(again.socketPath);
-  const call = (command: string, word: string): Promise<Json> => {
-    const params = { session_id: session.id, command, env: { WORD: word }, exec_key: 'k' };
-    return client.ask('exec.run', { ...params, wait_ms: 500 });
+  const call = (command: string, waitMs: number): Promise<Json> => {
+    const params = { session_id: session.id, command, env: { WORD: 'good' }, exec_key: 'k' };
+    return client.ask('exec.run', { ...params, wait_ms: waitMs });
   };
-  const other = await call('echo evil >>log', 'good');
+  const other = await call('echo evil >>log', 500);
   assert.equal(other.error?.code, 'APPROVAL_REQUIRED');
   assert.deepEqual(logOf(again), []);
   // With its own command and values it runs by the same yes.
-  const right = await call('echo $WORD >>log', 'good');
+  const right = await call('echo $WORD >>log', 30_000);
   assert.deepEqual([right.data.exec_id, right.data.exit_code], [data.exec_id, 0]);
   assert.deepEqual(logOf(again), ['good']);
   session.client.drop();

@@ -250,7 +250,9 @@ test('a command is ended with all that it started, however it ends', async () =>
   const mark = path.join(home, 'pid');
   const ends = [`wait`, `echo ${value}`, 'exit 3', 'kill -9 $$'];
   for (const end of ends) {
-    const source = script(`sleep 1000 & echo $! > ${mark}; ${end}`, { timeoutMs: 500 });
+    // Only the first waits for it; all have written the mark by then.
+    const timeoutMs = end === 'wait' ? 2_000 : 20_000;
+    const source = script(`sleep 1000 & echo $! > ${mark}; ${end}`, { timeoutMs });
     const said = await source.read('API_KEY').catch(() => 'refused');
     assert.equal(said, end.startsWith('echo') ? value : 'refused');
     const pid = Number(readFileSync(mark, 'utf8'));
