@@ -3,27 +3,21 @@
  * `DeniedIndex` is kept up to date file by file and answers which passages of a text are taken
  * from denied files.
  */
+import { hash } from 'node:crypto';
+import { Grams, winnow } from './fingerprint.ts';
+import { Contents, type Content } from './index-contents.ts';
+import { hashLines } from './index-lines.ts';
+import { SeenFiles } from './index-seen.ts';
+import { FingerprintTable } from './index-table.ts';
+import { Matcher, type Match } from './match.ts';
+import { ShortContents } from './match-short.ts';
+import { NormalText, normalised } from './view-normal.ts';
 
-/** A passage of a text that is, apart from white space and quotes, one of a denied file. */
-export interface Match {
-  /** The denied file, as it was given to `put`. */
-  readonly path: string;
-  /** Lines `[from, to]` of the denied file, from 1. */
-  readonly lines: readonly [number, number];
-  /** Bytes `[from, to)` of the text as it was given. */
-  readonly span: readonly [number, number];
-  /** Characters (bytes that are no white space) that are the same. */
-  readonly length: number;
-  /** Those among them that the audience does not know yet: the score. */
-  readonly novel: number;
-  /** How the lines of the text were read. */
-  readonly via: 'text' | 'prefix' | 'marker' | 'literal';
-  /** At most 200 characters of the text. */
-  readonly text: string;
-}
+export type { Match } from './match.ts';
 
 export interface IndexStats {
   readonly deniedFiles: number;
+  /** Of the files as they were given, each content once. */
   readonly deniedBytes: number;
   readonly seenFiles: number;
   readonly fingerprints: number;
@@ -34,55 +28,185 @@ export interface IndexStats {
 }
 
 export class DeniedIndex {
+  readonly #denied = new Map<string, Content>();
+  readonly #seen = new SeenFiles();
+  readonly #normal = new NormalText();
+  readonly #grams = new Grams();
+  readonly #kept = new Grams();
+  #table = new FingerprintTable();
+  #contents = new Contents();
+  #short = new ShortContents();
+  #matcher = this.#newMatcher();
+
   /** Adds a denied file, or gives it another content. Cost: what `bytes` is long. */
   put(path: string, bytes: Uint8Array): void {
-    throw new Error(`not here yet: ${path} ${bytes.length}`);
+    const digest = digestOf(bytes);
+    if (this.has(path, digest)) return;
+    this.remove(path);
+    const known = this.#contents.get(digest);
+    const content =
+      known ?? this.#index(digest, normalised(textOf(bytes), this.#normal), bytes.length);
+    content.paths.add(path);
+    this.#denied.set(path, content);
   }
+
+  /** Cost: what the content is long, where no other file has it. */
   remove(path: string): void {
-    throw new Error(`not here yet: ${path}`);
+    const content = this.#denied.get(path);
+    if (content === undefined) return;
+    this.#denied.delete(path);
+    content.paths.delete(path);
+    if (content.paths.size > 0) return;
+    this.#fingerprints(content.chars);
+    const { hashes, starts, count } = this.#kept;
+    for (let i = 0; i < count; i += 1) {
+      this.#table.delete(hashes[i] ?? 0, content.base + (starts[i] ?? 0));
+    }
+    this.#short.delete(content);
+    this.#contents.delete(content);
   }
+
   /** Whether the denied file has this content; `digest`: SHA-256 of its bytes in lower-case hex. */
   has(path: string, digest: string): boolean {
-    throw new Error(`not here yet: ${path} ${digest}`);
+    return this.#denied.get(path)?.digest === digest;
   }
+
   /** Adds a file that the audience sees already, or gives it another content. */
   see(path: string, bytes: Uint8Array): void {
-    throw new Error(`not here yet: ${path} ${bytes.length}`);
+    const digest = digestOf(bytes);
+    if (this.sees(path, digest)) return;
+    this.#seen.put(path, digest, () => hashLines(normalised(textOf(bytes), this.#normal)));
   }
+
   unsee(path: string): void {
-    throw new Error(`not here yet: ${path}`);
+    this.#seen.delete(path);
   }
+
   /** Whether the seen file has this content. */
   sees(path: string, digest: string): boolean {
-    throw new Error(`not here yet: ${path} ${digest}`);
+    return this.#seen.digest(path) === digest;
   }
+
   deniedPaths(): Iterable<string> {
-    throw new Error('not here yet');
+    return this.#denied.keys();
   }
+
   seenPaths(): Iterable<string> {
-    throw new Error('not here yet');
+    return this.#seen.paths();
   }
+
   /**
-   * Passages of denied files in `text`, largest score first; spans of one source do not overlap.
-   * Synchronous: some milliseconds for 64 KiB, so longer texts go through `matchText`.
+   * Passages of denied files in `text`, largest score first; what lies mostly within a larger one
+   * is left out. Synchronous: some milliseconds for 64 KiB, so longer texts go through `matchText`.
    */
   match(text: Uint8Array): readonly Match[] {
-    throw new Error(`not here yet: ${text.length}`);
+    return this.#denied.size === 0 ? [] : this.#matcher.match(text);
   }
+
   stats(): IndexStats {
-    throw new Error('not here yet');
+    let deniedBytes = 0;
+    for (const { size } of this.#contents.all()) deniedBytes += size;
+    return {
+      deniedFiles: this.#denied.size,
+      deniedBytes,
+      seenFiles: this.#seen.count,
+      fingerprints: this.#table.count,
+      indexBytes: this.#table.bytes + this.#contents.bytes,
+      seenBytes: this.#seen.bytes,
+    };
+  }
+
+  /** Fingerprints a content that no file has yet. */
+  #index(digest: string, chars: Uint8Array, size: number): Content {
+    const content = this.#contents.add(digest, chars, size);
+    if (content === null) {
+      this.#rebuild();
+      return this.#index(digest, chars, size);
+    }
+    this.#fingerprints(chars);
+    const { hashes, starts, count } = this.#kept;
+    this.#table.reserve(count);
+    for (let i = 0; i < count; i += 1) {
+      this.#table.add(hashes[i] ?? 0, content.base + (starts[i] ?? 0));
+    }
+    this.#short.add(content);
+    return content;
+  }
+
+  #fingerprints(chars: Uint8Array): void {
+    this.#grams.of(chars, chars.length);
+    winnow(chars, this.#grams, this.#kept);
+  }
+
+  /** After 4 GiB of contents that came and went all places are given out anew. */
+  #rebuild(): void {
+    const old = this.#contents;
+    this.#table = new FingerprintTable();
+    this.#contents = new Contents();
+    this.#short = new ShortContents();
+    this.#matcher = this.#newMatcher();
+    for (const { digest, chars, size, paths } of old.all()) {
+      const content = this.#index(digest, chars, size);
+      for (const path of paths) {
+        content.paths.add(path);
+        this.#denied.set(path, content);
+      }
+    }
+  }
+
+  #newMatcher(): Matcher {
+    const sources = { table: this.#table, contents: this.#contents, short: this.#short };
+    return new Matcher({ ...sources, seen: this.#seen.lines });
   }
 }
 
+function digestOf(bytes: Uint8Array): string {
+  return hash('sha256', bytes, 'hex');
+}
+
+/** UTF-16 with a byte order mark as UTF-8; anything else as it is. */
+function textOf(bytes: Uint8Array): Uint8Array {
+  const mark = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
+  if (mark !== 0xfffe && mark !== 0xfeff) return bytes;
+  const text = new TextDecoder(mark === 0xfffe ? 'utf-16le' : 'utf-16be').decode(bytes);
+  return Buffer.from(text, 'utf8');
+}
+
+const pieceBytes = 64 * 1024;
+const overlapBytes = 4 * 1024;
+
 /**
- * `index.match` for texts of any length: cut at line ends into pieces of 64 KiB that overlap by
- * 4 KiB, so that what is shorter than that is whole in one piece; `turn` is awaited between them.
+ * `index.match` for texts of any length: cut at line ends into pieces of about 64 KiB that overlap
+ * by 4 KiB, so that what is shorter than that is whole in one piece; `turn` is awaited between
+ * them. A longer passage is told in several matches.
  */
 export async function matchText(
   index: DeniedIndex,
   text: Uint8Array,
   turn: () => Promise<void>,
 ): Promise<readonly Match[]> {
-  await turn();
-  return index.match(text);
+  if (text.length <= pieceBytes) return index.match(text);
+  const matches: Match[] = [];
+  let told = 0;
+  for (let from = 0; from < text.length;) {
+    const to = pieceEnd(text, from);
+    for (const match of index.match(text.subarray(from, to))) {
+      const span = [match.span[0] + from, match.span[1] + from] as const;
+      // What lies in the overlap was told with the piece before.
+      if (span[1] > told) matches.push({ ...match, span });
+    }
+    if (to === text.length) break;
+    told = to;
+    from = to - overlapBytes;
+    await turn();
+  }
+  return matches.toSorted((a, b) => b.novel - a.novel);
+}
+
+function pieceEnd(text: Uint8Array, from: number): number {
+  if (text.length - from <= pieceBytes) return text.length;
+  const end = from + pieceBytes;
+  const line = text.lastIndexOf(0x0a, end - 1) + 1;
+  // A line of its own length is cut anywhere.
+  return line > end - overlapBytes ? line : end;
 }

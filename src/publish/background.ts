@@ -1,0 +1,81 @@
+/**
+ * The texts of common licenses, which everybody has and many files quote: fingerprints of their
+ * letters and digits, so that comment marks, bullets and line breaks do not matter. Made by
+ * tools/license-background.ts; the data file says from which texts.
+ */
+import data from './background-licenses.json' with { type: 'json' };
+import { Grams, gramChars } from './fingerprint.ts';
+import { lineEnd } from './view-normal.ts';
+
+/** Characters around a run that are looked at with it: licenses go on at its ends. */
+const around = 96;
+/** Between two fingerprints of one license text there are at most so many characters. */
+const bridgedMax = 40;
+
+const licenses: ReadonlySet<number> = new Set(numbers(data.fingerprints));
+
+/** Base64 of ascending 32-bit numbers, little endian. */
+function numbers(base64: string): Uint32Array {
+  const bytes = Uint8Array.from(Buffer.from(base64, 'base64'));
+  return new Uint32Array(bytes.buffer, 0, bytes.length >>> 2);
+}
+
+/**
+ * A mark (1) for each character of `chars[from, to)` that is license text; `null`: there is none.
+ */
+export function licenseMarks(chars: Uint8Array, from: number, to: number): Uint8Array | null {
+  const first = Math.max(0, from - around);
+  const last = Math.min(chars.length, to + around);
+  const letters = lettersOf(chars, first, last);
+  const grams = new Grams();
+  grams.of(letters.chars, letters.length);
+  let marks: Uint8Array | null = null;
+  let markedTo = 0;
+  for (let i = 0; i < grams.count; i += 1) {
+    if (!licenses.has(grams.hashes[i] ?? 0)) continue;
+    marks ??= new Uint8Array(last - first);
+    const start = grams.starts[i] ?? 0;
+    const begin = markedTo > 0 && start - markedTo <= bridgedMax ? markedTo : start;
+    markedTo = start + gramChars;
+    const place = letters.at[begin] ?? 0;
+    marks.fill(1, place - first, (letters.at[markedTo - 1] ?? 0) + 1 - first);
+  }
+  if (marks === null) return null;
+  wholeLines(chars, first, marks);
+  return marks.subarray(from - first, to - first);
+}
+
+/** The rest of a line that is mostly license text belongs to it: a name, a year, a full stop. */
+function wholeLines(chars: Uint8Array, first: number, marks: Uint8Array): void {
+  for (let from = 0; from < marks.length;) {
+    const found = chars.indexOf(lineEnd, first + from) - first;
+    const to = found < 0 || found > marks.length ? marks.length : found;
+    let marked = 0;
+    for (let at = from; at < to; at += 1) marked += marks[at] ?? 0;
+    if (marked * 2 > to - from && to - from < 400) marks.fill(1, from, to);
+    from = to + 1;
+  }
+}
+
+export interface Letters {
+  readonly chars: Uint8Array;
+  readonly at: Uint32Array;
+  readonly length: number;
+}
+
+/** Letters in lower case and digits of `chars[from, to)`, and where they are. */
+export function lettersOf(chars: Uint8Array, from: number, to: number): Letters {
+  const letters = new Uint8Array(to - from);
+  const at = new Uint32Array(to - from);
+  let length = 0;
+  for (let i = from; i < to; i += 1) {
+    const char = chars[i] ?? 0;
+    const lower = char >= 0x41 && char <= 0x5a ? char + 32 : char;
+    const digit = char >= 0x30 && char <= 0x39;
+    if (!digit && !(lower >= 0x61 && lower <= 0x7a)) continue;
+    letters[length] = lower;
+    at[length] = i;
+    length += 1;
+  }
+  return { chars: letters, at, length };
+}

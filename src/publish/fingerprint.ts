@@ -1,0 +1,105 @@
+/**
+ * Fingerprints by robust winnowing (Schleimer, Wilkerson, Aiken: Winnowing, SIGMOD 2003): of the
+ * hashes of each `windowGrams` neighbouring grams of `gramChars` characters the smallest is kept,
+ * so whatever `gramChars + windowGrams - 1` = 40 characters are copied, one of theirs is kept. A
+ * text that is looked for is asked with all of its grams, so shorter copies are mostly found too.
+ */
+import { lineEnd } from './view-normal.ts';
+
+export const gramChars = 24;
+const windowGrams = 17;
+/** Fewer different characters in a gram say nothing: rules, padding, zeros. */
+const distinctMin = 5;
+
+const base = 0x2c9277b5;
+const leaving = power(base, gramChars);
+
+function power(of: number, to: number): number {
+  let product = 1;
+  for (let i = 0; i < to; i += 1) product = Math.imul(product, of);
+  return product;
+}
+
+/** Hashes of the grams of a text, and where in its characters each begins. */
+export class Grams {
+  hashes = new Uint32Array(0);
+  starts = new Uint32Array(0);
+  count = 0;
+
+  /** All grams of `chars[0, length)`; line ends are passed over. */
+  of(chars: Uint8Array, length: number): void {
+    if (this.hashes.length < length) {
+      this.hashes = new Uint32Array(length);
+      this.starts = new Uint32Array(length);
+    }
+    const { hashes, starts } = this;
+    let seen = 0;
+    let oldest = 0;
+    let count = 0;
+    let hash = 0;
+    for (let i = 0; i < length; i += 1) {
+      const char = chars[i] ?? 0;
+      if (char === lineEnd) continue;
+      hash = (Math.imul(hash, base) + char) | 0;
+      seen += 1;
+      if (seen < gramChars) continue;
+      while (chars[oldest] === lineEnd) oldest += 1;
+      if (seen > gramChars) {
+        hash = (hash - Math.imul(chars[oldest] ?? 0, leaving)) | 0;
+        oldest += 1;
+        while (chars[oldest] === lineEnd) oldest += 1;
+      }
+      let mixed = hash ^ (hash >>> 15);
+      mixed = Math.imul(mixed, 0x2c1b3c6d);
+      mixed ^= mixed >>> 12;
+      mixed = Math.imul(mixed, 0x297a2d39);
+      hashes[count] = mixed ^ (mixed >>> 15);
+      starts[count] = oldest;
+      count += 1;
+    }
+    this.count = count;
+  }
+}
+
+/** The grams that are kept of `grams`, in `kept`; those that say nothing are left out. */
+export function winnow(chars: Uint8Array, grams: Grams, kept: Grams): void {
+  const { hashes, count } = grams;
+  if (kept.hashes.length < count) {
+    kept.hashes = new Uint32Array(count);
+    kept.starts = new Uint32Array(count);
+  }
+  kept.count = 0;
+  let smallest = -1;
+  for (let at = Math.min(windowGrams, count) - 1; at >= 0 && at < count; at += 1) {
+    if (smallest < 0 || smallest <= at - windowGrams) {
+      smallest = at;
+      const first = Math.max(0, at - windowGrams + 1);
+      for (let i = at - 1; i >= first; i -= 1) {
+        if ((hashes[i] ?? 0) < (hashes[smallest] ?? 0)) smallest = i;
+      }
+    } else if ((hashes[at] ?? 0) < (hashes[smallest] ?? 0)) {
+      smallest = at;
+    } else {
+      continue;
+    }
+    const start = grams.starts[smallest] ?? 0;
+    if (!telling(chars, start)) continue;
+    kept.hashes[kept.count] = hashes[smallest] ?? 0;
+    kept.starts[kept.count] = start;
+    kept.count += 1;
+  }
+}
+
+function telling(chars: Uint8Array, start: number): boolean {
+  const different: number[] = [];
+  let seen = 0;
+  for (let i = start; seen < gramChars && i < chars.length; i += 1) {
+    const char = chars[i] ?? 0;
+    if (char === lineEnd) continue;
+    seen += 1;
+    if (different.includes(char)) continue;
+    different.push(char);
+    if (different.length >= distinctMin) return true;
+  }
+  return false;
+}

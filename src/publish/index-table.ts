@@ -1,0 +1,169 @@
+/**
+ * Fingerprint → places: a hash table with linear probing in two typed arrays, eight bytes an
+ * entry, with a bit map before it that answers for most fingerprints of unrelated texts.
+ */
+
+/** Places of one fingerprint in the table itself; more are kept beside it. */
+const inTableMax = 4;
+const loadMax = 0.8;
+const growth = 1.5;
+const capacityMin = 1024;
+
+export class FingerprintTable {
+  #hashes = new Uint32Array(capacityMin);
+  /** 0: empty. */
+  #places = new Uint32Array(capacityMin);
+  #bits = new Uint32Array(capacityMin >>> 2);
+  #count = 0;
+  #spilled = new Map<number, number[]>();
+  #spilledCount = 0;
+
+  get count(): number {
+    return this.#count + this.#spilledCount;
+  }
+  get bytes(): number {
+    const arrays = this.#hashes.byteLength + this.#places.byteLength + this.#bits.byteLength;
+    return arrays + this.#spilled.size * 80 + this.#spilledCount * 8;
+  }
+
+  /** `false`: the fingerprint is in no place. `true`: it may be. */
+  may(hash: number): boolean {
+    const bit = spread(hash) >>> this.#shift;
+    return ((this.#bits[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
+  }
+
+  /** Writes at most `into.length` places of the fingerprint; answers how many. */
+  find(hash: number, into: Uint32Array): number {
+    const hashes = this.#hashes;
+    const places = this.#places;
+    let found = 0;
+    for (let at = this.#slot(hash); places[at] !== 0; at = at + 1 === places.length ? 0 : at + 1) {
+      if (hashes[at] !== hash) continue;
+      into[found] = places[at] ?? 0;
+      found += 1;
+    }
+    if (found < inTableMax) return found;
+    for (const place of this.#spilled.get(hash) ?? []) {
+      if (found === into.length) break;
+      into[found] = place;
+      found += 1;
+    }
+    return found;
+  }
+
+  /** Makes room for `more` fingerprints at once. */
+  reserve(more: number): void {
+    const wanted = this.#count + more;
+    if (wanted <= this.#hashes.length * loadMax) return;
+    this.#resize(Math.ceil(Math.max((wanted * growth) / (loadMax * 1.25), capacityMin)));
+  }
+
+  /** `place`: from 1 on; each pair at most once. */
+  add(hash: number, place: number): void {
+    if (this.#count + 1 > this.#hashes.length * loadMax) this.reserve(1);
+    const hashes = this.#hashes;
+    const places = this.#places;
+    let same = 0;
+    let at = this.#slot(hash);
+    while (places[at] !== 0) {
+      if (hashes[at] === hash) same += 1;
+      at = at + 1 === places.length ? 0 : at + 1;
+    }
+    if (same >= inTableMax) {
+      const list = this.#spilled.get(hash);
+      if (list === undefined) this.#spilled.set(hash, [place]);
+      else list.push(place);
+      this.#spilledCount += 1;
+      return;
+    }
+    hashes[at] = hash;
+    places[at] = place;
+    this.#count += 1;
+    this.#mark(hash);
+  }
+
+  delete(hash: number, place: number): void {
+    const list = this.#spilled.get(hash);
+    const listed = list?.indexOf(place) ?? -1;
+    if (list !== undefined && listed >= 0) {
+      list.splice(listed, 1);
+      this.#spilledCount -= 1;
+      if (list.length === 0) this.#spilled.delete(hash);
+      return;
+    }
+    const places = this.#places;
+    let at = this.#slot(hash);
+    while (places[at] !== place || this.#hashes[at] !== hash) {
+      if (places[at] === 0) return;
+      at = at + 1 === places.length ? 0 : at + 1;
+    }
+    const instead = list?.pop();
+    if (instead !== undefined) {
+      places[at] = instead;
+      this.#spilledCount -= 1;
+      if (list?.length === 0) this.#spilled.delete(hash);
+      return;
+    }
+    this.#close(at);
+  }
+
+  /** Empties a slot and moves up those behind it that would not be found past the gap. */
+  #close(gap: number): void {
+    const hashes = this.#hashes;
+    const places = this.#places;
+    const length = places.length;
+    let at = gap + 1 === length ? 0 : gap + 1;
+    while (places[at] !== 0) {
+      const home = this.#slot(hashes[at] ?? 0);
+      const fromHome = at >= home ? at - home : at + length - home;
+      const fromGap = at >= gap ? at - gap : at + length - gap;
+      if (fromHome >= fromGap) {
+        hashes[gap] = hashes[at] ?? 0;
+        places[gap] = places[at] ?? 0;
+        gap = at;
+      }
+      at = at + 1 === length ? 0 : at + 1;
+    }
+    places[gap] = 0;
+    this.#count -= 1;
+  }
+
+  #slot(hash: number): number {
+    return Math.floor((spread(hash) * this.#hashes.length) / 2 ** 32);
+  }
+
+  /** Leading bits of a hash that number a bit of the map. */
+  get #shift(): number {
+    return Math.clz32((this.#bits.length * 32 - 1) | 0);
+  }
+
+  #mark(hash: number): void {
+    const bit = spread(hash) >>> this.#shift;
+    const word = bit >>> 5;
+    this.#bits[word] = (this.#bits[word] ?? 0) | (1 << (bit & 31));
+  }
+
+  #resize(capacity: number): void {
+    const hashes = this.#hashes;
+    const places = this.#places;
+    this.#hashes = new Uint32Array(capacity);
+    this.#places = new Uint32Array(capacity);
+    // About eight bits an entry: one unrelated gram of twelve is looked up in vain.
+    this.#bits = new Uint32Array(2 ** Math.ceil(Math.log2(capacity * 6)) / 32);
+    for (let i = 0; i < hashes.length; i += 1) {
+      const place = places[i] ?? 0;
+      if (place === 0) continue;
+      const hash = hashes[i] ?? 0;
+      let at = this.#slot(hash);
+      while (this.#places[at] !== 0) at = at + 1 === capacity ? 0 : at + 1;
+      this.#hashes[at] = hash;
+      this.#places[at] = place;
+      this.#mark(hash);
+    }
+  }
+}
+
+/** Winnowing keeps small hashes, so their leading bits are mostly 0. */
+function spread(hash: number): number {
+  return Math.imul(hash, 0x9e3779b1) >>> 0;
+}

@@ -1,0 +1,164 @@
+/**
+ * Finds what a text has in common with denied contents: fingerprints say where to look, the
+ * contents themselves say whether it is so, and how far it goes.
+ */
+import { Grams } from './fingerprint.ts';
+import type { Content, Contents } from './index-contents.ts';
+import type { LineCounts } from './index-lines.ts';
+import type { FingerprintTable } from './index-table.ts';
+import { runThrough, type Run } from './match-run.ts';
+import { lineNumber, novelChars } from './match-score.ts';
+import { joinRuns, type Chain } from './match-chain.ts';
+import type { ShortContents } from './match-short.ts';
+import { NormalText } from './view-normal.ts';
+import { plainText, type PlainText } from './view-plain.ts';
+import { viewsOf, type View, type ViewName } from './view.ts';
+
+/** A passage of a text that is, apart from white space and quotes, one of a denied file. */
+export interface Match {
+  /** The denied file, as it was given to `put`. */
+  readonly path: string;
+  /** Lines `[from, to]` of the denied file, from 1. */
+  readonly lines: readonly [number, number];
+  /** Bytes `[from, to)` of the text as it was given. */
+  readonly span: readonly [number, number];
+  /** Characters (bytes that are no white space) that are the same. */
+  readonly length: number;
+  /** Those among them that the audience does not know yet: the score. */
+  readonly novel: number;
+  /** How the lines of the text were read. */
+  readonly via: ViewName;
+  /** At most 200 characters of the text. */
+  readonly text: string;
+}
+
+export interface MatchSources {
+  readonly table: FingerprintTable;
+  readonly contents: Contents;
+  readonly seen: LineCounts;
+  readonly short: ShortContents;
+}
+
+interface Candidate {
+  readonly chain: Chain;
+  readonly novel: number;
+  readonly span: readonly [number, number];
+  readonly via: ViewName;
+}
+
+/** Below it a match says nothing: idioms that independent authors write alike. */
+const novelMin = 32;
+/** Contents that are compared for one gram; what more have is no evidence against one. */
+const placesMax = 16;
+/** Characters compared for each one of the text before only one place a gram is looked at. */
+const comparedMax = 64;
+const textCharsMax = 200;
+/** Of a match that a larger one covers by this share nothing is told. */
+const coveredMax = 0.6;
+
+export class Matcher {
+  readonly #sources: MatchSources;
+  readonly #normal = new NormalText();
+  readonly #grams = new Grams();
+  readonly #places = new Uint32Array(placesMax);
+
+  constructor(sources: MatchSources) {
+    this.#sources = sources;
+  }
+
+  match(text: Uint8Array): readonly Match[] {
+    const plain = plainText(text);
+    const found: Candidate[] = [];
+    for (const view of viewsOf(plain.bytes)) found.push(...this.#inView(plain, view));
+    return this.#told(text, found);
+  }
+
+  #inView(plain: PlainText, view: View): Candidate[] {
+    const normal = this.#normal;
+    normal.clear(plain.bytes.length);
+    for (let i = 0; i < view.ranges.length; i += 2) {
+      normal.add(plain.bytes, view.ranges[i] ?? 0, view.ranges[i + 1] ?? 0);
+    }
+    const runs = [...this.#runs(normal), ...this.#sources.short.runs(normal)];
+    const candidates: Candidate[] = [];
+    for (const chain of joinRuns(runs)) {
+      const novel = this.#novel(chain);
+      if (novel < novelMin) continue;
+      const from = normal.at[chain.textFrom] ?? 0;
+      const to = normal.at[chain.textTo - 1] ?? 0;
+      const span = plain.at === null ? [from, to + 1] : [plain.at[from], (plain.at[to] ?? 0) + 1];
+      candidates.push({ chain, novel, span: [span[0] ?? 0, span[1] ?? 0], via: view.name });
+    }
+    return candidates;
+  }
+
+  #novel(chain: Chain): number {
+    const { seen, short } = this.#sources;
+    let novel = 0;
+    for (const { content, from, to } of chain.runs) novel += novelChars(content, seen, from, to);
+    return short.weighed(chain, novel);
+  }
+
+  /** All runs of at least a gram. */
+  #runs(text: NormalText): Run[] {
+    const { table, contents } = this.#sources;
+    const grams = this.#grams;
+    grams.of(text.chars, text.length);
+    const runs: Run[] = [];
+    let open: Run[] = [];
+    let budget = comparedMax * text.length + 65_536;
+    for (let i = 0; i < grams.count; i += 1) {
+      const hash = grams.hashes[i] ?? 0;
+      if (!table.may(hash)) continue;
+      const count = table.find(hash, this.#places);
+      if (count === 0) continue;
+      const start = grams.starts[i] ?? 0;
+      open = open.filter((run) => run.textTo > start);
+      for (let n = 0; n < (budget > 0 ? count : 1); n += 1) {
+        const place = this.#places[n] ?? 0;
+        const content = contents.at(place);
+        if (content === null || isIn(open, content, place - content.base)) continue;
+        const run = runThrough(text, start, content, place - content.base);
+        budget -= run.length;
+        // Another text with the same hash.
+        if (run.textTo <= start || !whole(run)) continue;
+        runs.push(run);
+        open.push(run);
+      }
+    }
+    return runs;
+  }
+
+  #told(text: Uint8Array, found: Candidate[]): Match[] {
+    found.sort((a, b) => b.novel - a.novel || a.span[0] - b.span[0]);
+    const kept: Candidate[] = [];
+    for (const one of found) {
+      if (!kept.some((other) => covers(other, one))) kept.push(one);
+    }
+    return kept.map(({ chain, novel, span, via }) => {
+      const { content, from, to, length } = chain;
+      const [path = ''] = content.paths;
+      const first = lineNumber(content.chars, from);
+      const last = lineNumber(content.chars, to - 1);
+      const shown = text.subarray(span[0], Math.min(span[1], span[0] + textCharsMax));
+      const said = Buffer.from(shown).toString('utf8').slice(0, textCharsMax);
+      return { path, lines: [first, last], span, length, novel, via, text: said };
+    });
+  }
+}
+
+function whole(run: Run): boolean {
+  return run.length >= 24;
+}
+
+/** Whether a run already goes through this character of the content. */
+function isIn(open: readonly Run[], content: Content, at: number): boolean {
+  return open.some((run) => run.content === content && run.from <= at && at < run.to);
+}
+
+/** Whether `one` lies mostly within `other`, whatever its source. */
+function covers(other: Candidate, one: Candidate): boolean {
+  const from = Math.max(other.span[0], one.span[0]);
+  const to = Math.min(other.span[1], one.span[1]);
+  return to - from >= (one.span[1] - one.span[0]) * coveredMax;
+}

@@ -1,0 +1,93 @@
+/**
+ * Text reduced to what survives re-indenting, re-wrapping and a formatter: white space and
+ * invisible characters are dropped, all quotes are one. Line ends stay as marks that neither
+ * fingerprints nor comparisons see: they tell where lines are.
+ */
+
+export const lineEnd = 0x0a;
+const quote = 0x22;
+const drop = 0;
+const special = 1;
+
+const classes = new Uint8Array(256).map((_, byte) => classOf(byte));
+
+function classOf(byte: number): number {
+  if (byte === lineEnd) return lineEnd;
+  if (byte <= 0x20 || byte === 0x7f) return drop;
+  if (byte === 0x22 || byte === 0x27 || byte === 0x60) return quote;
+  if (byte === 0xc2 || byte === 0xe2 || byte === 0xe3 || byte === 0xef) return special;
+  return byte;
+}
+
+export class NormalText {
+  chars = new Uint8Array(0);
+  /** Where each character is in the text that was read. */
+  at = new Uint32Array(0);
+  length = 0;
+
+  clear(bytes: number): void {
+    this.length = 0;
+    if (this.chars.length < bytes) {
+      this.chars = new Uint8Array(bytes);
+      this.at = new Uint32Array(bytes);
+    }
+  }
+
+  /** Adds bytes `[from, to)` of `text`; `clear` made room for them. */
+  add(text: Uint8Array, from: number, to: number): void {
+    const { chars, at } = this;
+    let length = this.length;
+    for (let i = from; i < to; i += 1) {
+      const byte = text[i] ?? 0;
+      let char = classes[byte] ?? drop;
+      if (char === drop) continue;
+      if (char === special) {
+        const bytes = invisible(text, i);
+        if (bytes > 0) {
+          i += bytes - 1;
+          continue;
+        }
+        if (typographicQuote(text, i)) {
+          char = quote;
+          at[length] = i;
+          i += 2;
+          chars[length] = char;
+          length += 1;
+          continue;
+        }
+        char = byte;
+      }
+      chars[length] = char;
+      at[length] = i;
+      length += 1;
+    }
+    this.length = length;
+  }
+}
+
+/** Bytes of the invisible character or blank at `at` in UTF-8, 0 if it is none. */
+function invisible(text: Uint8Array, at: number): number {
+  const [a, b = 0, c = 0] = [text[at], text[at + 1], text[at + 2]];
+  // No-break space and soft hyphen.
+  if (a === 0xc2) return b === 0xa0 || b === 0xad ? 2 : 0;
+  // Byte order mark.
+  if (a === 0xef) return b === 0xbb && c === 0xbf ? 3 : 0;
+  // Ideographic space.
+  if (a === 0xe3) return b === 0x80 && c === 0x80 ? 3 : 0;
+  // U+2000..U+200F, U+2028..U+202F, U+205F..U+206F.
+  if (b === 0x80) return (c >= 0x80 && c <= 0x8f) || (c >= 0xa8 && c <= 0xaf) ? 3 : 0;
+  return b === 0x81 && c >= 0x9f && c <= 0xaf ? 3 : 0;
+}
+
+/** U+2018..U+201F. */
+function typographicQuote(text: Uint8Array, at: number): boolean {
+  const c = text[at + 2] ?? 0;
+  return text[at] === 0xe2 && text[at + 1] === 0x80 && c >= 0x98 && c <= 0x9f;
+}
+
+/** The characters of a whole file, in an array of their own. */
+export function normalised(text: Uint8Array, scratch: NormalText): Uint8Array {
+  scratch.clear(text.length);
+  scratch.add(text, 0, text.length);
+  return scratch.chars.slice(0, scratch.length);
+}

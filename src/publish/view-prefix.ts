@@ -1,0 +1,108 @@
+/**
+ * What tools write before a line of text: line numbers, `grep`'s file names, time stamps and what
+ * follows them in logs, marks of diffs, quotations and comments.
+ */
+
+/** `12:` `12-` `12|` `12)` of grep, editors and compilers; `  12<tab>` of cat -n and nl. */
+const number = /[ \t]*\d{1,7}(?:[ \t]*[:|=)\]\u0000]|[-.]|[ \t])[ \t]*/y;
+/** `src/a.ts:12:` `a.py-12-` `src/a.ts:` `a.c:12:34:` of grep and its like. */
+const file =
+  /[ \t]*(?:\.{0,2}\/)?(?:[\w.@~+-]+\/)*[\w@~+-][\w.@~+-]*(?:\/|\.\w{1,8})[:\u0000](?:\d+:){0,2}/y;
+const fileContext = /[ \t]*(?:\.{0,2}\/)?(?:[\w.@~+-]+\/)*[\w@~+.]*\.\w{1,8}-\d+-/y;
+/** A file without an extension, with a line number. */
+const fileLine = /[ \t]*[\w./@~+-]+:\d+:(?:\d+:)?/y;
+
+const months = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec';
+const clock = String.raw`\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?`;
+const zone = String.raw`(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?(?: ?[AP]M)?`;
+const stamps = [
+  // ISO 8601 and its relatives, with or without the time of day.
+  String.raw`\d{4}[-/.]\d\d?[-/.]\d\d?(?:[T _]${clock}${zone})?`,
+  String.raw`\d\d?[-/.](?:\d\d?|${months})[-/.]\d{2,4}(?:[ :T]${clock}${zone})?`,
+  // syslog and `date`.
+  String.raw`(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +)?(?:${months}) +\d\d?,? +(?:\d{4} +)?${clock}` +
+    String.raw`${zone}(?: +[A-Z]{3,4})?(?: +\d{4})?`,
+  // klog: `I0102 15:04:05.123456   12345 file.go:12] `.
+  String.raw`[IWEFDV]\d{4} ${clock}(?: +\d+)?(?: +[\w./-]+:\d+\])?`,
+  String.raw`${clock}${zone}`,
+  // Seconds, also since the epoch, as dmesg and `ts -s` write them.
+  String.raw`\d{9,13}(?:\.\d{1,9})?(?=[ \t:|\]])`,
+  String.raw`\d{1,9}\.\d{3,9}(?:s|ms)?(?=[ \t:|\]])`,
+];
+const stamp = new RegExp(String.raw`[ \t]*(?:${stamps.join('|')})[ \t]*[:|,;>-]?[ \t]?`, 'y');
+/** `[12:03:04]`, `[pid 12]`, `[info]`, `<14>1`. */
+const bracket = /[ \t]*(?:\[[^\][\n]{1,60}\]|<\d{1,3}>\d?)[ \t]*[:|-]?[ \t]?/y;
+const levels = 'TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|LOG|VERBOSE';
+const level = new RegExp(
+  String.raw`[ \t]*(?:${levels}|info|debug|warn|error)\b[ \t]*[:|-]*[ \t]?`,
+  'y',
+);
+/** Kubernetes' logs: `stdout F `. */
+const streamOf = /[ \t]*(?:stdout|stderr) [FP] /y;
+/** docker compose, foreman, concurrently: `web-1  | `. */
+const column = /[ \t]*[\w.@/-]{1,60}(?: *\|| {1,20}│)[ \t]?/y;
+/** After a time stamp: `host program[12]: `, `program: `, `name - `, `12345 `. */
+const origin =
+  /[ \t]*[\w.@/-]{1,80}(?: [\w.@/()-]{1,60})?(?:\[\d+\])?(?::(?=[ \t]|$)| - | \| )[ \t]?/y;
+const originLoose = /[ \t]*(?:[\w.@-]+ )?[\w.@/-]+\[\d+\]:?[ \t]/y;
+
+const anywhere = [number, file, fileContext, fileLine, stamp, bracket, level, streamOf, column];
+const afterStamp = [stamp, bracket, level, streamOf, originLoose, origin];
+const partsMax = 8;
+
+/** Where what tools put before the line `text[from, to)` ends; `from`: there is nothing. */
+export function prefixEnd(text: string, from: number, to: number): number {
+  if (!mayHavePrefix(text, from, to)) return from;
+  let at = from;
+  let stamped = false;
+  for (let parts = 0; parts < partsMax && at < to; parts += 1) {
+    const before = at;
+    for (const part of stamped ? afterStamp : anywhere) {
+      // A host and a program are named once.
+      part.lastIndex = at;
+      if (!part.test(text) || part.lastIndex > to || part.lastIndex === at) continue;
+      at = part.lastIndex;
+      stamped ||= part === stamp || part === bracket || part === streamOf;
+      if (part === origin || part === originLoose) return at;
+      break;
+    }
+    if (at === before) break;
+    // One line number, or one name of a file with one: what follows is the line.
+    if (!stamped && parts > 0) break;
+  }
+  return at;
+}
+
+/** Nearly all prefixes begin with a digit, a bracket or a name; code mostly with a blank. */
+function mayHavePrefix(text: string, from: number, to: number): boolean {
+  let at = from;
+  while (at < to && (text[at] === ' ' || text[at] === '\t')) at += 1;
+  if (at === to) return false;
+  const code = text.charCodeAt(at);
+  const digit = code >= 0x30 && code <= 0x39;
+  // Deep indentation comes only before line numbers.
+  if (at - from > 8 || (at > from && text[from] === '\t')) return digit;
+  if (digit || code === 0x5b || code === 0x3c) return true;
+  return /[:|│\]]|-\d+-/.test(text.slice(at, Math.min(to, at + 160)));
+}
+
+/** One mark: of a diff, a quotation, a comment, a table, a prompt. */
+const marker =
+  /[ \t]*(?:[+-]{1,2}(?![+-])|>>> |\.\.\. |>{1,3}|<(?![\w/!])|<!--|\/\*\*?|\/{2,4}!?|#{1,4}|\*{1,2}(?=\s)|\*(?!\w)|--|;{1,3}|%{1,2}|\||!|│|rem |REM |dnl |@|~|=|\$ )[ \t]?/y;
+
+/** Where the first mark of the line ends; `from`: there is none. */
+export function markerEnd(text: string, from: number, to: number): number {
+  marker.lastIndex = from;
+  return marker.test(text) && marker.lastIndex <= to ? marker.lastIndex : from;
+}
+
+/** Where the last of several marks in a row ends: `> + // text`. */
+export function markersEnd(text: string, from: number, to: number): number {
+  let at = markerEnd(text, from, to);
+  for (let more = 0; more < 3; more += 1) {
+    const next = markerEnd(text, at, to);
+    if (next === at) break;
+    at = next;
+  }
+  return at;
+}

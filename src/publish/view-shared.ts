@@ -1,0 +1,63 @@
+/**
+ * Prefixes of no known form: what three neighbouring lines have in common at their beginning,
+ * digits counted as equal, up to the last blank or separator in it.
+ */
+
+const prefixCharsMax = 160;
+
+/**
+ * Where each line begins behind what it shares with its neighbours; `known`: where it begins
+ * behind what was recognised. Only prefixes that tell of a tool are taken: with a digit, a
+ * bracket, a colon or a bar in them, or behind a recognised one.
+ */
+export function sharedPrefixes(
+  text: string,
+  lines: readonly number[],
+  known: readonly number[],
+): number[] {
+  const count = known.length;
+  const common = new Array<number>(count).fill(0);
+  for (let i = 0; i + 1 < count; i += 1) {
+    common[i] = commonChars(text, lines, known, i);
+  }
+  return known.map((from, i) => {
+    const before = i > 0 ? (common[i - 1] ?? 0) : 0;
+    const after = common[i] ?? 0;
+    // At the edge of a block the inner neighbour alone says what is shared.
+    const inner = Math.min(before, after);
+    const chars = inner > 0 ? inner : Math.max(before, after);
+    const end = from + chars;
+    if (chars < 3) return from;
+    const recognised = from !== lines[i];
+    return recognised || /[\d[\]:|]/.test(text.slice(from, end)) ? end : from;
+  });
+}
+
+/** What line `i` and the next share behind their known prefixes, up to a separator. */
+function commonChars(
+  text: string,
+  lines: readonly number[],
+  known: readonly number[],
+  i: number,
+): number {
+  const from = known[i] ?? 0;
+  const next = known[i + 1] ?? 0;
+  const limit = Math.min(next - from, (lines[i + 2] ?? next) - next, prefixCharsMax);
+  let end = 0;
+  for (let at = 0; at < limit; at += 1) {
+    const one = text.charCodeAt(from + at);
+    const two = text.charCodeAt(next + at);
+    if (one !== two && !(isDigit(one) && isDigit(two))) break;
+    if (isSeparator(one)) end = at + 1;
+  }
+  return end;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** Blank, tab, `]`, `|`, `:`, `>`. */
+function isSeparator(code: number): boolean {
+  return code === 0x20 || code === 0x09 || code === 0x5d || code === 0x7c || code === 0x3a;
+}
