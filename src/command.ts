@@ -300,8 +300,8 @@ export interface RawLog {
   /** SHA-256 (hex) of the sealed file and its bytes. */
   readonly sha256: string;
   readonly bytes: number;
-  /** Bytes of output in it; a known value counts as its tag. */
-  readonly plain_bytes: number;
+  /** Bytes of output in it, a known value as its tag; `null`: not known, for the redactor ended. */
+  readonly plain_bytes: number | null;
   /** Whether it holds the output to its end. */
   readonly complete: boolean;
   /** What kept the rest from being sealed, a clause; `null`: nothing. */

@@ -92,6 +92,8 @@ export const limits = {
     about: 'all known values of a command: longer ones take seconds to prepare for',
   },
   secretBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'one secret' },
+  rawLogBytes: { unit: 'bytes', default: 1 * GiB, max: 64 * GiB, about: 'one sealed raw log' },
+  rawLogsBytes: { unit: 'bytes', default: 8 * GiB, max: null, about: 'all sealed raw logs' },
   commitChanges: {
     unit: 'count',
     default: 200_000,
@@ -177,6 +179,24 @@ export const limits = {
     default: 1 * MiB,
     max: 1 * MiB,
     about: 'kept free for the ends of running commands',
+  },
+  publicationDecodedBytes: {
+    unit: 'bytes',
+    default: 256 * MiB,
+    max: 4 * GiB,
+    about: 'all that is decoded of one thing that is to be published',
+  },
+  publicationParts: {
+    unit: 'count',
+    default: 50_000,
+    max: 1_000_000,
+    about: 'parts and members of one thing that is to be published',
+  },
+  publicationFindings: {
+    unit: 'count',
+    default: 200,
+    max: 200,
+    about: 'findings of one check of a publication',
   },
 } as const satisfies Record<string, Limit>;
 

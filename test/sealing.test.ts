@@ -13,7 +13,7 @@ import { SealingError, type SealingReason } from '../src/sealing/error.ts';
 import { newIdentity, parseIdentities, type Identity } from '../src/sealing/keys.ts';
 import { reveal, sealedDigest } from '../src/sealing/reveal.ts';
 import { keptLogs, retain, shred } from '../src/sealing/shred.ts';
-import { RawLogWriter } from '../src/sealing/writer.ts';
+import { RawLogWriter, type SealFailure } from '../src/sealing/writer.ts';
 
 const root = mkdtempSync(path.join(tmpdir(), 'trl-sealing-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -39,7 +39,8 @@ async function seal(
   { recipients = [auditor.recipient], bytesMax = GiB } = {},
 ): Promise<{ readonly log: RawLog | null; readonly failures: readonly string[] }> {
   const failures: string[] = [];
-  const events = { failed: (why: string) => void failures.push(why), room: () => {} };
+  const failed = ({ why }: SealFailure): void => void failures.push(why);
+  const events = { failed, room: () => {} };
   const writer = new RawLogWriter({ base, recipients, bytesMax }, events);
   for (const [stream, bytes] of output) writer.append(stream, bytes);
   return { log: await writer.end(), failures };
@@ -140,7 +141,7 @@ describe('what was sealed', () => {
 
   test('is written at once when output rests, so a kill takes little', async () => {
     const base = newBase();
-    const events = { failed: assert.fail, room: () => {} };
+    const events = { failed: () => assert.fail(), room: () => {} };
     const writer = new RawLogWriter(
       { base, recipients: [auditor.recipient], bytesMax: GiB },
       events,

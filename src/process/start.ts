@@ -13,7 +13,8 @@ import { dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { TrlError } from '../errors.ts';
 import { isMemoryDir } from '../runner/journal.ts';
-import type { RedactorStart } from '../redactor/wire.ts';
+import type { RedactorStart, Sealing } from '../redactor/wire.ts';
+import type { RunnerRequest } from '../runner/wire.ts';
 import { RunnerLink, type LinkEvents } from './link.ts';
 
 export interface RunnerOptions {
@@ -30,6 +31,8 @@ export interface RunnerOptions {
   readonly program: string;
   /** How output is redacted. */
   readonly redaction: RedactorStart;
+  /** How raw output is sealed; `null`, and the default: not at all. */
+  readonly sealing?: Sealing | null;
 }
 
 interface Known {
@@ -199,6 +202,12 @@ export interface Runner {
   readonly adopted: boolean;
 }
 
+const redactionOf = ({ redaction: start, sealing = null }: RunnerOptions): RunnerRequest => ({
+  op: 'redaction',
+  start,
+  sealing,
+});
+
 /**
  * @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had
  */
@@ -214,7 +223,7 @@ export async function openRunner(options: RunnerOptions, events: LinkEvents): Pr
       () => null,
     );
     if (link !== null) {
-      await link.request({ op: 'redaction', start: options.redaction });
+      await link.request(redactionOf(options));
       return { link, dir: known.dir, adopted: true };
     }
     // After a restart of the host, the directory around it may be another user's.
@@ -227,7 +236,7 @@ export async function openRunner(options: RunnerOptions, events: LinkEvents): Pr
     await startRunner(dir, key, options);
     const auth = { key: Buffer.from(key, 'hex'), epoch };
     const link = await RunnerLink.open(join(dir, 'runner.sock'), auth, events);
-    await link.request({ op: 'redaction', start: options.redaction });
+    await link.request(redactionOf(options));
     return { link, dir, adopted: false };
   } catch (error) {
     await rm(dir, { recursive: true, force: true });

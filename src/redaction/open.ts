@@ -5,7 +5,7 @@ import { userRules, type UserRule } from './rules/user.ts';
 import type { Prior, RedactionProfile } from './finding.ts';
 import type { KnownIndex } from './known/known-index.ts';
 import { KnownMasker } from './known/masker.ts';
-import { StreamRedactor, type Redaction } from './stream.ts';
+import { StreamRedactor, type Redaction, type StreamParts } from './stream.ts';
 import type { Tags } from './tag.ts';
 
 /** How output is looked through; the installation's, not a session's. */
@@ -29,15 +29,16 @@ export interface OpenStream {
   readonly tags: Tags;
   /** Told of each replacement in the order of the stream. Must not throw. */
   readonly told: (redaction: Redaction) => void;
+  /** See {@link StreamRedactor}. */
+  readonly masked?: NonNullable<StreamParts['masked']>;
 }
 
 /** @throws TrlError `INVALID_PARAMS` for a pattern of the user's that cannot be used */
-export function openRedactor({ options, prior, index, tags, told }: OpenStream): StreamRedactor {
+export function openRedactor({ options, prior, index, ...parts }: OpenStream): StreamRedactor {
   return new StreamRedactor({
     masker: index === null ? null : new KnownMasker(index),
     finder: new Detector({ ...detection(options), prior }),
-    tags,
-    told,
+    ...parts,
   });
 }
 

@@ -41,6 +41,11 @@ export interface StreamParts {
   readonly tags: Tags;
   /** Called in the order of the stream. Must not throw. */
   readonly told: (redaction: Redaction) => void;
+  /**
+   * Gets the output with known values hidden and nothing else, in order. Its bytes are lent: what
+   * is kept of them must be copied. Must not throw.
+   */
+  readonly masked?: (pieces: readonly Piece[]) => void;
 }
 
 /** A line is looked at in pieces of at most this many bytes. */
@@ -121,6 +126,7 @@ export class StreamRedactor {
 
   #take(pieces: readonly Piece[]): void {
     if (pieces.length === 0) return;
+    this.#parts.masked?.(pieces);
     const parts: Uint8Array[] = this.#held.length === 0 ? [] : [this.#held];
     let length = this.#held.length;
     for (const piece of pieces) {

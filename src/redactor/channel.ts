@@ -1,4 +1,4 @@
-/** The output of one execution: both streams, and what was hidden in them. */
+/** The output of one execution: both streams, what was hidden in them, and what is sealed. */
 import type { RedactionEntry, RedactionSummary } from '../command.ts';
 import { limits } from '../limits.ts';
 import { priorOf } from '../redaction/detect/prior.ts';
@@ -6,9 +6,10 @@ import type { KnownIndex } from '../redaction/known/known-index.ts';
 import { KnownMasker } from '../redaction/known/masker.ts';
 import { findKnown } from '../redaction/known/whole.ts';
 import { openRedactor, type RedactionOptions } from '../redaction/open.ts';
-import type { Redaction, StreamRedactor } from '../redaction/stream.ts';
+import type { Redaction, StreamParts, StreamRedactor } from '../redaction/stream.ts';
 import type { Tags } from '../redaction/tag.ts';
-import type { ChannelOpen, CheckEntry } from './wire.ts';
+import { RawLogWriter, type SealFailure } from '../sealing/writer.ts';
+import type { ChannelEnd, ChannelOpen, CheckEntry } from './wire.ts';
 
 export type StreamName = 'stdout' | 'stderr';
 
@@ -18,37 +19,61 @@ const stepMs = 8;
 const stepBytesMin = 2 * 1024;
 const stepBytesMax = 64 * 1024;
 
+/** What a channel tells. None of it may throw. */
+export interface ChannelEvents {
+  /** Redacted bytes, also none: then only the count of raw ones has grown. */
+  give(stream: StreamName, bytes: Uint8Array): void;
+  unsealed(failure: SealFailure): void;
+}
+
+const nothing = Buffer.alloc(0);
+
 export class Channel {
   /** How much is looked through at once: less where that takes long. */
   stepBytes = stepBytesMax;
   /** Raw bytes taken so far. */
-  readonly taken = { stdout: 0, stderr: 0 };
+  readonly #taken = { stdout: 0, stderr: 0 };
+  /** As the runner was told of them last. */
+  readonly #told = { stdout: 0, stderr: 0 };
+  readonly #raw: RawLogWriter | null;
   readonly #streams: Readonly<Record<StreamName, StreamRedactor>>;
   readonly #indexes: KnownIndex[];
   readonly #interactive: boolean;
-  readonly #give: (stream: StreamName, bytes: Uint8Array) => void;
+  readonly #events: ChannelEvents;
   readonly #entries = new Map<string, RedactionEntry>();
   readonly #beyond = new Set<string>();
   #count = 0;
   #quiet: NodeJS.Timeout | null = null;
 
-  /** @param give takes redacted bytes, also none: then only the count of raw ones has grown */
   constructor(
-    { command, interactive }: ChannelOpen,
+    { command, interactive, seal }: ChannelOpen,
     parts: {
       readonly index: KnownIndex | null;
       readonly tags: Tags;
       readonly options: RedactionOptions;
     },
-    give: (stream: StreamName, bytes: Uint8Array) => void,
+    events: ChannelEvents,
   ) {
     this.#indexes = parts.index === null ? [] : [parts.index];
     this.#interactive = interactive;
-    this.#give = give;
+    this.#events = events;
+    this.#raw = seal === null ? null : new RawLogWriter(seal, this.#sealEvents());
     const prior = priorOf(command);
     const told = (redaction: Redaction): void => this.#note(redaction);
     const open = { ...parts, prior, told };
-    this.#streams = { stdout: openRedactor(open), stderr: openRedactor(open) };
+    this.#streams = {
+      stdout: openRedactor({ ...open, ...this.#sealing('stdout') }),
+      stderr: openRedactor({ ...open, ...this.#sealing('stderr') }),
+    };
+  }
+
+  /**
+   * Raw bytes that count as taken: none more while the raw log waits for the disk, so that the
+   * command is held back.
+   */
+  taken(stream: StreamName): number {
+    if (this.#raw?.behind !== true) this.#told[stream] = this.#taken[stream];
+    return this.#told[stream];
   }
 
   take(stream: StreamName, bytes: Uint8Array): void {
@@ -57,8 +82,8 @@ export class Channel {
     const tookMs = performance.now() - begun;
     if (tookMs > stepMs) this.stepBytes = Math.max(stepBytesMin, this.stepBytes >> 1);
     else if (tookMs < stepMs / 4) this.stepBytes = Math.min(stepBytesMax, this.stepBytes << 1);
-    this.taken[stream] += bytes.length;
-    this.#give(stream, redacted);
+    this.#taken[stream] += bytes.length;
+    this.#events.give(stream, redacted);
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     const { stdout, stderr } = this.#streams;
     this.#quiet = stdout.holds || stderr.holds ? setTimeout(() => this.#flush(), quietMs) : null;
@@ -71,13 +96,18 @@ export class Channel {
     for (const stream of Object.values(this.#streams)) stream.learn(new KnownMasker(index));
   }
 
-  /** Gives out the rest. */
-  end(): RedactionSummary {
-    this.close();
+  /** Gives out the rest at once; answers when all that is sealed is on disk. */
+  async end(): Promise<ChannelEnd> {
+    this.#stopTimer();
     for (const name of ['stdout', 'stderr'] as const) {
       const rest = this.#streams[name].end();
-      if (rest.length > 0) this.#give(name, rest);
+      if (rest.length > 0) this.#events.give(name, rest);
     }
+    const summary = this.#summary();
+    return { summary, raw_log: (await this.#raw?.end()) ?? null };
+  }
+
+  #summary(): RedactionSummary {
     const { stdout, stderr } = this.#streams;
     return {
       count: this.#count,
@@ -87,7 +117,13 @@ export class Channel {
     };
   }
 
+  /** Leaves it: it failed. */
   close(): void {
+    this.#stopTimer();
+    this.#raw?.abandon();
+  }
+
+  #stopTimer(): void {
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     this.#quiet = null;
   }
@@ -103,8 +139,30 @@ export class Channel {
     this.#quiet = null;
     for (const name of ['stdout', 'stderr'] as const) {
       const bytes = this.#streams[name].flush(this.#interactive ? 'all' : 'whole');
-      if (bytes.length > 0) this.#give(name, bytes);
+      if (bytes.length > 0) this.#events.give(name, bytes);
     }
+  }
+
+  /** What the known values were taken out of, and nothing else, is what is sealed. */
+  #sealing(stream: StreamName): Pick<StreamParts, 'masked'> {
+    const raw = this.#raw;
+    if (raw === null) return {};
+    return {
+      masked: (pieces) => {
+        for (const piece of pieces) {
+          raw.append(stream, piece.kind === 'text' ? piece.bytes : Buffer.from(piece.tag));
+        }
+      },
+    };
+  }
+
+  #sealEvents(): ConstructorParameters<typeof RawLogWriter>[1] {
+    return {
+      failed: (failure) => this.#events.unsealed(failure),
+      room: () => {
+        for (const stream of ['stdout', 'stderr'] as const) this.#events.give(stream, nothing);
+      },
+    };
   }
 
   #note({ from, to, tag, finding }: Redaction): void {

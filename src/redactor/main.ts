@@ -1,7 +1,8 @@
 /**
  * The redactor: stands between what commands print and everything else. The runner starts it and
  * sends it raw output on descriptor 3; it answers with redacted output (`wire.ts`). It holds the
- * known values of running commands, writes nothing to disk, and ends with the runner.
+ * known values of running commands, and ends with the runner. To disk it writes what it seals to
+ * auditors (`sealing/`) and nothing else.
  */
 import { Socket } from 'node:net';
 import type { KnownSecret, KnownValue } from '../command.ts';
@@ -148,18 +149,25 @@ class Redactions {
   #end(number: number): void {
     const channel = this.#channels.get(number);
     if (channel === undefined) return;
-    const summary = channel.end();
+    const ended = channel.end();
     this.#channels.delete(number);
-    this.#tell({ ended: { channel: number, summary } });
+    // The raw log is on disk before the command counts as ended.
+    void ended.then(
+      (end) => this.#tell({ ended: { channel: number, ...end } }),
+      (error: unknown) => this.#tellFailed(number, error),
+    );
   }
 
   #open(open: ChannelOpen): void {
     const started = this.#started;
     if (started === null) throw new Error('not started');
     const parts = { ...started, index: started.indexes.of(open.known) };
-    const channel: Channel = new Channel(open, parts, (stream, bytes) =>
-      this.#give(open.channel, stream, bytes),
-    );
+    const channel: Channel = new Channel(open, parts, {
+      give: (stream, bytes) => {
+        this.#give(open.channel, { stream, bytes, taken: channel.taken(stream) });
+      },
+      unsealed: (failure) => this.#tell({ unsealed: { channel: open.channel, failure } }),
+    });
     this.#channels.set(open.channel, channel);
   }
 
@@ -170,14 +178,24 @@ class Redactions {
     } catch (error) {
       this.#channels.get(number)?.close();
       this.#channels.delete(number);
-      // The class of the error only: its message may quote what was looked at.
-      const reason = error instanceof Error ? error.name : 'unknown';
-      this.#tell({ failed: { channel: number, reason } });
+      this.#tellFailed(number, error);
     }
   }
 
-  #give(number: number, stream: StreamName, bytes: Uint8Array): void {
-    const taken = this.#channels.get(number)?.taken[stream] ?? 0;
+  #tellFailed(number: number, error: unknown): void {
+    // The class of the error only: its message may quote what was looked at.
+    const reason = error instanceof Error ? error.name : 'unknown';
+    this.#tell({ failed: { channel: number, reason } });
+  }
+
+  #give(
+    number: number,
+    {
+      stream,
+      bytes,
+      taken,
+    }: { readonly stream: StreamName; readonly bytes: Uint8Array; readonly taken: number },
+  ): void {
     this.#link.cork();
     this.#link.write(encodeHeader(frameTypes[stream], number, taken, bytes.length));
     if (bytes.length > 0) this.#link.write(bytes);

@@ -4,16 +4,18 @@
  * on the channel of their execution. An answer's offset is the count of raw bytes taken so far.
  *
  *   runner → redactor  {start: {key, profile, …}}               once, before anything else
- *   runner → redactor  {open: {channel, command, known, interactive}}
+ *   runner → redactor  {open: {channel, command, known, interactive, seal}}
  *   runner → redactor  {learn: {channel, known}}                 values known since it was opened
  *   runner → redactor  frames; {end: {channel}}                  no more bytes come
  *   runner → redactor  {check: {n, channel, entries}}            which of these hold a known value
  *   redactor → runner  {ready: true}                             after `start`
  *   redactor → runner  frames; {ended: {channel, summary}}       after the last frame
  *   redactor → runner  {checked: {n, names}}
+ *   redactor → runner  {unsealed: {channel, failure}}            what follows is not in the raw log
  */
-import type { KnownSecret, RedactionSummary } from '../command.ts';
+import type { KnownSecret, RawLog, RedactionSummary } from '../command.ts';
 import type { RedactionOptions } from '../redaction/open.ts';
+import type { SealFailure, SealOptions } from '../sealing/writer.ts';
 
 export interface RedactorStart extends RedactionOptions {
   /** Key of the tags, 64 hex digits. */
@@ -27,6 +29,20 @@ export interface ChannelOpen {
   readonly known: readonly KnownSecret[];
   /** Somebody may type: what is held is given out after a moment of silence. */
   readonly interactive: boolean;
+  /** Where and to whom its output is sealed, with known values masked; `null`: it is not. */
+  readonly seal: SealOptions | null;
+}
+
+/** How raw output is sealed; the installation's. */
+export interface Sealing {
+  /** Absolute, private to the user. */
+  readonly directory: string;
+  /** `age1…`, at least one. */
+  readonly recipients: readonly string[];
+  /** Bytes of one sealed log. */
+  readonly bytesMax: number;
+  /** Whether a command whose output cannot be written any more is ended. */
+  readonly required: boolean;
 }
 
 /** A variable or another part of a shell's state, by name. */
@@ -45,9 +61,16 @@ export type RedactorRequest =
       };
     };
 
+/** What is known when all output has gone through. */
+export interface ChannelEnd {
+  readonly summary: RedactionSummary;
+  readonly raw_log: RawLog | null;
+}
+
 export type RedactorEvent =
   | { readonly ready: true }
-  | { readonly ended: { readonly channel: number; readonly summary: RedactionSummary } }
+  | { readonly ended: { readonly channel: number } & ChannelEnd }
+  | { readonly unsealed: { readonly channel: number; readonly failure: SealFailure } }
   | { readonly checked: { readonly n: number; readonly names: readonly string[] } }
   | { readonly failed: { readonly channel: number; readonly reason: string } };
 

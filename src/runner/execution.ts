@@ -17,17 +17,13 @@ import { boundMemory, type MemoryGroup } from './cgroup.ts';
 import { RunningDigests } from './digests.ts';
 import { exitOf } from './exit.ts';
 import { Input } from './input.ts';
+import { quiet } from './quiet.ts';
 import type { Journal, Stream } from './journal.ts';
 import { isAlive, marked, send, waitingForInput, type Waiting } from './processes.ts';
 import type { LateSink, RedactionChannel, RedactionSink } from './redaction.ts';
 import { script } from './shell.ts';
 import { capturedState, freshParts, withoutSecrets, type States } from './state.ts';
 
-/** After the end: how long nothing must come of output that others still hold open. */
-const drainPollMs = 50;
-const drainPolls = 5;
-/** More than two pipes and their readers hold. */
-const drainBytesMax = 4 * 1024 * 1024;
 const survivorPollMs = 50;
 /** How often and how long what outlived its shell is given to end. */
 const lingerPollMs = 5;
@@ -86,6 +82,8 @@ export class Execution implements Kept {
   #read = 0;
   readonly #events: ExecutionEvents;
   #stopped: StopReason | null = null;
+  /** What was printed could not be sealed, which is required. */
+  #unsealed = false;
   #killTimer: NodeJS.Timeout | null = null;
   readonly #timers: NodeJS.Timeout[] = [];
   #lastOutput = Date.now();
@@ -238,6 +236,10 @@ export class Execution implements Kept {
         this.#events.output();
       },
       room: () => this.#resume(),
+      unsealed: () => {
+        this.#unsealed = true;
+        this.stop('audit-failed');
+      },
       failed: () => {
         this.stop('redaction-failed');
         this.#resume();
@@ -293,8 +295,10 @@ export class Execution implements Kept {
     if (!this.#box.takeRest()) await this.#drain();
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
     const captured = await this.#capture();
-    const redactions = await this.#redaction.end();
+    const { summary: redactions, rawLog } = await this.#redaction.end();
     if (redactions === null) this.#stopped = 'redaction-failed';
+    // Also where it ended by itself meanwhile: its record is short.
+    if (this.#unsealed) this.#stopped ??= 'audit-failed';
     this.#digests.close();
     const exit = exitOf({
       plan: this.plan,
@@ -315,7 +319,7 @@ export class Execution implements Kept {
       survivors,
       warm: this.#warm,
       redactions,
-      rawLog: null,
+      rawLog,
     });
     this.#memory?.remove();
     this.#box.close();
@@ -363,19 +367,9 @@ export class Execution implements Kept {
     const all = Promise.all(ends).finally(() => {
       ended = true;
     });
-    await Promise.race([all, this.#quiet(() => ended)]);
+    const reading = { read: () => this.#read, rests: () => this.#resting, isOver: () => ended };
+    await Promise.race([all, quiet(reading)]);
     for (const reader of readers) reader.close();
-  }
-
-  /** Polls: between two of them everything that lies in the pipes is read. */
-  async #quiet(isOver: () => boolean): Promise<void> {
-    const stop = this.#read + drainBytesMax;
-    let seen = this.#read;
-    for (let polls = 0; polls < drainPolls && !isOver() && this.#read < stop; polls += 1) {
-      await new Promise((resolve) => setTimeout(resolve, drainPollMs));
-      if (this.#resting || this.#read !== seen) polls = 0;
-      seen = this.#read;
-    }
   }
 
   async #capture(): Promise<ReturnType<typeof capturedState>> {

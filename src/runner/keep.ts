@@ -192,7 +192,8 @@ export class Keep {
   ): Promise<RedactionChannel> {
     const interactive = plan.pty !== null || plan.stdin.kind === 'open';
     const own = this.states.secrets(plan.session_id);
-    const all = { command: plan.command, known: [...known, ...own], interactive };
+    const { command, exec_id: exec } = plan;
+    const all = { exec, command, known: [...known, ...own], interactive };
     return this.redaction.open(all, sink);
   }
 

@@ -5,13 +5,16 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
-import type { KnownSecret, RedactionSummary } from '../command.ts';
+import { join } from 'node:path';
+import type { ExecId, KnownSecret, RawLog, RedactionSummary } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { limits } from '../limits.ts';
-import type { ChannelOpen, CheckEntry, RedactorEvent, RedactorStart } from '../redactor/wire.ts';
+import type { ChannelEnd, ChannelOpen, CheckEntry, RedactorEvent } from '../redactor/wire.ts';
+import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 import { redactorControlBytesMax, type RedactorRequest } from '../redactor/wire.ts';
 import type { Stream } from './journal.ts';
+import { rawLogLeft } from './raw-log.ts';
 
 const linkFd = 3;
 const readyMs = 15_000;
@@ -25,6 +28,8 @@ export interface RedactionSink {
   output(stream: Stream, bytes: Uint8Array): void;
   /** Room again after {@link RedactionChannel.full}. */
   room(): void;
+  /** What comes from here on cannot be written to the raw log, which is required. */
+  unsealed(): void;
   /** Nothing more comes; what was sent and not answered is lost. Called once, at any time. */
   failed(): void;
 }
@@ -44,25 +49,46 @@ export class LateSink implements RedactionSink {
   room(): void {
     this.#to?.room();
   }
+  unsealed(): void {
+    this.#to?.unsealed();
+  }
   failed(): void {
     this.#failed = true;
     this.#to?.failed();
   }
 }
 
+/** What is known of the output of a command that has ended. */
+export interface RedactionEnd {
+  /** `null`: the redactor failed, and output is missing. */
+  readonly summary: RedactionSummary | null;
+  readonly rawLog: RawLog | null;
+}
+
+/** What a channel is opened with, besides its number. */
+export type OpenOf = Omit<ChannelOpen, 'channel' | 'seal'> & { readonly exec: ExecId };
+
 export class RedactionChannel {
   readonly #link: RedactorLink;
   readonly #number: number;
   readonly #sink: RedactionSink;
+  readonly #seal: ChannelOpen['seal'];
+  readonly #isSealRequired: boolean;
   readonly #sent = { stdout: 0, stderr: 0 };
   readonly #taken = { stdout: 0, stderr: 0 };
-  #settle: ((summary: RedactionSummary | null) => void) | null = null;
+  #settle: ((end: ChannelEnd | null) => void) | null = null;
   #failed = false;
 
-  constructor(link: RedactorLink, number: number, sink: RedactionSink) {
+  constructor(
+    link: RedactorLink,
+    number: number,
+    { sink, seal, required }: Pick<Opening, 'sink' | 'seal' | 'required'>,
+  ) {
     this.#link = link;
     this.#number = number;
     this.#sink = sink;
+    this.#seal = seal;
+    this.#isSealRequired = required;
   }
 
   /** Whether so much waits that its source should rest. */
@@ -86,9 +112,16 @@ export class RedactionChannel {
     return this.#settle !== null || this.#behind() > 0;
   }
 
-  /** Nothing more is sent; `null`: the redactor failed, and output is missing. */
-  end(): Promise<RedactionSummary | null> {
-    if (this.#failed) return Promise.resolve(null);
+  /** Nothing more is sent. */
+  async end(): Promise<RedactionEnd> {
+    const end = this.#failed ? null : await this.#ended();
+    if (end !== null) return { summary: end.summary, rawLog: end.raw_log };
+    const wasSent = this.#sent.stdout + this.#sent.stderr > 0;
+    const isThere = this.#seal !== null && wasSent;
+    return { summary: null, rawLog: isThere ? await rawLogLeft(this.#seal) : null };
+  }
+
+  #ended(): Promise<ChannelEnd | null> {
     return new Promise((resolve) => {
       this.#settle = resolve;
       this.#link.request({ end: { channel: this.#number } });
@@ -108,20 +141,32 @@ export class RedactionChannel {
     if (wasFull && !this.full) this.#sink.room();
   }
 
-  ended(summary: RedactionSummary | null): void {
+  ended(end: ChannelEnd | null): void {
     const settle = this.#settle;
     this.#settle = null;
-    if (summary === null && !this.#failed) {
+    if (end === null && !this.#failed) {
       this.#failed = true;
       this.#sink.failed();
     }
-    settle?.(summary);
+    settle?.(end);
+  }
+
+  /** As much as may be sealed is no failure; the receipt tells it. */
+  unsealed(by: 'bound' | 'system'): void {
+    if (this.#isSealRequired && by === 'system') this.#sink.unsealed();
   }
 
   #behind(): number {
     const { stdout, stderr } = this.#sent;
     return stdout + stderr - this.#taken.stdout - this.#taken.stderr;
   }
+}
+
+interface Opening {
+  readonly open: Omit<ChannelOpen, 'channel' | 'seal'>;
+  readonly seal: ChannelOpen['seal'];
+  readonly required: boolean;
+  readonly sink: RedactionSink;
 }
 
 /** One redactor process. */
@@ -175,13 +220,14 @@ class RedactorLink {
     return this;
   }
 
-  open(open: Omit<ChannelOpen, 'channel'>, sink: RedactionSink): RedactionChannel {
+  open(opening: Opening): RedactionChannel {
     for (let tries = 0; tries < channelsMax; tries += 1) {
       this.#number = (this.#number % channelsMax) + 1;
       if (this.#channels.has(this.#number)) continue;
-      const channel = new RedactionChannel(this, this.#number, sink);
+      const channel = new RedactionChannel(this, this.#number, opening);
       this.#channels.set(this.#number, channel);
-      this.request({ open: { ...open, channel: this.#number } });
+      const { open, seal } = opening;
+      this.request({ open: { ...open, seal, channel: this.#number } });
       return channel;
     }
     throw new TrlError('QUOTA_EXCEEDED', 'Cannot start a command: all channels are in use');
@@ -262,14 +308,16 @@ class RedactorLink {
     } else if ('checked' in event) {
       this.#checks.get(event.checked.n)?.resolve(event.checked.names);
       this.#checks.delete(event.checked.n);
-    } else if ('ended' in event) this.#end(event.ended.channel, event.ended.summary);
+    } else if ('unsealed' in event) {
+      this.#channels.get(event.unsealed.channel)?.unsealed(event.unsealed.failure.by);
+    } else if ('ended' in event) this.#end(event.ended.channel, event.ended);
     else this.#end(event.failed.channel, null);
   }
 
-  #end(number: number, summary: RedactionSummary | null): void {
+  #end(number: number, end: ChannelEnd | null): void {
     const channel = this.#channels.get(number);
     this.#channels.delete(number);
-    channel?.ended(summary);
+    channel?.ended(end);
     if (this.#retired && this.#channels.size === 0) this.kill();
   }
 }
@@ -278,6 +326,7 @@ class RedactorLink {
 export class Redaction {
   readonly #program: string;
   #start: RedactorStart | null = null;
+  #sealing: Sealing | null = null;
   #link: RedactorLink;
   readonly #watcher: NodeJS.Timeout;
 
@@ -290,8 +339,9 @@ export class Redaction {
     this.#watcher.unref();
   }
 
-  /** How output is redacted from now on; what runs keeps what it began with. */
-  configure(start: RedactorStart): void {
+  /** How output is redacted and sealed from now on; what runs keeps what it began with. */
+  configure(start: RedactorStart, sealing: Sealing | null): void {
+    this.#sealing = sealing;
     if (JSON.stringify(start) === JSON.stringify(this.#start)) return;
     const isFirst = this.#start === null && !this.#link.dead;
     this.#start = start;
@@ -303,15 +353,17 @@ export class Redaction {
   }
 
   /** @throws TrlError `BACKEND_UNAVAILABLE` when there is no redactor: then nothing may run */
-  async open(open: Omit<ChannelOpen, 'channel'>, sink: RedactionSink): Promise<RedactionChannel> {
+  async open({ exec, ...open }: OpenOf, sink: RedactionSink): Promise<RedactionChannel> {
     if (this.#start === null) {
       const message = 'Cannot run a command: no daemon said how output is redacted';
       throw new TrlError('BACKEND_UNAVAILABLE', message);
     }
     if (this.#link.dead) this.#link = new RedactorLink(this.#program).start(this.#start);
     const link = this.#link;
+    const sealing = this.#sealing;
     await link.ready;
-    return link.open(open, sink);
+    const seal = sealing === null ? null : sealOf(sealing, exec);
+    return link.open({ open, seal, required: sealing?.required === true, sink });
   }
 
   close(): void {
@@ -319,3 +371,6 @@ export class Redaction {
     this.#link.kill();
   }
 }
+
+const sealOf = ({ directory, recipients, bytesMax }: Sealing, exec: ExecId): ChannelOpen['seal'] =>
+  recipients.length === 0 ? null : { base: join(directory, exec), recipients, bytesMax };

@@ -1,7 +1,7 @@
 /** The runner's requests, one function each. */
 import type { ExecId, KnownSecret, SessionId, StopReason } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import type { RedactorStart } from '../redactor/wire.ts';
+import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 import type { Execution, Kept } from './execution.ts';
 import type { Keep } from './keep.ts';
 import type { Link } from './link.ts';
@@ -70,6 +70,17 @@ function redactionOf(value: unknown): RedactorStart {
     typeof start === 'object' && start !== null && typeof Reflect.get(start, 'key') === 'string';
   if (isStart(value)) return value;
   throw new TrlError('INVALID_PARAMS', 'Cannot redact: no key');
+}
+
+function sealingOf(value: unknown): Sealing | null {
+  const isSealing = (sealing: unknown): sealing is Sealing =>
+    typeof sealing === 'object' &&
+    sealing !== null &&
+    typeof Reflect.get(sealing, 'directory') === 'string' &&
+    Array.isArray(Reflect.get(sealing, 'recipients'));
+  if (value === undefined || value === null) return null;
+  if (isSealing(value)) return value;
+  throw new TrlError('INVALID_PARAMS', 'Cannot seal: no directory or no recipients');
 }
 
 function follow(served: Served, link: Link, message: Message): object {
@@ -180,7 +191,7 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       return {};
     }
     case 'redaction':
-      keep.redaction.configure(redactionOf(request['start']));
+      keep.redaction.configure(redactionOf(request['start']), sealingOf(request['sealing']));
       return {};
     case 'shutdown':
       await served.shutdown();

@@ -13,7 +13,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { BytePath } from '../change.ts';
-import type { RedactorStart } from '../redactor/wire.ts';
+import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 import type { ErrorCode } from '../errors.ts';
 import type {
   ExecId,
@@ -77,8 +77,8 @@ export type RunnerRequest =
   | ({ op: 'launch'; known: readonly KnownSecret[] } & SealedPlan)
   /** Values that have become known; `session_id`: of that session alone, also later. */
   | { op: 'learn'; known: readonly KnownSecret[]; session_id?: SessionId }
-  /** How output is redacted from now on; without it nothing runs. */
-  | { op: 'redaction'; start: RedactorStart }
+  /** How output is redacted, and sealed, from now on; without it nothing runs. */
+  | { op: 'redaction'; start: RedactorStart; sealing?: Sealing | null }
   /** Streams the journal from `from` on `channel`; `max` bytes at most when given. */
   | { op: 'follow'; exec_id: ExecId; from: number; channel: number; max?: number }
   | { op: 'unfollow'; channel: number }

@@ -26,9 +26,17 @@ export interface SealOptions {
   readonly bytesMax: number;
 }
 
+/** Why nothing more is sealed. */
+export interface SealFailure {
+  /** A clause for people. */
+  readonly why: string;
+  /** `bound`: as much as may be is sealed; `system`: it cannot be written. */
+  readonly by: 'bound' | 'system';
+}
+
 export interface SealEvents {
   /** Nothing more is written, though there is more. Called once; must not throw. */
-  failed(why: string): void;
+  failed(failure: SealFailure): void;
   /** Room again after {@link RawLogWriter.behind}. Must not throw. */
   room(): void;
 }
@@ -143,7 +151,8 @@ export class RawLogWriter {
 
   async #write(chunk: Buffer): Promise<void> {
     if (this.#bytes + chunk.length > this.#options.bytesMax) {
-      return this.#fail(`the bound of ${this.#options.bytesMax} bytes was reached`);
+      const why = `the bound of ${this.#options.bytesMax} bytes was reached`;
+      return this.#fail({ why, by: 'bound' });
     }
     const log = this.#log;
     if (log === null) return;
@@ -182,7 +191,7 @@ export class RawLogWriter {
     try {
       await act();
     } catch (error) {
-      this.#fail(whyOf(error));
+      this.#fail(failureOf(error));
     }
   }
 
@@ -190,16 +199,16 @@ export class RawLogWriter {
     try {
       return act();
     } catch (error) {
-      this.#fail(whyOf(error));
+      this.#fail(failureOf(error));
       return null;
     }
   }
 
-  #fail(why: string): void {
+  #fail(failure: SealFailure): void {
     if (this.#why !== null) return;
-    this.#why = why;
+    this.#why = failure.why;
     this.#stopTimer();
-    this.#events.failed(why);
+    this.#events.failed(failure);
     // What waited is given up, so nobody waits for it.
     this.#waiting = 0;
     this.#events.room();
@@ -225,8 +234,8 @@ const reasons: Readonly<Record<string, string>> = {
   EIO: 'the disk failed',
 };
 
-const whyOf = (error: unknown): string => {
+function failureOf(error: unknown): SealFailure {
   const code = errorCode(error);
-  if (code !== null) return reasons[code] ?? `the system answered ${code}`;
-  return error instanceof Error ? error.message : 'it failed';
-};
+  if (code !== null) return { why: reasons[code] ?? `the system answered ${code}`, by: 'system' };
+  return { why: error instanceof Error ? error.message : 'it failed', by: 'system' };
+}

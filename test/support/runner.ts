@@ -3,14 +3,26 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { approve } from '../../src/approval/approve.ts';
-import type { Box, ExecId, Exit, OutputProgress, Plan, SessionId } from '../../src/command.ts';
+import type {
+  Box,
+  ExecId,
+  Exit,
+  KnownSecret,
+  OutputProgress,
+  Plan,
+  SessionId,
+} from '../../src/command.ts';
 import { permit } from '../../src/policy/verdict.ts';
 import { openRunner } from '../../src/process/start.ts';
+import type { Sealing } from '../../src/redactor/wire.ts';
 import type { LinkEvents, RunnerLink } from '../../src/process/link.ts';
 import type { Refreshed } from '../../src/runner/wire.ts';
 import { boundsOf } from '../../src/session/bounds.ts';
 import { newExecId, newSessionId } from '../../src/session/record.ts';
 import type { Json } from './daemon.ts';
+
+/** Parts of the plan, and values that its output must not show. */
+export type Started = Partial<Plan> & { readonly known?: readonly KnownSecret[] };
 
 export interface LoneRunner extends AsyncDisposable {
   /** Running digests, in the order they were told. */
@@ -20,12 +32,12 @@ export interface LoneRunner extends AsyncDisposable {
   takeOver(): Promise<RunnerLink>;
   readonly session: SessionId;
   /** Runs a command in the session to its end; its output is what it wrote to a file. */
-  run(command: string, box: Box, options?: Partial<Plan>): Promise<Exit>;
+  run(command: string, box: Box, options?: Started): Promise<Exit>;
   start(
     command: string,
     box: Box,
-    options?: Partial<Plan>,
-  ): Promise<{ readonly ended: Promise<Exit> }>;
+    options?: Started,
+  ): Promise<{ readonly id: ExecId; readonly ended: Promise<Exit> }>;
   refresh(paths?: readonly string[]): Promise<Refreshed>;
 }
 
@@ -36,7 +48,10 @@ const redaction = {
   patterns: [],
 } as const;
 
-export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
+export async function openLoneRunner(
+  cwd: string,
+  sealing: Sealing | null = null,
+): Promise<LoneRunner> {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-lone-'));
   const program = path.join(import.meta.dirname, '../../dist/runner.js');
   const exits = new Map<ExecId, (exit: Exit) => void>();
@@ -49,6 +64,7 @@ export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
     lingerMs: 5_000,
     program,
     redaction,
+    sealing,
   };
   const events: LinkEvents = {
     exit: (exit) => exits.get(exit.exec_id)?.(exit),
@@ -59,7 +75,7 @@ export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
   const { link } = await openRunner(options, events);
   let last = link;
   const session = newSessionId();
-  const start: LoneRunner['start'] = async (command, box, options = {}) => {
+  const start: LoneRunner['start'] = async (command, box, { known = [], ...options } = {}) => {
     const plan: Plan = {
       exec_id: newExecId(),
       session_id: session,
@@ -80,8 +96,8 @@ export async function openLoneRunner(cwd: string): Promise<LoneRunner> {
     };
     const ended = new Promise<Exit>((resolve) => exits.set(plan.exec_id, resolve));
     const sealed = link.seal(approve(plan, permit('test', 'is its own')));
-    await link.request({ op: 'launch', ...sealed, known: [] });
-    return { ended };
+    await link.request({ op: 'launch', ...sealed, known });
+    return { id: plan.exec_id, ended };
   };
   return {
     link,
