@@ -69,8 +69,14 @@ export class Executions {
     return this.#store.all('execs').map(({ json }): ExecRecord => JSON.parse(json));
   }
 
-  /** Follows an execution to its end; `outcome` is what `run.ts` answers. */
+  /**
+   * Follows an execution to its end; `outcome` is what `run.ts` answers.
+   *
+   * @throws TrlError `BACKEND_UNAVAILABLE` when it cannot be kept: then it is not followed
+   */
   track(record: ExecRecord, outcome: Promise<Ended>, started?: Promise<void>): Tracked {
+    // What is not kept must not be followed: nobody would know of it after a crash.
+    this.#store.put('execs', record.id, this.#kept(record));
     const settled = outcome.then(
       (done) => {
         this.update(tracked, { outcome: done });
@@ -87,7 +93,6 @@ export class Executions {
     const tracked: Tracked = { record, settled, started: begun };
     this.#all.set(record.id, tracked);
     if (record.key !== null) this.#keys.set(keyOf(record.sessionId, record.key), record.id);
-    this.#store.put('execs', record.id, this.#kept(record));
     this.#prune();
     return tracked;
   }

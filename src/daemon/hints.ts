@@ -3,8 +3,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Exit } from '../command.ts';
 import type { RunnerLink } from '../process/link.ts';
-import type { Ground } from '../run.ts';
+import type { Ground, Outcome } from '../run.ts';
+import type { CoreOptions } from './core.ts';
 import { range } from './reading.ts';
+import type { Ended } from './receipt.ts';
+import { changeHints, incompleteHint, receiptChanges } from './workspace-wire.ts';
 
 /** Bytes looked at, from the end. */
 const tailBytes = 4 * 1024;
@@ -17,7 +20,7 @@ const otherDevice = /Invalid cross-device link|EXDEV/;
 const otherNumber = /hardlink different from source/;
 
 /** Answers nothing for a success, outside a sandbox, and where the output is gone. */
-export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Promise<string[]> {
+async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Promise<string[]> {
   if (exit.exit_code === 0 || exit.stderr_bytes === 0 || ground.box.kind === 'none') return [];
   const from = Math.max(0, exit.journal_bytes - tailBytes);
   const ask = { from, max: tailBytes, waitMs: 0 };
@@ -52,4 +55,20 @@ export async function hintsOf(link: RunnerLink, ground: Ground, exit: Exit): Pro
     hints.push('The network is off in this sandbox; ask for it with network "on" (--net on)');
   }
   return hints;
+}
+
+/** An outcome with what its output and its changes suggest, as the wire tells it. */
+export async function hinted(
+  { runners, masking }: Pick<CoreOptions, 'runners' | 'masking'>,
+  ground: Ground,
+  outcome: Promise<Outcome>,
+): Promise<Ended> {
+  const { recorded, ...done } = await outcome;
+  const hints = await hintsOf(await runners.link(), ground, done.exit);
+  if (recorded === null) return { ...done, hints };
+  const { snapshot, mode, changes, complete } = recorded;
+  const workspace = masking.deep(receiptChanges(snapshot, mode, changes));
+  hints.push(...changeHints(changes, done.exit.session_id));
+  if (!complete) hints.push(incompleteHint);
+  return { ...done, hints, workspace };
 }

@@ -8,7 +8,7 @@ import { isTrlError, TrlError } from '../errors.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ExecParams } from '../protocol/types.ts';
 import { finish, permitted, prepare, run } from '../run.ts';
-import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from '../run.ts';
+import type { Asking, Decided, Ground, Question, Standing, World } from '../run.ts';
 import { newExecId } from '../session/record.ts';
 import type { CoreOptions } from './core.ts';
 import { fromWire } from './executions.ts';
@@ -18,15 +18,13 @@ import { askedEvents, refusalEvents, type ExecRecorder } from './auditing/exec-r
 import { shownBy } from './auditing/shown.ts';
 import { levelOf, reachOf, revertLate } from './ground.ts';
 import type { Grounds } from './grounds.ts';
-import { hintsOf } from './hints.ts';
+import { hinted } from './hints.ts';
 import { Parking, type Unparking } from './parking.ts';
-import type { Ended } from './receipt.ts';
 import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from './typed-secrets.ts';
 import { namesOnly, sessionVariables, warningsOf } from './variables.ts';
-import { changeHints, incompleteHint, receiptChanges } from './workspace-wire.ts';
 import { worldOf } from './world.ts';
 
 /** A command that a person has to be asked about. */
@@ -277,8 +275,18 @@ export class Starter {
       running = resolve;
     });
     this.#recorder.expect(record.id, record.facts.basis ?? this.#basis(decided, ground));
-    const outcome = this.#hinted(ground, run(this.#world, ground, decided, running));
-    const tracked = this.#execs.track(record, outcome, started);
+    const kept = Promise.withResolvers<void>();
+    const outcome = kept.promise.then(() =>
+      hinted(this.#options, ground, run(this.#world, ground, decided, running)),
+    );
+    let tracked: Tracked;
+    try {
+      tracked = this.#execs.track(record, outcome, started);
+    } catch (error) {
+      this.#recorder.failed(record.id, error);
+      throw error;
+    }
+    kept.resolve();
     if (record.mode === 'foreground') this.#occupy(session, tracked);
     try {
       await Promise.race([started, tracked.settled]);
@@ -339,7 +347,7 @@ export class Starter {
         this.#execs.update(tracked, { facts: { ...tracked.record.facts, basis } });
         this.#recorder.expect(id, basis);
         this.#execs.started += 1;
-        return this.#hinted(ground, run(this.#world, ground, decided, started));
+        return hinted(this.#options, ground, run(this.#world, ground, decided, started));
       },
       occupy: (session, tracked) => this.#occupy(session, tracked),
     };
@@ -353,22 +361,10 @@ export class Starter {
       .then(async (ground) => {
         const { id, command: text, workspaceMode: mode = null, startedAt } = record;
         await ground.changes?.begin({ id, text, mode, startedAt });
-        return this.#hinted(ground, finish(this.#world, ground, id));
+        return hinted(this.#options, ground, finish(this.#world, ground, id));
       });
     const tracked = this.#execs.track(record, outcome);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
-  }
-
-  async #hinted(ground: Ground, outcome: Promise<Outcome>): Promise<Ended> {
-    const { recorded, ...done } = await outcome;
-    const hints = await hintsOf(await this.#options.runners.link(), ground, done.exit);
-    const { masking } = this.#options;
-    if (recorded === null) return { ...done, hints };
-    const { snapshot, mode, changes, complete } = recorded;
-    const workspace = masking.deep(receiptChanges(snapshot, mode, changes));
-    hints.push(...changeHints(changes, done.exit.session_id));
-    if (!complete) hints.push(incompleteHint);
-    return { ...done, hints, workspace };
   }
 
   /** The session is busy until the command has ended. */

@@ -16,6 +16,16 @@ export interface Row {
 
 const retryMs = 1_000;
 
+function written(write: () => unknown): void {
+  try {
+    write();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const message = `Cannot keep the records of the runtime: ${why}`;
+    throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
+  }
+}
+
 const keyOf = (table: Table, id: string): string => `${table} ${id}`;
 
 export class Store {
@@ -59,9 +69,10 @@ export class Store {
     };
   }
 
+  /** @throws TrlError `BACKEND_UNAVAILABLE` when it cannot be written, as on a full disk */
   put(table: Table, id: string, value: object): void {
     this.#soon.delete(keyOf(table, id));
-    this.#put[table].run(id, JSON.stringify(value));
+    written(() => this.#put[table].run(id, JSON.stringify(value)));
   }
 
   /** Like {@link put}, and on the disk when it returns: what a yes permits comes after it. */
@@ -85,7 +96,7 @@ export class Store {
 
   remove(table: Table, id: string): void {
     this.#soon.delete(keyOf(table, id));
-    this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id);
+    written(() => this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id));
   }
 
   all(table: Table): Row[] {

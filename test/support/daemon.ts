@@ -38,6 +38,8 @@ export interface DaemonOptions {
   readonly socketPath?: string;
   /** Called with the daemon's home before it starts; answers more variables for it. */
   readonly prepare?: (home: string) => Readonly<Record<string, string>>;
+  /** A program with its arguments that runs the daemon in its own place; `{home}` in them. */
+  readonly within?: readonly string[];
   /** A file that the daemon is started with as an open descriptor. */
   readonly inherit?: { readonly fd: number; readonly path: string };
 }
@@ -59,7 +61,9 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
     '{root}',
   ];
   const args = given.map((arg) => arg.replace('{socket}', socketPath).replace('{root}', root));
-  const child = spawn(trl, args, {
+  const within = (options.within ?? []).map((arg) => arg.replace('{home}', home));
+  const [program = trl, ...words] = [...within, trl, ...args];
+  const child = spawn(program, words, {
     stdio: ['ignore', 'ignore', 'pipe', ...inherited(options.inherit)],
     env: { ...process.env, ...surroundings(home), ...options.env, ...options.prepare?.(home) },
   });
