@@ -109,8 +109,9 @@ function hashStart(chars: Uint8Array, from: number): number {
   return hash;
 }
 
+/** Of short contents; of others the beginning, which is too long for what is asked. */
 function withoutLineEnds(chars: Uint8Array): Uint8Array {
-  return chars.filter((char) => char !== lineEnd);
+  return chars.subarray(0, 4 * tokenCharsMax).filter((char) => char !== lineEnd);
 }
 
 /**

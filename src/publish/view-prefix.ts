@@ -46,8 +46,8 @@ const origin =
   /[ \t]*[\w.@/-]{1,80}(?: [\w.@/()-]{1,60})?(?:\[\d+\])?(?::(?=[ \t]|$)| - | \| )[ \t]?/y;
 const originLoose = /[ \t]*(?:[\w.@-]+ )?[\w.@/-]+\[\d+\]:?[ \t]/y;
 
-const anywhere = [number, file, fileContext, fileLine, stamp, bracket, level, streamOf, column];
-const afterStamp = [stamp, bracket, level, streamOf, originLoose, origin];
+const anywhere: readonly RegExp[] = [number, file, fileContext, fileLine, stamp, bracket, level, streamOf, column];
+const afterStamp: readonly RegExp[] = [stamp, bracket, level, streamOf, originLoose, origin];
 const partsMax = 8;
 
 /** Where what tools put before the line `text[from, to)` ends; `from`: there is nothing. */

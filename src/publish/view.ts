@@ -21,7 +21,7 @@ const contextLines = 2;
 /** At most seven, the text itself first; the others only where they differ from it. */
 export function viewsOf(bytes: Uint8Array): readonly View[] {
   // One character a byte, so that places in the string are places in the bytes.
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).latin1Slice();
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   const lines = lineStarts(text);
   const count = lines.length - 1;
   const prefix = new Array<number>(count);
