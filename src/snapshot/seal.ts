@@ -26,15 +26,25 @@ export interface Keys {
 
 export const sealBytes = 12 + 16;
 const [nonceBytes, tagBytes, idBytes] = [12, 16, 16];
+/** Each content is asked for several times in a row: so many ids are not computed anew. */
+const knownMax = 1_024;
 
 export function deriveKeys(key: Uint8Array): Keys {
   const derive = (salt: Uint8Array, info: string): KeyObject =>
     createSecretKey(new Uint8Array(hkdfSync('sha256', key, salt, `trl snapshot ${info}`, 32)));
   const ids = derive(new Uint8Array(), 'ids');
+  const known = new Map<string, ContentId>();
   return {
-    // 128 bits: whoever has no key cannot look for two contents of one id, and reads are verified.
-    idOf: (sha256) =>
-      createHmac('sha256', ids).update(sha256).digest().toString('base64url', 0, idBytes),
+    idOf: (sha256) => {
+      const found = known.get(sha256);
+      if (found !== undefined) return found;
+      // 128 bits: whoever has no key cannot look for two contents of one id, and reads are verified.
+      const mac = createHmac('sha256', ids).update(sha256).digest();
+      const id = mac.toString('base64url', 0, idBytes);
+      if (known.size === knownMax) known.clear();
+      known.set(sha256, id);
+      return id;
+    },
     keyOf: (salt) => derive(salt, 'segment'),
   };
 }

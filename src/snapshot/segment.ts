@@ -10,7 +10,7 @@
  * together. It is never needed, only faster than to walk through the batches.
  */
 import { randomBytes, type KeyObject } from 'node:crypto';
-import { readSync } from 'node:fs';
+import { constants, readSync } from 'node:fs';
 import { open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { bodyBytes, decodeLines, encodeLines, type Line } from './directory.ts';
@@ -21,6 +21,9 @@ export const batchHeadBytes = 12;
 export const batchMagic = Buffer.from('TRLB');
 const magic = Buffer.from('TRLSNAP1');
 const nothing = new Uint8Array();
+const { O_CREAT, O_DSYNC, O_EXCL, O_RDWR } = constants;
+/** What is written is on disk when the call returns, as by `fdatasync`, in one call of the two. */
+const opened = O_RDWR | O_DSYNC;
 /** More than this is hardly a first batch that a power cut left without its head. */
 const firstBytesMax = 2 * 1024 * 1024;
 
@@ -80,7 +83,7 @@ export class Segment {
     randomBytes(32).copy(start, 16);
     const key = keys.keyOf(start.subarray(16));
     const proof = seal(key, boundTo(roles.header, number, start), nothing);
-    const handle = await open(file, 'wx+', 0o600);
+    const handle = await open(file, opened | O_CREAT | O_EXCL, 0o600);
     const header = Buffer.concat([start, ...proof]);
     return new Segment({ number, file, handle }, { key, header, end: 0 });
   }
@@ -91,7 +94,7 @@ export class Segment {
    */
   static async open(file: string, keys: Keys): Promise<Segment | 'torn' | 'foreign'> {
     const number = Number.parseInt(path.basename(file), 10);
-    const handle = await open(file, 'r+');
+    const handle = await open(file, opened);
     const header = Buffer.alloc(headerBytes);
     const { bytesRead } = await handle.read(header, 0, headerBytes, 0);
     const start = header.subarray(0, 48);
@@ -118,17 +121,11 @@ export class Segment {
     const bytes = Buffer.concat(isFirst ? [this.#header, ...batch] : batch);
     try {
       await this.#write(bytes);
-    } catch (error) {
-      await this.handle.truncate(this.end).catch(() => (this.broken = true));
-      throw error;
-    }
-    try {
-      await this.handle.datasync();
       if (isFirst) await syncDirectory(path.dirname(this.file));
     } catch (error) {
       // What the disk did not take may be gone from memory, too: nothing is built upon it.
-      this.broken = true;
-      await this.handle.truncate(this.end).catch(() => null);
+      this.broken = !isRefused(error);
+      await this.handle.truncate(this.end).catch(() => (this.broken = true));
       throw error;
     }
     this.end += bytes.length;
@@ -241,6 +238,12 @@ export function* placesOf(
     yield { line, place: { segment, offset, bytes } };
     offset += bytes;
   }
+}
+
+/** There was no room: nothing of it was taken, and what is there is as it was. */
+function isRefused(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG';
 }
 
 async function syncDirectory(directory: string): Promise<void> {

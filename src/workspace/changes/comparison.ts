@@ -40,6 +40,19 @@ export interface Compared {
   readonly skipped: readonly BytePath[];
 }
 
+/** The upper entry as an entry of the session: a whiteout is nothing. */
+type UpperStanding = Omit<Standing, 'entry'> & { readonly entry: Entry | null };
+
+/** What was found and what is below it. */
+interface Read {
+  readonly found: Found;
+  readonly base: Base;
+  readonly now: UpperStanding;
+  readonly under: Standing | null;
+  /** No capture told the path yet, and the session saw the real tree there. */
+  readonly isSeen: boolean;
+}
+
 type Draft = Omit<Captured, 'hasMaskedBelow'>;
 
 const noBase: Base = { stat: null, isClosed: false, isOrphan: false };
@@ -81,12 +94,19 @@ export class Comparison {
       if (pace.isDue()) await pace.rest();
       bases.set(path, this.#base(path));
     }
-    this.#asked = await askLayer(this.#ground, this.#questions(bases));
+    const read: Read[] = [];
+    this.#asked = await askLayer(this.#ground, this.#questions(bases), async () => {
+      for (const found of this.#found.values()) {
+        if (pace.isDue()) await pace.rest();
+        const both = await this.#read(found, bases.get(found.path) ?? noBase);
+        if (both !== null) read.push(both);
+      }
+    });
     const orphans = await askLayer(this.#ground, this.#questionsOfOrphans(bases));
     for (const path of orphans.copied) this.#asked.copied.add(path);
-    for (const found of this.#found.values()) {
+    for (const both of read) {
       if (pace.isDue()) await pace.rest();
-      await this.#compare(found, bases.get(found.path) ?? noBase);
+      await this.#compare(both);
     }
     for (const path of this.#unmet) {
       if (pace.isDue()) await pace.rest();
@@ -142,12 +162,17 @@ export class Comparison {
     }
   }
 
-  async #compare(found: Found, base: Base): Promise<void> {
-    const { path, stat, told } = found;
+  /** Both sides, their contents kept; `null`: the upper one is gone by now. */
+  async #read(found: Found, base: Base): Promise<Read | null> {
+    const { path, told } = found;
     const now = await this.#upperStanding(found);
-    if (now === 'gone') return;
+    if (now === 'gone') return null;
     const isSeen = told === undefined && !this.#wasHidden(path);
-    const under = await this.#baseStanding(path, base, isSeen, told);
+    return { found, base, now, isSeen, under: await this.#baseStanding(path, base, isSeen, told) };
+  }
+
+  async #compare({ found, base, now, isSeen, under }: Read): Promise<void> {
+    const { path, stat, told } = found;
     const before = told === undefined ? (isSeen ? (under?.entry ?? null) : null) : told.entry;
     const owner = told === undefined ? this.#shifted(under) : told.owner;
     const hides = this.#hides(path);
@@ -182,10 +207,7 @@ export class Comparison {
     if (isNewlyHidden && isOwn) await this.#below(path);
   }
 
-  /** The upper entry as an entry of the session: a whiteout is nothing. */
-  async #upperStanding(
-    found: Found,
-  ): Promise<(Omit<Standing, 'entry'> & { entry: Entry | null }) | 'gone'> {
+  async #upperStanding(found: Found): Promise<UpperStanding | 'gone'> {
     const { upperCursor } = this.#ground;
     const { path, stat } = found;
     const name = nameOf(path);

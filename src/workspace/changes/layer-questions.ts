@@ -17,15 +17,24 @@ export interface AskGround {
   readonly attributes: LayerAttributes;
 }
 
-/** One round trip for all, unless modes keep this process out of some. */
+/**
+ * One round trip for all, unless modes keep this process out of some.
+ *
+ * @param meanwhile what is done while the answer is on its way; it may move the cursor
+ */
 export async function askLayer(
   ground: AskGround,
   questions: Iterable<readonly [Found, LayerQuestion]>,
+  meanwhile: () => Promise<void> = async () => {},
 ): Promise<Asked> {
   const asked = [...questions];
   const prefix = bytePathOf(ground.upper);
   const asks = asked.map(([{ path }, question]) => ({ path: `${prefix}/${path}`, question }));
-  const answers = await ground.attributes.read(asks);
+  const answering = ground.attributes.read(asks);
+  // Should both fail, that it was not awaited yet must not end this process.
+  answering.catch(() => null);
+  await meanwhile();
+  const answers = await answering;
   const said = { opaque: new Set<BytePath>(), copied: new Set<BytePath>() };
   for (const [at, [found, question]] of asked.entries()) {
     const ask = asks[at];
