@@ -1,5 +1,6 @@
 /** What each method of the wire takes and answers. `call` is typed by it. */
 import type { ApprovalId, ExecId, SessionId } from '../command.ts';
+import type { PublishCheckParams, PublishParams } from '../protocol/publish.ts';
 import type {
   SecretRequestParams,
   SecretSetParams,
@@ -94,6 +95,8 @@ export interface MethodParams {
   readonly 'snapshot.get': SnapshotGetParams;
   readonly 'snapshot.restore': SnapshotRestoreParams;
   readonly 'exec.undo': ExecUndoParams;
+  readonly 'publish.check': PublishCheckParams;
+  readonly publish: PublishParams;
 }
 
 type Empty = Readonly<Record<string, never>>;

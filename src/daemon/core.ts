@@ -18,6 +18,7 @@ import { Executions, execView, isOver, waitingError, type Tracked } from './exec
 import { Grounds } from './grounds.ts';
 import type { Masking } from './masking.ts';
 import type { Policies } from './policies.ts';
+import { Publications } from './publishing/opening.ts';
 import { chunksOf } from './reading-lines.ts';
 import { aborted, collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
@@ -62,6 +63,8 @@ export interface CoreOptions {
   readonly redaction: Omit<DiffRedaction, 'index'>;
   /** Where what a command may not leave in a workspace is moved to. */
   readonly quarantine: string;
+  /** Where publications are checked and laid out; private to the user. */
+  readonly publications: string;
   /** Whether the runner and what runs in it end with the daemon. */
   readonly endRunner: boolean;
   readonly log: (text: string) => void;
@@ -74,6 +77,7 @@ export class Core implements Runtime {
   readonly startedAt = Date.now();
   readonly secrets: SecretDesk;
   readonly workspaces: WorkspaceDesk;
+  readonly publications: Publications;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #execs: Executions;
@@ -107,6 +111,7 @@ export class Core implements Runtime {
       of: (session) => grounds.workspaceOf(session),
       prove: proverOf(options),
     });
+    this.publications = new Publications(options, { sessions: this.#sessions, execs: this.#execs });
     options.workspaces.isBusy = (id) => this.#execs.running(id).length > 0;
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {

@@ -108,6 +108,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     store,
     runners,
     quarantine: join(stateHome(), 'quarantine'),
+    publications: join(stateHome(), 'publish'),
     opened: new OpenWorkspaces(store),
     redaction: { options: redaction, tags },
     workspaces: workspacesOf({ stateDir, host, runners, log: masked }),

@@ -3,6 +3,7 @@
  * else is behind this interface. Methods throw `TrlError`.
  */
 import type { ApprovalId, Caller, ExecId, SessionId, Verdict } from '../command.ts';
+import type { PublishCheckParams, PublishParams } from '../protocol/publish.ts';
 import type {
   SecretRequestParams,
   SecretSetParams,
@@ -106,6 +107,18 @@ export interface WorkspaceDesk {
   undo(caller: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']>;
 }
 
+/** What may leave a workspace, and for whom. */
+export interface PublicationDesk {
+  /** Says where denied content comes from to a person only, who proves to be one. */
+  check(caller: Caller, params: PublishCheckParams): Promise<MethodAnswers['publish.check']>;
+  /**
+   * Lays out the very bytes that were checked.
+   *
+   * @throws TrlError `PUBLICATION_BLOCKED` with rules and trace ids
+   */
+  publish(caller: Caller, params: PublishParams): Promise<MethodAnswers['publish']>;
+}
+
 export interface Runtime {
   readonly startedAt: number;
   readonly approvals: ApprovalDesk;
@@ -113,6 +126,7 @@ export interface Runtime {
   readonly masking: Masking;
   readonly secrets: SecretDesk;
   readonly workspaces: WorkspaceDesk;
+  readonly publications: PublicationDesk;
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];
   sessionInfo(caller: Caller, id: SessionId): Promise<SessionView>;

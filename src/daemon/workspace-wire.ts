@@ -177,15 +177,10 @@ function identity(entry: Entry | null): readonly unknown[] | null {
  * @param workspace absolute: paths inside it may be given so
  * @throws TrlError `WORKSPACE_ESCAPE` for a path that leads out of it
  */
-export function pathFilter(
-  { paths: given, paths_base64: encoded }: PathsParams,
-  workspace: string,
-): (name: BytePath) => boolean {
-  if (given === undefined && encoded === undefined) return () => true;
-  const wanted = new Set([
-    ...(given ?? []).map((one) => within(Buffer.from(one).toString('latin1'), workspace)),
-    ...(encoded ?? []).map((one) => within(Buffer.from(one, 'base64').toString('latin1'), null)),
-  ]);
+export function pathFilter(given: PathsParams, workspace: string): (name: BytePath) => boolean {
+  const named = pathsIn(given, workspace);
+  if (named === null) return () => true;
+  const wanted = new Set(named);
   if (wanted.has('')) return () => true;
   return (name) => {
     for (let at = name.length; at !== -1; at = name.lastIndexOf('/', at - 1)) {
@@ -194,6 +189,18 @@ export function pathFilter(
     }
     return false;
   };
+}
+
+/** The paths that are named; `null`: none are, so all are meant. @throws as {@link pathFilter} */
+export function pathsIn(
+  { paths: given, paths_base64: encoded }: PathsParams,
+  workspace: string,
+): BytePath[] | null {
+  if (given === undefined && encoded === undefined) return null;
+  return [
+    ...(given ?? []).map((one) => within(Buffer.from(one).toString('latin1'), workspace)),
+    ...(encoded ?? []).map((one) => within(Buffer.from(one, 'base64').toString('latin1'), null)),
+  ];
 }
 
 function within(given: BytePath, workspace: string | null): BytePath {

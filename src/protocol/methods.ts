@@ -12,6 +12,7 @@ import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { nearest } from './nearest.ts';
+import { publishMethods } from './publish-params.ts';
 import { workspaceId, workspaceMethods, workspaceMode } from './workspace-params.ts';
 
 const readWaitMsMax = 60_000;
@@ -204,6 +205,7 @@ export const methods = {
     passphrase: z.exactOptional(field.passphrase),
   }),
   ...workspaceMethods,
+  ...publishMethods,
 } as const;
 
 export type MethodName = keyof typeof methods;

@@ -21,6 +21,7 @@ import type {
   Verdict,
 } from '../command.ts';
 import type { EnvironmentView } from './environment.ts';
+import type { PublishAnswers } from './publish.ts';
 import type { SecretAnswers } from './secrets.ts';
 import type { ReceiptChanges, WorkspaceAnswers, WorkspaceId } from './workspace.ts';
 
@@ -258,7 +259,7 @@ export interface StreamAnswer {
 }
 
 /** What each method answers in `data`. */
-export interface MethodAnswers extends SecretAnswers, WorkspaceAnswers {
+export interface MethodAnswers extends SecretAnswers, WorkspaceAnswers, PublishAnswers {
   readonly 'session.create': SessionView;
   readonly 'session.list': { readonly sessions: readonly SessionView[] };
   readonly 'session.info': SessionView;

@@ -85,6 +85,8 @@ export const lanes = {
   'snapshot.get': 'beside',
   'snapshot.restore': 'in-turn',
   'exec.undo': 'in-turn',
+  'publish.check': 'beside',
+  publish: 'beside',
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
@@ -100,6 +102,7 @@ const features = [
   'secrets',
   'workspace',
   'snapshot',
+  'publish',
 ] as const;
 
 type Handlers = {
@@ -202,6 +205,8 @@ const handlers: Handlers = {
   'snapshot.get': ({ runtime, caller }, params) => runtime.workspaces.snapshot(caller, params),
   'snapshot.restore': ({ runtime, caller }, params) => runtime.workspaces.restore(caller, params),
   'exec.undo': ({ runtime, caller }, params) => runtime.workspaces.undo(caller, params),
+  'publish.check': ({ runtime, caller }, params) => runtime.publications.check(caller, params),
+  publish: ({ runtime, caller }, params) => runtime.publications.publish(caller, params),
 };
 
 /**

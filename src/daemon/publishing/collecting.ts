@@ -1,0 +1,132 @@
+/** Brings together what is to leave, by what was asked for. */
+import type { ExecId } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import type { PublishCheckParams } from '../../protocol/publish.ts';
+import { Slices } from '../../workspace/projection/directory.ts';
+import type { Executions } from '../executions.ts';
+import { netChanges } from '../net-changes.ts';
+import type { Runners } from '../runners.ts';
+import { pathFilter, pathsIn } from '../workspace-wire.ts';
+import type { ChangeRecord } from '../workspaces/record.ts';
+import type { Stores } from '../workspaces/stores.ts';
+import type { Collection } from './leaving.ts';
+import { printedItems } from './printed.ts';
+import { Pushed } from './pushed.ts';
+import { Allowance, FileReader } from './reading.ts';
+import { recordedItems } from './recorded.ts';
+
+export interface CollectingParts {
+  readonly stores: Pick<Stores, 'contents' | 'find'>;
+  readonly execs: Pick<Executions, 'find'>;
+  readonly runners: Pick<Runners, 'link'>;
+}
+
+export interface Meant {
+  readonly root: string;
+  /** Of the command that is meant; `null`: it changed nothing, or none is meant. */
+  readonly record: ChangeRecord | null;
+  /** Of the workspace. */
+  readonly records: readonly ChangeRecord[];
+}
+
+/** @throws TrlError `INVALID_PARAMS`, `EXEC_NOT_FOUND`, `QUOTA_EXCEEDED`, `STREAM_GAP` */
+export async function collect(
+  parts: CollectingParts,
+  params: PublishCheckParams,
+  { root, record, records }: Meant,
+): Promise<Collection> {
+  const allowance = new Allowance();
+  switch (params.kind) {
+    case 'paths':
+      return files(root, params, allowance);
+    case 'exec': {
+      const changed = await changes(parts, params, { root, allowance, runs: [record] });
+      if (params.output !== true) return changed;
+      const printed = await output(parts, params.exec_id, allowance);
+      const items = [...changed.items, ...printed.items];
+      return { items, unread: [...changed.unread, ...printed.unread], earlier: null };
+    }
+    case 'changes': {
+      const session = params.session_id;
+      if (session === undefined) {
+        throw new TrlError('INVALID_PARAMS', 'Cannot tell the changes: give "session_id"');
+      }
+      const runs = records.filter((one) => one.session === session && !one.undone);
+      return changes(parts, params, {
+        root,
+        allowance,
+        runs: runs.toSorted((a, b) => a.at - b.at),
+      });
+    }
+    case 'git':
+      return new Pushed(root, allowance).commits(params);
+    case 'staged':
+      return new Pushed(root, allowance).staged();
+    case 'text':
+      return text(params, allowance);
+  }
+}
+
+async function files(
+  root: string,
+  params: PublishCheckParams,
+  allowance: Allowance,
+): Promise<Collection> {
+  const reader = new FileReader(root, allowance);
+  for (const path of pathsIn(params, root) ?? ['']) await reader.read(path);
+  return { items: reader.items, unread: reader.unread, earlier: null };
+}
+
+async function changes(
+  { stores }: CollectingParts,
+  params: PublishCheckParams,
+  of: {
+    readonly root: string;
+    readonly allowance: Allowance;
+    readonly runs: readonly (ChangeRecord | null)[];
+  },
+): Promise<Collection> {
+  const { root, allowance, runs } = of;
+  const contents = await stores.contents();
+  const slices = new Slices();
+  const found = await recordedItems(netChanges(runs.map((one) => one?.changes ?? [])), {
+    read: (sha256) => contents.read(sha256),
+    isMeant: pathFilter(params, root),
+    allowance,
+    turn: async () => (slices.over ? slices.turn() : undefined),
+  });
+  return { ...found, earlier: null };
+}
+
+async function output(
+  { execs, runners }: CollectingParts,
+  id: ExecId | undefined,
+  allowance: Allowance,
+): Promise<Pick<Collection, 'items' | 'unread'>> {
+  const tracked = id === undefined ? null : execs.find(id);
+  if (tracked !== null) return printedItems(await runners.link(), tracked, allowance);
+  const message = `Cannot read the output of ${id ?? ''}: it is no longer held`;
+  throw new TrlError('STREAM_GAP', message);
+}
+
+function text(params: PublishCheckParams, allowance: Allowance): Collection {
+  const bytes = Buffer.from(params.data ?? '', 'base64');
+  allowance.take(bytes.length);
+  const name = params.name ?? 'stdin';
+  const file = { path: 'stdin', type: 'file', mode: 0o644 } as const;
+  return { items: [{ name, kind: 'text', bytes, path: null, file }], unread: [], earlier: null };
+}
+
+/** The record of a command; `null`: it changed nothing that was recorded, and is known. */
+export async function recordOf(
+  { stores, execs }: CollectingParts,
+  id: ExecId | undefined,
+): Promise<ChangeRecord | null> {
+  if (id === undefined) return null;
+  try {
+    return (await stores.find(id)).record;
+  } catch (error) {
+    if (!isTrlError(error, 'EXEC_NOT_FOUND') || execs.find(id) === null) throw error;
+    return null;
+  }
+}

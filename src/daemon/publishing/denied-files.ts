@@ -1,0 +1,242 @@
+/**
+ * What an audience must not see of a workspace, ready to be looked for. It is kept on disk, so that
+ * only what changed is read again:
+ *
+ *   publish/PLACE/files.json   by path: what the file looked like, its SHA-256, names that it tells
+ *   publish/PLACE/index/       the index of `publish/index-file.ts`
+ */
+import { createHash, hash } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BytePath, StatKey } from '../../change.ts';
+import { restoreIndex, saveIndex } from '../../publish/index-file.ts';
+import { matchText, type DeniedIndex, type Match } from '../../publish/index.ts';
+import { packageNames } from '../../publish/names.ts';
+import { limits } from '../../limits.ts';
+import { nameOf, textOf } from '../../workspace/byte-path.ts';
+import { codeOf } from '../../workspace/descriptor.ts';
+import { Slices } from '../../workspace/projection/directory.ts';
+import type { EarlierFile } from './leaving.ts';
+import { readFileIn } from './reading.ts';
+import { Holders, type DeniedFile } from './survey.ts';
+import { piecesOf, placeOfPiece } from './pieces.ts';
+
+/** Longer files are known by their digest alone. */
+const indexedBytesMax = 16 * 1024 * 1024;
+const readBytesMax = 256 * 1024 * 1024;
+/** Below this, a content is that of many files, such as an empty list. */
+const tellingBytesMin = 24;
+/** What many projects have in the same words. */
+const license = /(?:^|\/)(?:un)?(?:licen[cs]e|copying|notice|patents)[^/]*$/i;
+const tableVersion = 1;
+
+export type PackageNames = ReturnType<typeof packageNames>;
+
+/** What is known of one denied file. */
+interface Known {
+  readonly key: StatKey | null;
+  readonly sha256: string;
+  readonly size: number;
+  /** What it is called in the index, one name or several. */
+  readonly pieces: readonly string[];
+  readonly packages: PackageNames;
+}
+
+/** An earlier content of a denied file. */
+export interface EarlierVersion {
+  readonly path: BytePath;
+  readonly sha256: string;
+  readonly read: () => Promise<Uint8Array | null>;
+}
+
+export class DeniedFiles {
+  readonly #directory: string;
+  readonly #index: DeniedIndex;
+  readonly #known: Map<string, Known>;
+  /** Denied files by the SHA-256 of their content; made anew after a change. */
+  #byContent: ReadonlyMap<string, string> | null = null;
+
+  private constructor(directory: string, index: DeniedIndex, known: Map<string, Known>) {
+    this.#directory = directory;
+    this.#index = index;
+    this.#known = known;
+  }
+
+  /** @param directory private to the user; made where it is missing */
+  static async open(directory: string): Promise<DeniedFiles> {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const index = await restoreIndex(join(directory, 'index'));
+    return new DeniedFiles(directory, index, readTable(join(directory, 'files.json')));
+  }
+
+  get packages(): PackageNames {
+    return [...this.#known.values()].flatMap(({ packages }) => packages);
+  }
+
+  /** The denied file that has this content, where that says anything. */
+  fileOf(sha256: string): string | null {
+    this.#byContent ??= new Map(
+      [...this.#known].flatMap(([path, known]) =>
+        known.size < tellingBytesMin || license.test(path) ? [] : [[known.sha256, path]],
+      ),
+    );
+    return this.#byContent.get(sha256) ?? null;
+  }
+
+  /** Passages of denied files; lines are those of the file. */
+  async match(text: Uint8Array, turn: () => Promise<void>): Promise<readonly Match[]> {
+    return (await matchText(this.#index, text, turn)).map(wholeFile);
+  }
+
+  /**
+   * Takes what the audience has already for nothing new, up to a bound, until {@link unsee}.
+   *
+   * @returns SHA-256 (hex) of files that are out, so that they are denied to nobody
+   */
+  async see(files: AsyncIterable<EarlierFile>): Promise<ReadonlySet<string>> {
+    const slices = new Slices();
+    const out = new Set<string>();
+    let left: number = limits.publicationSeenBytes.default;
+    for await (const { path, bytes, isOut } of files) {
+      left -= bytes.length;
+      if (left < 0) break;
+      const sha256 = await digestOf(bytes, slices);
+      if (isOut) out.add(sha256);
+      // A copy of a denied file that lies in the open makes it no less denied.
+      else if (this.fileOf(sha256) !== null) continue;
+      for (const piece of piecesOf(textOf(path), bytes)) {
+        if (slices.over) await slices.turn();
+        this.#index.see(piece.name, piece.bytes);
+      }
+    }
+    return out;
+  }
+
+  unsee(): void {
+    for (const path of Array.from(this.#index.seenPaths())) this.#index.unsee(path);
+  }
+
+  /**
+   * Reads what is new or other than before.
+   *
+   * @throws the system's error where a denied file cannot be read
+   */
+  async update(
+    root: string,
+    files: readonly DeniedFile[],
+    earlier: readonly EarlierVersion[],
+  ): Promise<void> {
+    const slices = new Slices();
+    const wanted = new Set<string>();
+    const indexed = new Set(this.#index.deniedPaths());
+    let isOther = false;
+    using holders = new Holders(root);
+    for (const file of files) {
+      if (slices.over) await slices.turn();
+      const name = textOf(file.path);
+      wanted.add(name);
+      const known = this.#known.get(name);
+      if (known?.key === file.key && this.#isIndexed(name, known, indexed)) continue;
+      isOther = (await this.#read(holders, file, slices)) || isOther;
+    }
+    for (const { path, sha256, read } of earlier) {
+      const name = `${textOf(path)}${earlierMark}${sha256.slice(0, 12)}`;
+      wanted.add(name);
+      const known = this.#known.get(name);
+      if (known !== undefined && this.#isIndexed(name, known, indexed)) continue;
+      const bytes = await read();
+      if (bytes === null) continue;
+      await this.#put(name, bytes, { key: null, slices });
+      isOther = true;
+    }
+    for (const name of this.#known.keys()) {
+      if (wanted.has(name)) continue;
+      this.#drop(name);
+      isOther = true;
+    }
+    if (isOther) await this.#save();
+  }
+
+  /** What was saved of the index may be less than what was saved of the files. */
+  #isIndexed(name: string, { pieces, sha256 }: Known, indexed: ReadonlySet<string>): boolean {
+    if (pieces.length === 1) return this.#index.has(name, sha256);
+    return pieces.every((piece) => indexed.has(piece));
+  }
+
+  async #read(holders: Holders, { path }: DeniedFile, slices: Slices): Promise<boolean> {
+    const name = textOf(path);
+    try {
+      const found = await readFileIn(holders.of(path), nameOf(path), readBytesMax, slices);
+      if (found === null) throw new Error(`Cannot read "${name}": it is too large, or changes`);
+      await this.#put(name, found.bytes, { key: found.key, slices });
+      return true;
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      return false;
+    }
+  }
+
+  async #put(
+    name: string,
+    bytes: Uint8Array,
+    { key, slices }: { readonly key: StatKey | null; readonly slices: Slices },
+  ): Promise<void> {
+    this.#drop(name);
+    const sha256 = await digestOf(bytes, slices);
+    const indexed = bytes.length > indexedBytesMax ? [] : piecesOf(name, bytes);
+    for (const piece of indexed) {
+      if (slices.over) await slices.turn();
+      this.#index.put(piece.name, piece.bytes);
+    }
+    const packages = packageNames(name, bytes);
+    const pieces = indexed.map((piece) => piece.name);
+    this.#known.set(name, { key, sha256, size: bytes.length, pieces, packages });
+    this.#byContent = null;
+  }
+
+  #drop(name: string): void {
+    for (const piece of this.#known.get(name)?.pieces ?? []) this.#index.remove(piece);
+    this.#known.delete(name);
+    this.#byContent = null;
+  }
+
+  async #save(): Promise<void> {
+    await saveIndex(this.#index, join(this.#directory, 'index'));
+    const table = { version: tableVersion, files: [...this.#known] };
+    const file = join(this.#directory, 'files.json');
+    writeFileSync(`${file}.new`, JSON.stringify(table), { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  }
+}
+
+const earlierMark = ' @ ';
+
+function wholeFile(match: Match): Match {
+  const { name, firstLine } = placeOfPiece(match.path);
+  const [from, to] = match.lines;
+  return { ...match, path: name, lines: [from + firstLine - 1, to + firstLine - 1] };
+}
+
+async function digestOf(bytes: Uint8Array, slices: Slices): Promise<string> {
+  const step = 1024 * 1024;
+  if (bytes.length <= step) return hash('sha256', bytes, 'hex');
+  const whole = createHash('sha256');
+  for (let at = 0; at < bytes.length; at += step) {
+    if (slices.over) await slices.turn();
+    whole.update(bytes.subarray(at, at + step));
+  }
+  return whole.digest('hex');
+}
+
+/** What is damaged is made anew. */
+function readTable(file: string): Map<string, Known> {
+  try {
+    const table: { version: unknown; files: [string, Known][] } = JSON.parse(
+      readFileSync(file, 'utf8'),
+    );
+    if (table.version === tableVersion) return new Map(table.files);
+  } catch {
+    rmSync(file, { force: true });
+  }
+  return new Map();
+}

@@ -1,0 +1,77 @@
+/** What is denied, by workspace and audience: kept up to date, and used by one check at once. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { Contents } from '../../change.ts';
+import type { ChangeRecord } from '../workspaces/record.ts';
+import { DeniedFiles, type EarlierVersion } from './denied-files.ts';
+import type { Place } from './place.ts';
+import { survey, type Surveyed } from './survey.ts';
+
+/** Indexes held in memory; the others are on disk. */
+const heldMax = 4;
+const earlierMax = 10_000;
+
+export interface Recorded {
+  readonly records: readonly ChangeRecord[];
+  readonly contents: Pick<Contents, 'has' | 'read'>;
+}
+
+export interface DeniedPlace {
+  readonly files: DeniedFiles;
+  readonly surveyed: Surveyed;
+}
+
+export class DeniedPlaces {
+  readonly #directory: string;
+  readonly #held = new Map<string, { files: Promise<DeniedFiles>; turn: Promise<unknown> }>();
+
+  /** @param directory private to the user */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Runs `work` with what is denied now; others wait for it. */
+  use<T>(place: Place, recorded: Recorded, work: (denied: DeniedPlace) => Promise<T>): Promise<T> {
+    const key = createHash('sha256').update(place.visibility.digest).digest('hex').slice(0, 32);
+    const held = this.#held.get(key) ?? {
+      files: DeniedFiles.open(join(this.#directory, key)),
+      turn: Promise.resolve(),
+    };
+    held.files.catch(() => this.#held.delete(key));
+    this.#hold(key, held);
+    const done = held.turn.then(async () => {
+      const files = await held.files;
+      const surveyed = await survey(place.root, place.visibility);
+      await files.update(place.root, surveyed.denied, earlierVersions(place, recorded));
+      return work({ files, surveyed });
+    });
+    held.turn = done.catch(() => {});
+    return done;
+  }
+
+  #hold(key: string, held: { files: Promise<DeniedFiles>; turn: Promise<unknown> }): void {
+    this.#held.delete(key);
+    this.#held.set(key, held);
+    const [oldest] = this.#held.keys();
+    if (this.#held.size > heldMax && oldest !== undefined) this.#held.delete(oldest);
+  }
+}
+
+/** What commands saw and left of denied files before these were denied. */
+function earlierVersions({ visibility }: Place, { records, contents }: Recorded): EarlierVersion[] {
+  if (visibility.isEverything) return [];
+  const found = new Map<string, EarlierVersion>();
+  for (const { changes } of records) {
+    for (const { path, before, after, state } of changes) {
+      if (!visibility.hides(path)) continue;
+      // What a command wanted to put there is its own, and was never the denied file.
+      for (const entry of state === 'applied' ? [before, after] : [before]) {
+        if (entry?.type !== 'file' || entry.sha256 === null) continue;
+        const { sha256 } = entry;
+        if (!contents.has(sha256) || found.size >= earlierMax) continue;
+        found.set(`${sha256} ${path}`, { path, sha256, read: () => contents.read(sha256) });
+      }
+    }
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,250 @@
+/** The publication gate on the wire: what may leave is told, and laid out where it may be taken. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { Caller, ExecId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { openKey } from '../../approval/key.ts';
+import { withoutEvidence } from '../../publish/gate.ts';
+import type { PublishCheckParams, PublishParams } from '../../protocol/publish.ts';
+import type { MethodAnswers } from '../../protocol/types.ts';
+import { isBelow } from '../../workspace/inspect.ts';
+import { Slices } from '../../workspace/projection/directory.ts';
+import type { Auditing } from '../auditing/auditing.ts';
+import type { DiffRedaction } from '../diff-redaction.ts';
+import type { Executions } from '../executions.ts';
+import type { Masking } from '../masking.ts';
+import type { PublicationDesk } from '../runtime.ts';
+import type { Runners } from '../runners.ts';
+import type { ChangeRecord } from '../workspaces/record.ts';
+import type { Workspaces } from '../workspaces/workspaces.ts';
+import { Accepted } from './accepted.ts';
+import { collect, recordOf } from './collecting.ts';
+import { DeniedPlaces } from './denied-places.ts';
+import { visibleFiles } from './earlier.ts';
+import { itemsDigest, publicationEvent, verdictDigest, type Inspected } from './events.ts';
+import { secretFinder } from './find-secrets.ts';
+import { contentsOf, inspect } from './inspecting.ts';
+import type { Collection, EarlierFile } from './leaving.ts';
+import { changedPaths, interferenceBy, type CommandSight } from './made-by.ts';
+import { layOut, remove } from './outgoing.ts';
+import { placeOf, seenBy, type Place, type PlaceParts } from './place.ts';
+import { shownVerdict } from './showing.ts';
+
+export interface PublishingParts extends PlaceParts {
+  /** Private to the user; made at the first check. */
+  readonly directory: string;
+  readonly workspaces: Pick<Workspaces, 'stores'>;
+  readonly execs: Pick<Executions, 'find'>;
+  readonly runners: Pick<Runners, 'link'>;
+  readonly masking: Masking;
+  /** How secrets are told in what leaves. */
+  readonly redaction: Omit<DiffRedaction, 'index'>;
+  readonly auditing: Pick<Auditing, 'record'>;
+  /** What a command could read; `null`: it is not known any more. */
+  readonly sightOf: (id: ExecId) => CommandSight | null;
+  /**
+   * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
+   */
+  readonly prove: (action: string, caller: Caller, passphrase: string | undefined) => Promise<void>;
+  /** Reads secrets that came since. */
+  readonly loadSecrets: () => Promise<void>;
+}
+
+export class DaemonPublishing implements PublicationDesk {
+  readonly #parts: PublishingParts;
+  readonly #denied: DeniedPlaces;
+
+  constructor(parts: PublishingParts) {
+    this.#parts = parts;
+    this.#denied = new DeniedPlaces(join(parts.directory, 'places'));
+  }
+
+  async check(caller: Caller, params: PublishCheckParams): Promise<MethodAnswers['publish.check']> {
+    const { auditing, prove, masking } = this.#parts;
+    const isShown = params.evidence === true;
+    if (isShown) await prove('Cannot show what was found', caller, params.passphrase);
+    const inspected = await this.#decided(caller, params);
+    const isBlocked = inspected.verdict.decision === 'block';
+    const kind = isBlocked ? 'publication.blocked' : 'publication.checked';
+    await auditing.record(publicationEvent(kind, caller, inspected));
+    return masking.deep(shownVerdict(inspected, verdictDigest(inspected), isShown));
+  }
+
+  async publish(caller: Caller, params: PublishParams): Promise<MethodAnswers['publish']> {
+    const { auditing, masking, directory } = this.#parts;
+    const inspected = await this.#decided(caller, params);
+    const { items, verdict } = inspected;
+    if (verdict.decision !== 'pass') {
+      await auditing.record(publicationEvent('publication.blocked', caller, inspected));
+      throw this.#refused(inspected);
+    }
+    if (!items.some(({ file }) => file !== null)) {
+      throw new TrlError('INVALID_PARAMS', 'Cannot publish: there is nothing to publish');
+    }
+    const laid = await layOut(join(directory, 'outgoing'), items);
+    try {
+      const more = { publication_id: laid.id };
+      await auditing.record(publicationEvent('publication.published', caller, inspected, more));
+    } catch (error) {
+      // What is not recorded does not leave.
+      remove(laid.directory);
+      throw error;
+    }
+    const { id, files, directory: place } = laid;
+    const shown = shownVerdict(inspected, verdictDigest(inspected), false);
+    return masking.deep({ ...shown, publication_id: id, directory: place, files });
+  }
+
+  /** @throws TrlError `AUTH_FAILED`, `INVALID_PARAMS` for a yes to something else */
+  async #decided(caller: Caller, params: PublishCheckParams): Promise<Inspected> {
+    const found = await this.#inspected(params);
+    const { accept, passphrase } = params;
+    if (accept === undefined || found.verdict.decision === 'pass') return found;
+    await this.#parts.prove('Cannot let it leave', caller, passphrase);
+    if (found.verdict.decision === 'block') return found;
+    if (!verdictDigest(found).startsWith(accept.toLowerCase())) {
+      const message = 'Cannot let it leave: it is other than what was shown';
+      throw new TrlError('INVALID_PARAMS', message);
+    }
+    const { verdict } = found;
+    const asked = verdict.findings.filter(({ decision }) => decision === 'review');
+    const traces = asked.map(({ trace }) => trace);
+    const event = publicationEvent('publication.checked', caller, found, { accepted: traces });
+    await this.#parts.auditing.record(event);
+    this.#accepted(found.audience).add(traces);
+    const findings = verdict.findings.map((one) =>
+      one.decision === 'review' ? ({ ...one, decision: 'pass' } as const) : one,
+    );
+    return { ...found, verdict: { ...verdict, decision: 'pass', findings } };
+  }
+
+  async #inspected(params: PublishCheckParams): Promise<Inspected> {
+    const { workspaces, execs, runners, loadSecrets } = this.#parts;
+    await loadSecrets();
+    const parts = { stores: workspaces.stores, execs, runners };
+    const { exec_id: exec, session_id: session } = params;
+    const record = this.#ours(await recordOf(parts, exec));
+    const place = await placeOf(this.#parts, params, record ?? this.#sessionOf(exec));
+    const all = await workspaces.stores.records();
+    const records = all.filter(({ root }) => root === place.root);
+    const collection = await collect(parts, params, { root: place.root, record, records });
+    const { items } = collection;
+    const slices = new Slices();
+    const turn = async (): Promise<void> => (slices.over ? slices.turn() : undefined);
+    const contents = await contentsOf(items, turn);
+    const verdict = await this.#verdict(place, { collection, records, turn });
+    const { audience, policy } = place;
+    const made = new Set(contents);
+    const execsOf = records.filter(({ changes }) =>
+      changes.some(({ after }) => after?.type === 'file' && made.has(after.sha256 ?? '')),
+    );
+    return {
+      verdict,
+      audience: audience.name,
+      policyVersion: policy.version,
+      items,
+      contents,
+      session,
+      exec,
+      execs: [
+        ...new Set([...(exec === undefined ? [] : [exec]), ...execsOf.map((one) => one.exec)]),
+      ],
+    };
+  }
+
+  async #verdict(
+    place: Place,
+    of: {
+      readonly collection: Collection;
+      readonly records: readonly ChangeRecord[];
+      readonly turn: () => Promise<void>;
+    },
+  ): Promise<Inspected['verdict']> {
+    const { collection, records, turn } = of;
+    const { directory, masking, redaction, sightOf, workspaces } = this.#parts;
+    const contents = await workspaces.stores.contents();
+    const leaving = new Set(collection.items.flatMap(({ path }) => (path === null ? [] : [path])));
+    const changed = changedPaths(records);
+    return this.#denied.use(place, { records, contents }, async ({ files, surveyed }) => {
+      // What leaves now, and what commands made, is not what the audience sees already.
+      const visible = surveyed.visible.filter((path) => !leaving.has(path) && !changed.has(path));
+      const isSeen = seenBy(this.#parts, place);
+      const inside = (): ReturnType<typeof visibleFiles> =>
+        visibleFiles(place.root, visible.filter(isSeen));
+      return inspect({
+        place,
+        collection,
+        denied: files,
+        visible,
+        turn,
+        deniedPaths: surveyed.denied.map(({ path }) => path),
+        earlier: () => shownOf(place, collection.earlier?.() ?? inside()),
+        interference: interferenceBy({
+          records,
+          sightOf,
+          denied: place.deny,
+          policy: place.policy,
+        }),
+        canaries: place.canaries,
+        findSecrets: secretFinder(
+          {
+            ...redaction,
+            index: masking.index,
+          },
+          turn,
+        ),
+        traceKey: openKey(directory, 'trace.key'),
+        accepted: this.#accepted(place.audience.name).traces(),
+      });
+    });
+  }
+
+  #accepted(audience: string): Accepted {
+    const name = createHash('sha256').update(audience).digest('hex').slice(0, 16);
+    return new Accepted(join(this.#parts.directory, `accepted-${name}`));
+  }
+
+  #sessionOf(exec: ExecId | undefined): Pick<ChangeRecord, 'root' | 'session'> | null {
+    const session = exec === undefined ? null : this.#parts.execs.find(exec)?.record.sessionId;
+    const found = this.#parts.sessions.all().find(({ record }) => record.id === session)?.record;
+    if (found?.workspace === undefined || found.workspace === null) return null;
+    return { root: found.workspace, session: found.id };
+  }
+
+  /** What another runtime recorded elsewhere is not this one's to tell. */
+  #ours(record: ChangeRecord | null): ChangeRecord | null {
+    if (record === null || this.#parts.roots.some((one) => isBelow(record.root, one))) {
+      return record;
+    }
+    const message = `Cannot publish what ${record.exec} changed: that is outside of the roots`;
+    throw new TrlError('EXEC_NOT_FOUND', message);
+  }
+
+  #refused(inspected: Inspected): TrlError {
+    const { verdict, audience } = inspected;
+    const { findings } = withoutEvidence(verdict);
+    const [first] = findings;
+    const why = first === undefined ? '' : ` (${first.rule}, ${first.trace})`;
+    const message =
+      verdict.decision === 'block'
+        ? `Cannot publish for "${audience}": what must not reach it would leave${why}`
+        : `Cannot publish for "${audience}": a person must look at it first${why}`;
+    return new TrlError('PUBLICATION_BLOCKED', message, {
+      data: {
+        ...shownVerdict(inspected, verdictDigest(inspected), false),
+        trace: first?.trace ?? null,
+        items_digest: itemsDigest(inspected),
+      },
+    });
+  }
+}
+
+/** What was denied since is no less denied because it was out. */
+async function* shownOf(
+  { visibility }: Place,
+  files: AsyncIterable<EarlierFile>,
+): AsyncGenerator<EarlierFile, void, void> {
+  for await (const file of files) {
+    if (!visibility.hides(file.path)) yield file;
+  }
+}

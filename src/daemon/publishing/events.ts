@@ -1,0 +1,95 @@
+/** What the audit log keeps of a check or publication: the evidence, which answers do not have. */
+import { createHash } from 'node:crypto';
+import type { EventKind, Json } from '../../audit/event.ts';
+import { canonicalJson } from '../../canonical.ts';
+import type { Caller, ExecId, SessionId } from '../../command.ts';
+import type { GateFinding, GateVerdict } from '../../publish/publication.ts';
+import type { Told } from '../auditing/auditing.ts';
+import type { Leaving } from './leaving.ts';
+
+/** Items that one event names; the digest is of all of them. */
+const namedMax = 1_000;
+
+export interface Inspected {
+  readonly verdict: GateVerdict;
+  readonly audience: string;
+  readonly policyVersion: string;
+  readonly items: readonly Leaving[];
+  /** By item, SHA-256 in hex. */
+  readonly contents: readonly string[];
+  /** Commands that had a part in it. */
+  readonly execs: readonly ExecId[];
+  readonly session?: SessionId | undefined;
+  readonly exec?: ExecId | undefined;
+}
+
+export function itemsDigest({ items, contents }: Inspected): string {
+  const all = items.map(({ name, file }, at) => ({
+    name,
+    mode: file?.mode ?? null,
+    sha256: contents[at] ?? null,
+  }));
+  return sha256(canonicalJson(all));
+}
+
+/** What a person who says yes has seen. */
+export function verdictDigest(inspected: Inspected): string {
+  const { verdict, audience, policyVersion } = inspected;
+  const findings = verdict.findings.map(({ rule, decision, trace }) => ({ rule, decision, trace }));
+  const { decision } = verdict;
+  const items = itemsDigest(inspected);
+  return sha256(canonicalJson({ audience, policyVersion, decision, items, findings }));
+}
+
+export function publicationEvent(
+  kind: Extract<EventKind, `publication.${string}`>,
+  { actor }: Caller,
+  inspected: Inspected,
+  more: { readonly [name: string]: Json } = {},
+): Told {
+  const { verdict, audience, policyVersion, items, contents, execs, session, exec } = inspected;
+  return {
+    kind,
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(exec === undefined ? {} : { exec }),
+    data: {
+      audience,
+      policy_version: policyVersion,
+      decision: verdict.decision,
+      basis: verdict.basis,
+      items: verdict.items,
+      bytes: verdict.bytes,
+      items_digest: itemsDigest(inspected),
+      digest: verdictDigest(inspected),
+      subjects: items.slice(0, namedMax).map(({ name }, at): Json => ({
+        name: name.toWellFormed(),
+        sha256: contents[at] ?? null,
+      })),
+      subjects_omitted: Math.max(0, items.length - namedMax),
+      execs: execs.slice(0, namedMax),
+      findings: verdict.findings.map(findingData),
+      ...more,
+    },
+  };
+}
+
+function findingData({ rule, decision, item, score, trace, evidence }: GateFinding): Json {
+  const { source, span, lines, via, text } = evidence;
+  // A log that cannot be changed must not hold what is secret, found or guessed.
+  const shown = rule.startsWith('secret.') || text === null ? null : text.toWellFormed();
+  return {
+    rule,
+    decision,
+    trace,
+    score,
+    span,
+    lines,
+    via,
+    item: item.toWellFormed(),
+    source: source.toWellFormed(),
+    text: shown,
+  };
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -1,0 +1,66 @@
+/**
+ * Publications that wait to be taken: the very bytes that were looked at, where nobody else writes.
+ *
+ *   publish/outgoing/p-…/N     the N-th file
+ *
+ * Who asked takes them from there with their own rights: this runtime writes to no place that a
+ * caller names.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { limits } from '../../limits.ts';
+import type { PublicationId, PublishedFile } from '../../protocol/publish.ts';
+import { octalMode } from '../git-text.ts';
+import { pathView } from '../workspace-wire.ts';
+import type { Leaving } from './leaving.ts';
+
+export interface Laid {
+  readonly id: PublicationId;
+  readonly directory: string;
+  readonly files: readonly PublishedFile[];
+}
+
+/** @param directory private to the user */
+export async function layOut(directory: string, items: readonly Leaving[]): Promise<Laid> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  sweep(directory);
+  const id: PublicationId = `p-${randomBytes(16).toString('hex')}`;
+  const place = join(directory, id);
+  mkdirSync(place, { mode: 0o700 });
+  const files: PublishedFile[] = [];
+  try {
+    for (const { bytes, file } of items) {
+      if (file === null) continue;
+      await using handle = await open(join(place, String(files.length)), 'wx', 0o600);
+      await handle.writeFile(bytes);
+      files.push({
+        ...pathView(file.path),
+        type: file.type,
+        mode: octalMode(file.mode),
+        size: bytes.length,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+      });
+    }
+  } catch (error) {
+    rmSync(place, { recursive: true, force: true });
+    throw error;
+  }
+  setTimeout(() => remove(place), limits.publicationKeepMs.default).unref();
+  return { id, directory: place, files };
+}
+
+export function remove(place: string): void {
+  rmSync(place, { recursive: true, force: true });
+}
+
+/** What an earlier runtime left, which nobody took. */
+function sweep(directory: string): void {
+  const oldest = Date.now() - limits.publicationKeepMs.default;
+  for (const name of existsSync(directory) ? readdirSync(directory) : []) {
+    const place = join(directory, name);
+    const stat = statSync(place, { throwIfNoEntry: false });
+    if (stat !== undefined && stat.mtimeMs < oldest) remove(place);
+  }
+}

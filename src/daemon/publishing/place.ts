@@ -1,0 +1,95 @@
+/** Which workspace something leaves, and what of it must not reach the audience. */
+import type { BytePath } from '../../change.ts';
+import { TrlError } from '../../errors.ts';
+import type { SessionId } from '../../command.ts';
+import { audienceOf, type AudienceRules } from '../../policy/publication.ts';
+import type { Policy } from '../../policy/policy.ts';
+import type { PublishCheckParams } from '../../protocol/publish.ts';
+import type { SessionRecord } from '../../session/record.ts';
+import { readVisibility, type Visibility } from '../../workspace/projection/visibility.ts';
+import { resolveWorkspace } from '../../workspace/roots.ts';
+import type { Policies } from '../policies.ts';
+import type { Sessions } from '../sessions.ts';
+import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
+import type { ChangeRecord } from '../workspaces/record.ts';
+
+export interface PlaceParts {
+  readonly roots: readonly string[];
+  readonly home: string;
+  readonly sessions: Pick<Sessions, 'get' | 'all'>;
+  readonly opened: Pick<OpenWorkspaces, 'get'>;
+  readonly policies: Pick<Policies, 'of'>;
+}
+
+export interface Place {
+  /** Real path. */
+  readonly root: string;
+  readonly audience: AudienceRules;
+  /** What it shows to nobody. */
+  readonly policy: { readonly version: string; readonly deny: readonly string[] };
+  /** Path rules of all that must not reach the audience. */
+  readonly deny: readonly string[];
+  readonly visibility: Visibility;
+  readonly canaries: readonly string[];
+}
+
+/**
+ * @param record of the command that is meant, where one is
+ * @throws TrlError `INVALID_PARAMS` where no workspace can be told, or policy does not know the
+ *   audience; `WORKSPACE_ESCAPE` for a place outside of the roots; `SESSION_NOT_FOUND`
+ */
+export async function placeOf(
+  parts: PlaceParts,
+  params: PublishCheckParams,
+  record: Pick<ChangeRecord, 'root' | 'session'> | null,
+): Promise<Place> {
+  const { home, policies } = parts;
+  const { session_id: id } = params;
+  const session =
+    id === undefined ? sessionOf(parts, record?.session) : parts.sessions.get(id).record;
+  const opened = params.workspace_id === undefined ? null : parts.opened.get(params.workspace_id);
+  const named = record?.root ?? session?.workspace ?? opened?.path ?? null;
+  const root = named ?? (await resolved(parts, params.path));
+  const policy = await policies.of(root);
+  const audience = audienceFor(policy, params.audience);
+  // What a session or an opened workspace hides is denied content of what comes out of it.
+  const read = session === null ? opened?.read : session.workspaceRules?.read;
+  const own = [...(read?.deny ?? []), ...(session?.grants.files.read.deny ?? [])];
+  const deny = [...new Set([...audience.deny, ...own])];
+  const visibility = readVisibility({ allow: read?.allow ?? [], deny }, { root, home });
+  const { canaries } = policy.publication;
+  const general = { version: policy.version, deny: policy.files.deny };
+  return { root, audience, policy: general, deny, visibility, canaries };
+}
+
+function sessionOf({ sessions }: PlaceParts, id: SessionId | undefined): SessionRecord | null {
+  if (id === undefined) return null;
+  return sessions.all().find(({ record }) => record.id === id)?.record ?? null;
+}
+
+async function resolved({ roots, home }: PlaceParts, path: string | undefined): Promise<string> {
+  const [only] = roots;
+  const workingDir = path ?? (roots.length === 1 ? only : undefined);
+  if (workingDir === undefined) {
+    const message = 'Cannot tell the workspace: give "path", "workspace_id" or "session_id"';
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  const { workspace } = await resolveWorkspace({ roots, workingDir, home });
+  if (workspace !== null) return workspace;
+  const message = `Cannot publish from "${workingDir}": it is no directory of the host`;
+  throw new TrlError('INVALID_PARAMS', message);
+}
+
+function audienceFor(policy: Policy, name: string | undefined): AudienceRules {
+  const found = audienceOf(policy, name);
+  if (found !== null) return found;
+  const known = policy.publication.audiences.map((one) => JSON.stringify(one.name)).join(', ');
+  const message = `Cannot check for "${name}": policy knows the audiences ${known}`;
+  throw new TrlError('INVALID_PARAMS', message);
+}
+
+/** Whether the audience has a visible path already: one that fits each list of `sees`. */
+export function seenBy({ home }: Pick<PlaceParts, 'home'>, { root, audience }: Place) {
+  const lists = audience.sees.map((allow) => readVisibility({ allow, deny: [] }, { root, home }));
+  return (path: BytePath): boolean => lists.every((list) => !list.hides(path));
+}

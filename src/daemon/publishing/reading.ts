@@ -1,0 +1,181 @@
+/** Reads files of a workspace as they are: no link is followed, no FIFO or device opened. */
+import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
+import type { BytePath, StatKey } from '../../change.ts';
+import { TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { joined, nameOf, parentOf, textOf } from '../../workspace/byte-path.ts';
+import { codeOf } from '../../workspace/descriptor.ts';
+import { OpenDirectory, Slices } from '../../workspace/projection/directory.ts';
+import { modeOf, statKey, typeOf } from '../../workspace/stat.ts';
+import type { Leaving, Unread } from './leaving.ts';
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const stepBytes = 1024 * 1024;
+
+/** Bytes and items that one publication may still have. */
+export class Allowance {
+  #bytes: number = limits.publicationBytes.default;
+  #items: number = limits.publicationItems.default;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @throws TrlError `QUOTA_EXCEEDED` */
+  take(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#items -= 1;
+    if (this.#bytes >= 0 && this.#items >= 0) return;
+    const { publicationBytes, publicationItems } = limits;
+    const most = `${publicationItems.default} files and ${publicationBytes.default} bytes`;
+    throw new TrlError('QUOTA_EXCEEDED', `Cannot look at all of it: at most ${most} at once`);
+  }
+}
+
+export interface FoundFile {
+  readonly bytes: Buffer;
+  readonly mode: number;
+  readonly key: StatKey;
+}
+
+/**
+ * The bytes of a regular file of an open directory; `null`: it is none (any more), or larger than
+ * `bytesMax`.
+ *
+ * @throws the system's error where it cannot be read
+ */
+export async function readFileIn(
+  directory: OpenDirectory,
+  name: string,
+  bytesMax: number,
+  slices: Slices,
+): Promise<FoundFile | null> {
+  const fd = openSync(directory.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const stat = fstatSync(fd, { bigint: true });
+    if (!stat.isFile() || stat.size > BigInt(bytesMax)) return null;
+    const parts: Buffer[] = [];
+    let length = 0;
+    for (;;) {
+      if (slices.over) await slices.turn();
+      const left = Math.max(Number(stat.size) - length, 0) + 1;
+      const part = Buffer.allocUnsafe(Math.min(stepBytes, left));
+      const read = readSync(fd, part);
+      if (read === 0) break;
+      length += read;
+      // It grows while it is read: as it was is as good as any other moment.
+      if (length > bytesMax) return null;
+      parts.push(part.subarray(0, read));
+    }
+    return { bytes: Buffer.concat(parts), mode: modeOf(stat), key: statKey(stat) };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Opens what holds `path`, a step at a time. @throws the system's error; `ENOTDIR` for a link */
+export function openParent(root: string, path: BytePath): OpenDirectory {
+  let at = OpenDirectory.open(root);
+  for (const part of parentOf(path).split('/').filter(Boolean)) {
+    using held = at;
+    at = OpenDirectory.open(held.self, part);
+  }
+  return at;
+}
+
+/** Collects files below paths of a workspace. */
+export class FileReader {
+  readonly items: Leaving[] = [];
+  readonly unread: Unread[] = [];
+  readonly #root: string;
+  readonly #allowance: Allowance;
+  readonly #slices = new Slices();
+
+  constructor(root: string, allowance: Allowance) {
+    this.#root = root;
+    this.#allowance = allowance;
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` where a path is not there, or leads through a link */
+  async read(path: BytePath): Promise<void> {
+    try {
+      if (path === '') {
+        using root = OpenDirectory.open(this.#root);
+        return await this.#readDirectory(root, '');
+      }
+      using holder = openParent(this.#root, path);
+      await this.#readEntry(holder, path);
+    } catch (cause) {
+      const code = codeOf(cause);
+      const why = reasons.get(code);
+      if (why === undefined) throw cause;
+      const shown = JSON.stringify(textOf(path));
+      throw new TrlError('INVALID_PARAMS', `Cannot publish ${shown}: ${why}`, { cause });
+    }
+  }
+
+  async #readDirectory(directory: OpenDirectory, path: BytePath): Promise<void> {
+    const names = directory.entries().map(({ name }) => name.toString('latin1'));
+    for (const name of names.toSorted()) {
+      // Of a repository the commits leave by a push; its other files are its own.
+      if (name === '.git') continue;
+      if (this.#slices.over) await this.#slices.turn();
+      const at = joined(path, name);
+      try {
+        await this.#readEntry(directory, at);
+      } catch (error) {
+        if (codeOf(error) === '') throw error;
+        this.#refuse(at, `cannot be read (${codeOf(error)})`, '');
+      }
+    }
+  }
+
+  async #readEntry(directory: OpenDirectory, path: BytePath): Promise<void> {
+    const name = nameOf(path);
+    const stat = directory.look(name);
+    if (stat === null) throw Object.assign(new Error('it is gone'), { code: 'ENOENT' });
+    const type = typeOf(stat);
+    if (type === 'directory') {
+      using below = OpenDirectory.open(directory.self, name);
+      return this.#readDirectory(below, path);
+    }
+    if (type === 'symlink') return this.#takeLink(directory, path);
+    if (type !== 'file') {
+      const article = type === 'fifo' ? 'a FIFO' : `a ${type}`;
+      return this.#refuse(path, `is ${article}`, statKey(stat));
+    }
+    const found = await readFileIn(directory, name, this.#allowance.bytes, this.#slices);
+    if (found === null) {
+      this.#allowance.take(Number(stat.size));
+      return this.#refuse(path, 'changed while it was read', statKey(stat));
+    }
+    this.#allowance.take(found.bytes.length);
+    const file = { path, type, mode: found.mode };
+    this.items.push({ name: textOf(path), kind: 'file', bytes: found.bytes, path, file });
+  }
+
+  #takeLink(directory: OpenDirectory, path: BytePath): void {
+    const target = readlinkSync(directory.at(nameOf(path)), { encoding: 'buffer' });
+    this.#allowance.take(target.length);
+    this.items.push(linkItem(path, target));
+  }
+
+  #refuse(path: BytePath, reason: string, key: string): void {
+    this.#allowance.take(0);
+    this.unread.push({ name: textOf(path), reason, key: `${path}\0${key}` });
+  }
+}
+
+/** Of a link its target leaves, which may tell a name; where it leads nobody follows. */
+export function linkItem(path: BytePath, target: Buffer, mode = 0o777): Leaving {
+  const file = { path, type: 'symlink', mode } as const;
+  return { name: textOf(path), kind: 'text', bytes: target, path, file };
+}
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['ENOTDIR', 'it leads through a link, or a file'],
+  ['ELOOP', 'it leads through a link'],
+  ['EACCES', 'it may not be read'],
+  ['EPERM', 'it may not be read'],
+]);

@@ -1,0 +1,123 @@
+/** Schemas of the methods around the publication gate, as `methods.ts` spreads them. */
+import * as z from 'zod/mini';
+import { limits } from '../limits.ts';
+import * as field from './fields.ts';
+import { publishKinds, type PublishKind } from './publish.ts';
+import { workspaceId } from './workspace-params.ts';
+
+const refsMax = 10_000;
+const objectIdWanted = 'an object id of git';
+const objectId = z
+  .string({ error: objectIdWanted })
+  .check(z.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/, { error: objectIdWanted }));
+const pushedRef = z.object(
+  {
+    local_ref: field.path,
+    local_id: objectId,
+    remote_ref: field.path,
+    remote_id: objectId,
+  },
+  { error: 'an object with "local_ref", "local_id", "remote_ref", "remote_id"' },
+);
+
+const dataWanted = `base64 of at most ${limits.publicationTextBytes.max} bytes`;
+const dataCharacters = Math.ceil(limits.publicationTextBytes.max / 3) * 4;
+
+/** What each kind must be given, and what only it may be given. */
+const ownFields = {
+  paths: [],
+  changes: [],
+  exec: ['exec_id', 'output'],
+  git: ['range', 'refs', 'remote'],
+  staged: [],
+  text: ['data', 'name'],
+} as const satisfies Record<PublishKind, readonly string[]>;
+const needed: ReadonlyMap<string, string> = new Map([
+  ['exec', 'exec_id'],
+  ['text', 'data'],
+]);
+
+type Given = Readonly<Record<string, unknown>> & { readonly kind: PublishKind };
+
+const belongsTogether = (name: PublishKind) =>
+  z.refine<Given>(
+    ({ kind, ...given }) =>
+      kind === name || ownFields[name].every((one) => given[one] === undefined),
+    { path: ['kind'], error: `"${name}", which ${quoted(ownFields[name])} are for` },
+  );
+
+function quoted(names: readonly string[]): string {
+  return names.map((one) => `"${one}"`).join(', ');
+}
+
+const isGiven = z.refine<Given>(
+  ({ kind, ...given }) => {
+    const name = needed.get(kind);
+    return name === undefined || given[name] !== undefined;
+  },
+  { path: ['kind'], error: 'given with "exec_id" for "exec", and "data" for "text"' },
+);
+
+const oneOfGit = z.refine<Given>(
+  ({ kind, ...given }) =>
+    kind !== 'git' || (given['range'] === undefined) !== (given['refs'] === undefined),
+  { path: ['range'], error: 'given for "git", or "refs", and not both' },
+);
+
+const oneWorkspace = z.refine<Given>(
+  (given) =>
+    ['path', 'workspace_id', 'session_id'].filter((name) => given[name] !== undefined).length <= 1,
+  { path: ['path'], error: 'given, or "workspace_id", or "session_id": one of them' },
+);
+
+const checked = {
+  audience: z.exactOptional(field.name),
+  path: z.exactOptional(field.path),
+  workspace_id: z.exactOptional(workspaceId),
+  session_id: z.exactOptional(field.sessionId),
+  exec_id: z.exactOptional(field.execId),
+  output: z.exactOptional(field.flag),
+  paths: z.exactOptional(field.changedPaths),
+  paths_base64: z.exactOptional(field.changedPathsBase64),
+  range: z.exactOptional(field.name),
+  refs: z.exactOptional(
+    z
+      .array(pushedRef, { error: 'a list of refs' })
+      .check(z.maxLength(refsMax, `a list of at most ${refsMax} refs`)),
+  ),
+  remote: z.exactOptional(field.name),
+  data: z.exactOptional(
+    z
+      .string({ error: dataWanted })
+      .check(
+        z.refine(
+          (text) =>
+            text.length <= dataCharacters &&
+            text.length % 4 === 0 &&
+            /^[A-Za-z0-9+/]*={0,2}$/.test(text),
+          dataWanted,
+        ),
+      ),
+  ),
+  name: z.exactOptional(field.name),
+  accept: z.exactOptional(field.digestStart),
+  passphrase: z.exactOptional(field.passphrase),
+};
+const checks = [...publishKinds.map(belongsTogether), isGiven, oneOfGit, oneWorkspace] as const;
+
+/** Commits leave by a push. */
+const leaving = ['paths', 'changes', 'exec', 'text'] as const satisfies readonly PublishKind[];
+
+/** One row a method: the schema of its `params`. */
+export const publishMethods = {
+  'publish.check': z
+    .object({
+      kind: z.enum(publishKinds, { error: quoted(publishKinds) }),
+      ...checked,
+      evidence: z.exactOptional(field.flag),
+    })
+    .check(...checks),
+  publish: z
+    .object({ kind: z.enum(leaving, { error: quoted(leaving) }), ...checked })
+    .check(...checks),
+} as const;
