@@ -34,7 +34,7 @@ export interface IndexOptions {
   readonly budget?: IndexBudget;
 }
 
-export const indexBudget: IndexBudget = {
+const indexBudget: IndexBudget = {
   fileBytesMax: 1024 * 1024,
   bytesMax: 64 * 1024 * 1024,
   filesMax: 20_000,

@@ -2,7 +2,7 @@
 import type { BytePath, Entry } from '../../change.ts';
 
 /** Why a change does not reach the real tree until a person says yes. */
-export const heldReasons = [
+const heldReasons = [
   'git-hooks',
   'git-config',
   /** A repository that a command made and from which git would run something. */

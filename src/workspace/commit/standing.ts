@@ -24,7 +24,7 @@ export function entryOf(steps: TreeSteps, path: BytePath): Entry | null {
   return { type, mode: modeOf(stat) };
 }
 
-export function targetAt(steps: TreeSteps, path: BytePath): string | null {
+function targetAt(steps: TreeSteps, path: BytePath): string | null {
   const at = steps.at(path);
   try {
     return at === null ? null : readlinkSync(at, { encoding: 'buffer' }).toString('latin1');

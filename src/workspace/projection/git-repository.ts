@@ -18,7 +18,7 @@ export interface Repository {
 }
 
 /** Why a repository cannot be read in a way that is safe, one stable word each. */
-export const unreadableReasons = [
+const unreadableReasons = [
   'linked-worktree',
   'not-a-repository',
   'alternates',
