@@ -25,7 +25,7 @@ export function* linesOf(
   end: number,
   lineBytesMax: number,
 ): Generator<Line> {
-  let buffer = Buffer.allocUnsafe(chunkBytes + 1);
+  let buffer = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(1, end - begin)) + 1);
   // Bytes of an unfinished line lie from 1 up to `filled`; byte 0 is nobody's.
   let filled = 1;
   let position = begin;

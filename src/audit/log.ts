@@ -72,7 +72,7 @@ interface Draft {
 /** The first head of a log that has nothing. */
 export function freshHead(key: AuditKey): { readonly log: string; readonly head: string } {
   const log = randomBytes(16).toString('hex');
-  const checkpoint = { log, size: 0, root: emptyRoot() };
+  const checkpoint = { log, size: 0, root: emptyRoot(), previous: 0 };
   return { log, head: signHead(checkpoint, key.privateKey, keyHashOf(log, key.rawPublicKey)) };
 }
 
@@ -295,7 +295,8 @@ export class AuditLog implements AuditSink {
       prev = leaf.toString('hex');
       return { log, seq, leaf: prev };
     });
-    const checkpoint = { log, size: tree.size, root: tree.root() };
+    const previous = this.size;
+    const checkpoint = { log, size: tree.size, root: tree.root(), previous };
     const head = signHead(checkpoint, this.#options.key.privateKey, this.#keyHash);
     return { texts, positions, tree, prev, head, lines, hashes };
   }

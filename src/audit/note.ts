@@ -4,6 +4,7 @@
  *   trl.dev/audit/0123…cdef          origin: which log
  *   42                               events that it covers
  *   NRn7F…=                          RFC 6962 root over them, base64
+ *   previous 40                      events that the head before covers: none is taken out unseen
  *                                    (empty line)
  *   — trl.dev/audit/0123…cdef 3q2…   4 bytes of key hash and the ed25519 signature, base64
  *
@@ -17,6 +18,8 @@ export interface Checkpoint {
   readonly log: string;
   readonly size: number;
   readonly root: Buffer;
+  /** `size` of the head before it; 0 for the first. */
+  readonly previous: number;
 }
 
 /** One whose signature is still to be checked. */
@@ -36,7 +39,8 @@ export interface NoteSignature {
 const originBegin = 'trl.dev/audit/';
 const ed25519 = Buffer.from([1]);
 const signatureBytes = 64;
-/** A head has three lines and a few signatures. */
+const wholeNumber = /^(?:0|[1-9]\d{0,14})$/;
+/** A head has four lines and a few signatures. */
 export const noteBytesMax = 16 * 1024;
 
 export const originOf = (log: string): string => `${originBegin}${log}`;
@@ -76,16 +80,17 @@ export function readNote(note: string): ReadNote | null {
   if (note.length > noteBytesMax) return null;
   const [text, rest, ...more] = note.split('\n\n');
   if (text === undefined || rest === undefined || more.length > 0) return null;
-  const [origin = '', size = '', root64 = '', ...others] = text.split('\n');
+  const [origin = '', size = '', root64 = '', extension = '', ...others] = text.split('\n');
   const log = /^trl\.dev\/audit\/([0-9a-f]{32})$/.exec(origin)?.[1];
   const root = exactBase64(root64);
   if (log === undefined || others.length > 0 || root?.length !== hashBytes) return null;
-  if (!/^(?:0|[1-9]\d{0,14})$/.test(size)) return null;
+  const previous = /^previous (\d+)$/.exec(extension)?.[1] ?? '';
+  if (!wholeNumber.test(size) || !wholeNumber.test(previous)) return null;
   const lines = rest.split('\n');
   if (lines.pop() !== '' || lines.length === 0) return null;
   const signatures = lines.map(signatureOf).filter((one) => one !== null);
   if (signatures.length < lines.length) return null;
-  const checkpoint = { log, size: Number(size), root };
+  const checkpoint = { log, size: Number(size), root, previous: Number(previous) };
   return { checkpoint, signed: Buffer.from(`${text}\n`), signatures };
 }
 
@@ -108,8 +113,8 @@ export function openHead(note: string, publicKey: KeyObject): Checkpoint | null 
   return read.checkpoint;
 }
 
-function textOf({ log, size, root }: Checkpoint): string {
-  return `${originOf(log)}\n${size}\n${root.toString('base64')}\n`;
+function textOf({ log, size, root, previous }: Checkpoint): string {
+  return `${originOf(log)}\n${size}\n${root.toString('base64')}\nprevious ${previous}\n`;
 }
 
 function signatureOf(line: string): NoteSignature | null {

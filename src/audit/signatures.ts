@@ -1,0 +1,69 @@
+/** Checks signatures of heads beside the rest of the work: on the threads of the runtime. */
+import { verify, type KeyObject } from 'node:crypto';
+import { ownSignature, rawOf, type ReadNote } from './note.ts';
+
+/** That are checked at once. */
+const inFlightMax = 64;
+
+export interface SignedPlace {
+  readonly note: string;
+  readonly segment: string;
+  readonly offset: number;
+  readonly size: number;
+}
+
+export class Signatures {
+  readonly #publicKey: KeyObject;
+  readonly #raw: Buffer;
+  readonly #inFlight = new Set<Promise<void>>();
+  readonly #bad: SignedPlace[] = [];
+  #newest: SignedPlace | null = null;
+
+  constructor(publicKey: KeyObject) {
+    this.#publicKey = publicKey;
+    this.#raw = rawOf(publicKey);
+  }
+
+  /** Of those that were checked, complete after {@link all}. */
+  get bad(): readonly SignedPlace[] {
+    return this.#bad;
+  }
+
+  /** The good one over the most events. */
+  get newest(): SignedPlace | null {
+    return this.#newest;
+  }
+
+  get isFull(): boolean {
+    return this.#inFlight.size >= inFlightMax;
+  }
+
+  add(read: ReadNote, place: SignedPlace): void {
+    const check = this.#check(read).then((isGood) => {
+      this.#inFlight.delete(check);
+      if (!isGood) this.#bad.push(place);
+      else if (place.size >= (this.#newest?.size ?? 0)) this.#newest = place;
+      return undefined;
+    });
+    this.#inFlight.add(check);
+  }
+
+  /** Answers when there is room for more. */
+  async some(): Promise<void> {
+    await Promise.race(this.#inFlight);
+  }
+
+  async all(): Promise<void> {
+    await Promise.all(this.#inFlight);
+  }
+
+  #check(read: ReadNote): Promise<boolean> {
+    const signature = ownSignature(read, this.#raw);
+    if (signature === null || read.signatures.length !== 1) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      verify(null, read.signed, this.#publicKey, signature, (error, isGood) => {
+        resolve(error === null && isGood);
+      });
+    });
+  }
+}
