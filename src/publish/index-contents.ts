@@ -27,6 +27,11 @@ export class Contents {
     return this.#byDigest.get(digest);
   }
 
+  /** Leaves out places, so that the next content gets `base`. */
+  skipTo(base: number): void {
+    this.#next = Math.max(this.#next, base);
+  }
+
   /** `null`: there is no place left; the index must be built anew. */
   add(digest: string, chars: Uint8Array, size: number): Content | null {
     if (this.#next + chars.length > placesMax) return null;

@@ -1,16 +1,162 @@
 /**
- * The index on disk, so that a new process need not read all that is denied: one directory of the
- * caller's, mode 0700, files of mode 0600. It holds what denied files say, as they do themselves.
+ * The index on disk, so that a new process need not read all that is denied: one file in a
+ * directory of the caller's, mode 0600. It holds what denied files say, as they do themselves.
+ *
+ *     "TRLINDEX" | version u32 | header length u32 | header (JSON) | contents | lines | pairs
+ *     | SHA-256 of all before it
+ *
+ * Numbers are little endian. The header says what each content and each list of lines is long.
+ * The file is a cache: one that is damaged, of another version or another user is not read.
  */
-import { DeniedIndex } from './index.ts';
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DeniedIndex, type SavedIndex } from './index.ts';
 
-/** Writes what changed since the index was restored or saved into `directory`. */
-export async function saveIndex(index: DeniedIndex, directory: string): Promise<void> {
-  await Promise.reject(new Error(`not here yet: ${directory} ${index.stats().deniedFiles}`));
+const fileName = 'index.bin';
+const magic = Buffer.from('TRLINDEX');
+/** Also changes whenever texts are normalised or fingerprinted in another way. */
+const version = 1;
+const digestBytes = 32;
+const chunkBytes = 4 * 1024 * 1024;
+
+interface Header {
+  /** Of the first content's: digest, bytes of its characters, place, bytes of the file, paths. */
+  readonly contents: readonly (readonly [string, number, number, number, readonly string[]])[];
+  /** Lists of lines, each once: how many numbers it has. */
+  readonly lines: readonly number[];
+  /** Path, digest, which of the lists. */
+  readonly seen: readonly (readonly [string, string, number])[];
+  readonly pairs: number;
 }
 
-/** The index that was saved; an empty one where there is none, or a damaged or foreign one. */
+/**
+ * Writes the index into `directory`, which is made (mode 0700) where there is none. Nothing is
+ * written where nothing changed since it was saved or restored.
+ */
+export async function saveIndex(index: DeniedIndex, directory: string): Promise<void> {
+  if (!index.changed) return;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const part = join(directory, `.${fileName}.${randomUUID()}`);
+  const { header, sections } = laidOut(index.saved());
+  index.changed = false;
+  try {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    await using file = await open(part, flags, 0o600);
+    const hash = createHash('sha256');
+    const json = Buffer.from(JSON.stringify(header));
+    const lead = Buffer.alloc(16);
+    magic.copy(lead);
+    lead.writeUInt32LE(version, 8);
+    lead.writeUInt32LE(json.length, 12);
+    for (const piece of gathered([lead, json, ...sections])) {
+      hash.update(piece);
+      await file.appendFile(piece);
+    }
+    await file.appendFile(hash.digest());
+    await rename(part, join(directory, fileName));
+  } catch (error) {
+    index.changed = true;
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * The index that was saved; an empty one where there is none, or one that is damaged, of another
+ * version, of another user, or that others may write.
+ */
 export async function restoreIndex(directory: string): Promise<DeniedIndex> {
-  await Promise.reject(new Error(`not here yet: ${directory}`));
-  return new DeniedIndex();
+  try {
+    const bytes = await readOwn(join(directory, fileName));
+    return bytes === null ? new DeniedIndex() : DeniedIndex.restored(readBack(bytes));
+  } catch {
+    return new DeniedIndex();
+  }
+}
+
+async function readOwn(path: string): Promise<Buffer | null> {
+  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { uid, mode } = await file.stat();
+  if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return null;
+  const bytes = await file.readFile();
+  const body = bytes.subarray(0, -digestBytes);
+  const right = createHash('sha256').update(body).digest();
+  return right.equals(bytes.subarray(-digestBytes)) ? body : null;
+}
+
+function laidOut({ contents, seen, pairs }: SavedIndex): {
+  header: Header;
+  sections: Uint8Array[];
+} {
+  const lists = new Map<Uint32Array, number>();
+  for (const { lines } of seen) if (!lists.has(lines)) lists.set(lines, lists.size);
+  const header: Header = {
+    contents: contents.map(({ digest, chars, base, size, paths }) => [
+      digest,
+      chars.length,
+      base,
+      size,
+      [...paths],
+    ]),
+    lines: [...lists.keys()].map((lines) => lines.length),
+    seen: seen.map(({ path, digest, lines }) => [path, digest, lists.get(lines) ?? 0]),
+    pairs: pairs.length,
+  };
+  const numbers = [...lists.keys(), pairs].map((list) => bytesOf(list));
+  return { header, sections: [...contents.map(({ chars }) => chars), ...numbers] };
+}
+
+/** @throws where the file is not what its header says. */
+function readBack(bytes: Buffer): SavedIndex {
+  if (!bytes.subarray(0, 8).equals(magic)) throw new TypeError('no index');
+  if (bytes.readUInt32LE(8) !== version) throw new TypeError('an index of another version');
+  let at = 16 + bytes.readUInt32LE(12);
+  const header: Header = JSON.parse(bytes.toString('utf8', 16, at));
+  const take = (length: number): Uint8Array => {
+    if (at + length > bytes.length) throw new RangeError('the index ends early');
+    at += length;
+    return Uint8Array.prototype.slice.call(bytes, at - length, at);
+  };
+  const contents = header.contents.map(([digest, length, base, size, paths]) => ({
+    digest,
+    chars: new Uint8Array(take(length)),
+    base,
+    size,
+    paths,
+  }));
+  const lists = header.lines.map((length) => numbersOf(take(length * 4)));
+  const seen = header.seen.map(([path, digest, list]) => ({
+    path,
+    digest,
+    lines: lists[list] ?? new Uint32Array(0),
+  }));
+  const pairs = numbersOf(take(header.pairs * 4));
+  if (at !== bytes.length) throw new RangeError('the index is too long');
+  return { contents, seen, pairs };
+}
+
+function bytesOf(numbers: Uint32Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+function numbersOf(bytes: Uint8Array): Uint32Array {
+  const copy = new Uint8Array(bytes);
+  return new Uint32Array(copy.buffer, 0, copy.length >>> 2);
+}
+
+/** Small pieces together, so that each is one write. */
+function* gathered(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  for (const piece of pieces) {
+    waiting.push(piece);
+    length += piece.length;
+    if (length < chunkBytes) continue;
+    yield Buffer.concat(waiting);
+    waiting = [];
+    length = 0;
+  }
+  if (length > 0) yield Buffer.concat(waiting);
 }

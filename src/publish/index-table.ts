@@ -51,6 +51,22 @@ export class FingerprintTable {
     return found;
   }
 
+  /** All pairs of fingerprint and place, one after the other. */
+  pairs(): Uint32Array {
+    const pairs = new Uint32Array(this.count * 2);
+    let length = 0;
+    const put = (hash: number, place: number): void => {
+      pairs[length] = hash;
+      pairs[length + 1] = place;
+      length += 2;
+    };
+    for (let at = 0; at < this.#places.length; at += 1) {
+      if (this.#places[at] !== 0) put(this.#hashes[at] ?? 0, this.#places[at] ?? 0);
+    }
+    for (const [hash, places] of this.#spilled) for (const place of places) put(hash, place);
+    return pairs;
+  }
+
   /** Makes room for `more` fingerprints at once. */
   reserve(more: number): void {
     const wanted = this.#count + more;

@@ -27,7 +27,27 @@ export interface IndexStats {
   readonly seenBytes: number;
 }
 
+/** Everything an index holds, in the order in which it was put. */
+export interface SavedIndex {
+  readonly contents: readonly {
+    readonly digest: string;
+    readonly chars: Uint8Array;
+    readonly base: number;
+    readonly size: number;
+    readonly paths: Iterable<string>;
+  }[];
+  readonly seen: readonly {
+    readonly path: string;
+    readonly digest: string;
+    readonly lines: Uint32Array;
+  }[];
+  /** Fingerprint, place, fingerprint, place … */
+  readonly pairs: Uint32Array;
+}
+
 export class DeniedIndex {
+  /** Whether it differs from what was saved or restored last. */
+  changed = false;
   readonly #denied = new Map<string, Content>();
   readonly #seen = new SeenFiles();
   readonly #normal = new NormalText();
@@ -43,6 +63,7 @@ export class DeniedIndex {
     const digest = digestOf(bytes);
     if (this.has(path, digest)) return;
     this.remove(path);
+    this.changed = true;
     const known = this.#contents.get(digest);
     const content =
       known ?? this.#index(digest, normalised(textOf(bytes), this.#normal), bytes.length);
@@ -54,6 +75,7 @@ export class DeniedIndex {
   remove(path: string): void {
     const content = this.#denied.get(path);
     if (content === undefined) return;
+    this.changed = true;
     this.#denied.delete(path);
     content.paths.delete(path);
     if (content.paths.size > 0) return;
@@ -75,10 +97,12 @@ export class DeniedIndex {
   see(path: string, bytes: Uint8Array): void {
     const digest = digestOf(bytes);
     if (this.sees(path, digest)) return;
+    this.changed = true;
     this.#seen.put(path, digest, () => hashLines(normalised(textOf(bytes), this.#normal)));
   }
 
   unsee(path: string): void {
+    this.changed ||= this.#seen.digest(path) !== undefined;
     this.#seen.delete(path);
   }
 
@@ -114,6 +138,34 @@ export class DeniedIndex {
       indexBytes: this.#table.bytes + this.#contents.bytes,
       seenBytes: this.#seen.bytes,
     };
+  }
+
+  /** All that `DeniedIndex.restored` needs. */
+  saved(): SavedIndex {
+    const contents = [...this.#contents.all()];
+    const seen = [...this.#seen.paths()].map((path) => {
+      const lines = this.#seen.linesOf(path) ?? new Uint32Array(0);
+      return { path, digest: this.#seen.digest(path) ?? '', lines };
+    });
+    return { contents, seen, pairs: this.#table.pairs() };
+  }
+
+  static restored({ contents, seen, pairs }: SavedIndex): DeniedIndex {
+    const index = new DeniedIndex();
+    for (const { digest, chars, base, size, paths } of contents) {
+      index.#contents.skipTo(base);
+      const content = index.#contents.add(digest, chars, size);
+      if (content === null || content.base !== base) throw new RangeError('places overlap');
+      for (const path of paths) {
+        content.paths.add(path);
+        index.#denied.set(path, content);
+      }
+      index.#short.add(content);
+    }
+    index.#table.reserve(pairs.length / 2);
+    for (let i = 0; i < pairs.length; i += 2) index.#table.add(pairs[i] ?? 0, pairs[i + 1] ?? 0);
+    for (const { path, digest, lines } of seen) index.#seen.put(path, digest, () => lines);
+    return index;
   }
 
   /** Fingerprints a content that no file has yet. */

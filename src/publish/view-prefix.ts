@@ -46,7 +46,17 @@ const origin =
   /[ \t]*[\w.@/-]{1,80}(?: [\w.@/()-]{1,60})?(?:\[\d+\])?(?::(?=[ \t]|$)| - | \| )[ \t]?/y;
 const originLoose = /[ \t]*(?:[\w.@-]+ )?[\w.@/-]+\[\d+\]:?[ \t]/y;
 
-const anywhere: readonly RegExp[] = [number, file, fileContext, fileLine, stamp, bracket, level, streamOf, column];
+const anywhere: readonly RegExp[] = [
+  number,
+  file,
+  fileContext,
+  fileLine,
+  stamp,
+  bracket,
+  level,
+  streamOf,
+  column,
+];
 const afterStamp: readonly RegExp[] = [stamp, bracket, level, streamOf, originLoose, origin];
 const partsMax = 8;
 
@@ -55,9 +65,10 @@ export function prefixEnd(text: string, from: number, to: number): number {
   if (!mayHavePrefix(text, from, to)) return from;
   let at = from;
   let stamped = false;
-  for (let parts = 0; parts < partsMax && at < to; parts += 1) {
+  for (let read = 0; read < partsMax && at < to; read += 1) {
     const before = at;
-    for (const part of stamped ? afterStamp : anywhere) {
+    const parts: readonly RegExp[] = stamped ? afterStamp : anywhere;
+    for (const part of parts) {
       // A host and a program are named once.
       part.lastIndex = at;
       if (!part.test(text) || part.lastIndex > to || part.lastIndex === at) continue;
@@ -68,7 +79,7 @@ export function prefixEnd(text: string, from: number, to: number): number {
     }
     if (at === before) break;
     // One line number, or one name of a file with one: what follows is the line.
-    if (!stamped && parts > 0) break;
+    if (!stamped && read > 0) break;
   }
   return at;
 }
