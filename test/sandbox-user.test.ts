@@ -47,20 +47,29 @@ test(
     }
     writeFileSync(path.join(place.path, 'node_modules/.trl-setup'), `${node}\n`);
     mkdirSync(path.join(place.path, 'home'));
+    // What starts is compiled once, as in a checkout of the user's own.
+    const cache = path.join(place.path, 'node_modules/.cache');
+    mkdirSync(cache);
     // Below a directory of ours, so that nothing is left when a test fails.
     const temp = path.join(place.path, 'tmp');
     mkdirSync(temp);
     // The copy is as current as what it was made from: nothing in it is to be built.
     onHost(`touch dist/runner.js node_modules/.trl-setup`, place.path);
-    onHost(`chmod -R a+rX . && chown ${uid}:${uid} home tmp`, place.path);
+    onHost(`chmod -R a+rX . && chown ${uid}:${uid} home tmp '${cache}'`, place.path);
     // What is the same for every user once the sandbox stands runs once.
     const own = '{guard,new-git,protect,session}';
     const files = globSync(`test/{sandbox-*,workspace-${own}}.test.ts`, { cwd: root });
     const tests = files.filter((name) => !name.endsWith(path.basename(import.meta.filename)));
     const identity = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
-    const args = [...identity, node, '--test', '--test-reporter=tap', ...tests];
+    const run = ['--test', '--test-reporter=tap', '--test-concurrency=2'];
+    const args = [...identity, node, ...run, ...tests];
     const home = path.join(place.path, 'home');
-    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: home, TMPDIR: temp };
+    const env = {
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      HOME: home,
+      TMPDIR: temp,
+      NODE_COMPILE_CACHE: path.join(cache, 'node'),
+    };
     const options = { cwd: place.path, env, encoding: 'utf8', timeout: 300_000 } as const;
     const { stdout, stderr } = spawnSync('setpriv', args, options);
     const skipped = stdout
