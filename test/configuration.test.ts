@@ -10,6 +10,7 @@ import type { Configuration } from '../src/configuration/configuration.ts';
 import { loadConfiguration, type Asked } from '../src/configuration/load.ts';
 import { ConfigurationError, readConfiguration } from '../src/configuration/read.ts';
 import { isTrlError } from '../src/errors.ts';
+import { newIdentity } from '../src/sealing/keys.ts';
 
 const home = mkdtempSync(path.join(tmpdir(), 'trl-configuration-'));
 after(() => rmSync(home, { recursive: true, force: true }));
@@ -37,6 +38,11 @@ test('without a file, a variable and a flag everything is as it ships', async ()
     defaultConfiguration.settings.map(() => ['default']),
   );
 });
+
+/** Public half of a key pair that is nobody's. */
+const auditor = newIdentity().recipient;
+const secretKey = newIdentity().identity;
+const mistyped = (text: string): string => text.slice(0, -1) + (text.endsWith('q') ? 'p' : 'q');
 
 /** The system's file must be root's, and only root can make one. */
 const notRoot = process.getuid?.() === 0 ? false : 'a file of root is needed';
@@ -104,6 +110,45 @@ test(
   },
 );
 
+test(
+  'a record that one layer requires is required; who may read raw output is joined',
+  { skip: notRoot },
+  async () => {
+    const says = (required: boolean, recipient: string): string =>
+      `audit: {required: ${required}, recipients: [${recipient}]}\n`;
+    const other = newIdentity().recipient;
+    const required = fileOf('required-system.yaml', says(true, auditor));
+    const lax = fileOf('lax.yaml', says(false, other));
+    const rows = [
+      [{ systemFile: required, userFile: lax }, true, [auditor, other], required],
+      [{ systemFile: lax, userFile: required }, true, [other, auditor], required],
+      [{ userFile: lax }, false, [other], lax],
+      [{ userFile: required, flags: { config: lax } }, true, [auditor, other], required],
+    ] as const;
+    for (const [asked, isRequired, recipients, from] of rows) {
+      const { audit, settings } = await load(asked);
+      assert.deepEqual(audit, { required: isRequired, recipients });
+      const found = settings.find(({ key }) => key === 'audit.required');
+      assert.deepEqual(found?.origins, [`${from}:1:19`]);
+    }
+    assert.deepEqual((await load({})).audit, { required: true, recipients: [] });
+  },
+);
+
+test('a secret key among the recipients is not repeated', () => {
+  for (const text of [
+    secretKey,
+    secretKey.toLowerCase(),
+    `x${secretKey}`,
+    secretKey.slice(0, 40),
+  ]) {
+    assert.throws(
+      () => read(`audit: {recipients: [${text}]}\n`),
+      (error: unknown) => !JSON.stringify(error).includes(secretKey.slice(18, 30)),
+    );
+  }
+});
+
 test('every key is read into what the runtime takes', () => {
   const given = read(`
 terminal: {env_mode: legacy}
@@ -121,6 +166,9 @@ redaction:
   thresholds: {score: 0.5}
   patterns:
     - {id: corp-token, pattern: 'corp_[a-z0-9]{20}', keywords: [corp_]}
+audit:
+  required: false
+  recipients: [${auditor}]
 `);
   assert.deepEqual(given, {
     envMode: 'legacy',
@@ -149,6 +197,8 @@ redaction:
         place: '/home/u/.config/trl/config.yaml:16:33',
       },
     ],
+    auditRequired: false,
+    auditRecipients: [auditor],
   });
 });
 
@@ -172,6 +222,10 @@ test('what is wrong is named with its line, its column and what was meant', () =
     ['secrets: {names: [A-B]}\n', /must be the name of a variable/],
     ['redaction: {thresholds: {score: 2}}\n', /must be a number from 0 to 1/],
     ['redaction: {patterns: [{id: a, pattern: x}, {id: a, pattern: y}]}\n', /has the id "a"/],
+    ['audit: {required: yes please}\n', /:1:19: "required" must be true or false/],
+    ['audit: {recipients: [age1x]}\n', /:1:22: "age1x" has no "1"|:1:22: "age1x"/],
+    [`audit:\n  recipients:\n    - ${mistyped(auditor)}\n`, /:3:7: "age1.*" has a wrong checksum/],
+    [`audit: {recipients: [${secretKey}]}\n`, /:1:22: this is a secret key/],
     ['', /the file is empty/],
     ['terminal: &a {}\n', /anchors are not taken/],
     ['terminal: {}\nterminal: {}\n', /2:1: duplicate key "terminal"/],

@@ -101,7 +101,7 @@ describe('a known value', () => {
     return marked.join('').match(/[A-Za-z0-9+/=]{12,}/g) ?? [];
   };
 
-  test('that nobody knows is sealed in whatever form: it is the masking that keeps it out', async () => {
+  test('that nobody knows is sealed in each form: the masking keeps it out', async () => {
     for (const form of forms) {
       const all = await through([form.bytes], {});
       assert.equal(all, form.bytes.toString('latin1'), form.name);

@@ -86,7 +86,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
       'sealing',
     ]),
   ],
-  ['configuration', place(['yaml'], ['zod'])],
+  ['configuration', place(['yaml', 'sealing'], ['zod'])],
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {

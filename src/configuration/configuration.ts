@@ -57,6 +57,8 @@ export interface Given {
   readonly profile?: (typeof redactionProfiles)[number];
   readonly thresholds?: ThresholdSettings;
   readonly patterns?: readonly PatternSetting[];
+  readonly auditRequired?: boolean;
+  readonly auditRecipients?: readonly string[];
 }
 
 export interface LayerOf {
@@ -90,6 +92,12 @@ export interface Configuration {
     readonly thresholds: ThresholdSettings;
     readonly patterns: readonly PatternSetting[];
   };
+  readonly audit: {
+    /** Whether nothing runs that cannot be recorded. */
+    readonly required: boolean;
+    /** Public keys (`age1…`) of who may read raw output; none: it is not kept. */
+    readonly recipients: readonly string[];
+  };
   /** Every key with its origin, in a fixed order. */
   readonly settings: readonly Setting[];
   /** Files that were read, from lowest to highest. */
@@ -107,6 +115,8 @@ const defaults = {
     profile: 'balanced',
     thresholds: {},
     patterns: [],
+    auditRequired: true,
+    auditRecipients: [],
   },
   places: new Map(),
 } as const satisfies LayerOf;
@@ -120,6 +130,8 @@ export const keyNames = {
   profile: 'redaction.profile',
   thresholds: 'redaction.thresholds',
   patterns: 'redaction.patterns',
+  auditRequired: 'audit.required',
+  auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof Given, string>;
 
 /** Joins layers, given from lowest to highest; the defaults lie below them. */
@@ -139,6 +151,9 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
   const secretNames = unique(layers.flatMap(({ given }) => given.secretNames ?? []));
   const patterns = layers.flatMap(({ given }) => given.patterns ?? []);
   const thresholds = Object.assign({}, ...layers.map(({ given }) => given.thresholds ?? {}));
+  const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
+  // Whoever asks for a record gets one: no layer above or below turns that off.
+  const required = strictest(layers);
   const { given: base } = defaults;
   const envMode = highest('envMode')?.given.envMode ?? base.envMode;
   const sources = highest('sources')?.given.sources ?? base.sources;
@@ -159,6 +174,7 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
     secretNames,
     sources,
     redaction: { profile, thresholds, patterns },
+    audit: { required: required.given.auditRequired ?? true, recipients },
     settings: [
       one('envMode', envMode),
       many('withhold', withhold),
@@ -167,6 +183,12 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
       one('profile', profile),
       many('thresholds', thresholds),
       many('patterns', patterns),
+      {
+        key: keyNames.auditRequired,
+        value: required.given.auditRequired ?? true,
+        origins: originsOf('auditRequired', [required]),
+      },
+      many('auditRecipients', recipients),
     ],
     files: layers.flatMap(({ kind, name }) =>
       kind === 'system' || kind === 'user' || kind === 'file' ? [name] : [],
@@ -176,6 +198,15 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
 
 /** What holds where nobody set anything. */
 export const defaultConfiguration: Configuration = joinConfiguration([]);
+
+/** The layer that decides whether a record is required: one that says so goes first. */
+function strictest(layers: readonly LayerOf[]): LayerOf {
+  const saying = layers.filter(
+    ({ kind, given }) => kind !== 'default' && given.auditRequired !== undefined,
+  );
+  const firm = saying.findLast(({ given }) => given.auditRequired === true);
+  return firm ?? saying.at(-1) ?? defaults;
+}
 
 function unique(names: readonly string[]): string[] {
   return [...new Set(names)];

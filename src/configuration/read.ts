@@ -1,5 +1,6 @@
 /** Reads one `config.yaml`: text in, what it says out. Pure; `load.ts` finds the files. */
 import path from 'node:path';
+import { whyNoRecipient } from '../sealing/keys.ts';
 import { FileError, showProblem, type Problem } from '../yaml/problem.ts';
 import { problemsMax, readTree, type Tree } from '../yaml/tree.ts';
 import { problemsOf } from '../yaml/wording.ts';
@@ -35,7 +36,11 @@ export function readConfiguration(input: string | Uint8Array, of: FileOf): Layer
       issues.slice(0, problemsMax).flatMap((issue) => problemsOf(issue, wording)),
     );
   }
-  const problems = [...samePatterns(parsed.data, tree), ...badPaths(parsed.data, tree)];
+  const problems = [
+    ...samePatterns(parsed.data, tree),
+    ...badPaths(parsed.data, tree),
+    ...badRecipients(parsed.data, tree),
+  ];
   if (problems.length > 0) throw failure(file, problems);
   const given = givenBy(parsed.data, of, tree);
   const places = Object.values(keyNames).map((key): [string, string] => [
@@ -46,7 +51,7 @@ export function readConfiguration(input: string | Uint8Array, of: FileOf): Layer
 }
 
 function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
-  const { terminal, environment, secrets, redaction } = text;
+  const { terminal, environment, secrets, redaction, audit } = text;
   const { sources, names } = secrets ?? {};
   const patterns = redaction?.patterns?.map(({ id, pattern, keywords }, at) => ({
     id,
@@ -62,6 +67,8 @@ function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
     ...(redaction?.profile !== undefined && { profile: redaction.profile }),
     ...(redaction?.thresholds !== undefined && { thresholds: defined(redaction.thresholds) }),
     ...(patterns !== undefined && { patterns }),
+    ...(audit?.required !== undefined && { auditRequired: audit.required }),
+    ...(audit?.recipients !== undefined && { auditRecipients: audit.recipients }),
   };
 }
 
@@ -127,6 +134,16 @@ function badPaths({ secrets }: ConfigurationText, tree: Tree): Problem[] {
     const message = `"${program}" must be the name of a program or an absolute path`;
     const place = ['secrets', 'sources', at, 'argv', 0];
     return isRelative ? [tree.problem(place, message)] : [];
+  });
+}
+
+function badRecipients({ audit }: ConfigurationText, tree: Tree): Problem[] {
+  return (audit?.recipients ?? []).flatMap((recipient, at) => {
+    const why = whyNoRecipient(recipient);
+    if (why === null) return [];
+    // What is no public key may be a secret one.
+    const shown = recipient.startsWith('age1') ? `"${recipient.slice(0, shownMax)}"` : 'this';
+    return [tree.problem(['audit', 'recipients', at], `${shown} ${why}`)];
   });
 }
 

@@ -11,6 +11,7 @@ const argumentsMax = 64;
 const textLengthMax = 1_000;
 const shannonMax = 8;
 const timeoutMsMax = 600_000;
+const recipientsMax = 16;
 const cacheMsMax = 86_400_000;
 
 const text = () => z.string().check(z.minLength(1), z.maxLength(textLengthMax));
@@ -93,6 +94,12 @@ export const configurationSchema = z.strictObject({
         }),
       ),
       patterns: z.optional(z.array(ownPattern).check(z.maxLength(patternsMax))),
+    }),
+  ),
+  audit: z.optional(
+    z.strictObject({
+      required: z.optional(z.boolean({ error: 'must be true or false' })),
+      recipients: z.optional(z.array(text()).check(z.maxLength(recipientsMax))),
     }),
   ),
 });

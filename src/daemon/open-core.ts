@@ -8,6 +8,7 @@ import { loadConfiguration } from '../configuration/load.ts';
 import { checkPatterns } from '../configuration/patterns.ts';
 import { limits } from '../limits.ts';
 import { version } from '../protocol/version.ts';
+import type { RunnerOptions } from '../process/start.ts';
 import type { RedactionOptions } from '../redaction/open.ts';
 import { Tags } from '../redaction/tag.ts';
 import { gatherHostFacts, type HostFacts } from '../sandbox/facts.ts';
@@ -24,6 +25,7 @@ import { Masking } from './masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
 import { realRoot, refuseOpenPlaces, runnerProgram, socketPlace, stateHome } from './places.ts';
 import { Policies } from './policies.ts';
+import { RawLogs } from './raw-logs.ts';
 import { Runners } from './runners.ts';
 import { isTakenBy, openSecrets } from './secrets-open.ts';
 import { Turns } from './turns.ts';
@@ -71,6 +73,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     ...boundsOfRunner(env),
     program: runnerProgram(),
     redaction: { key: tagKey.toString('hex'), ...redaction },
+    sealing: sealingOf(configuration),
   });
   // All take a few ten milliseconds of waiting, and each command needs them: side by side.
   const [host, secrets] = await Promise.all([
@@ -88,8 +91,10 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir, place && dirname(place.path)]);
   const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
   const auditLog = new LateLog(join(stateHome(), 'audit'));
-  const auditing = new Auditing({ sink: auditLog, required: true, masking, log: masked });
+  const { required } = configuration.audit;
+  const auditing = new Auditing({ sink: auditLog, required, masking, log: masked });
   auditing.note(configurationEvent(configuration));
+  boundRawLogs(runners, auditing, masked);
   await tellPolicies(policies, auditing);
   const core = new Core({
     host,
@@ -122,6 +127,25 @@ async function tellPolicies(policies: Policies, auditing: Auditing): Promise<voi
   auditing.note(policyEvent(await policies.of(null)));
   policies.onRead = (policy) => auditing.note(policyEvent(policy));
   policies.onRefused = (why) => auditing.note(policyRefusal(why));
+}
+
+const rawDirectory = (): string => join(stateHome(), 'audit', 'raw');
+
+/** Raw output is kept for auditors only: where there is none, it is not. */
+function sealingOf({
+  audit: { recipients, required },
+}: Configuration): NonNullable<RunnerOptions['sealing']> | null {
+  if (recipients.length === 0) return null;
+  const bytesMax = limits.rawLogBytes.default;
+  return { directory: rawDirectory(), recipients, bytesMax, required };
+}
+
+function boundRawLogs(runners: Runners, auditing: Auditing, log: Log): void {
+  const isRunning = (exec: string): boolean => runners.expects(exec);
+  const rawLogs = new RawLogs({ directory: rawDirectory(), auditing, isRunning, log });
+  runners.onExit = ({ raw_log: left }) => {
+    if (left !== null) rawLogs.added(left);
+  };
 }
 
 interface WorkspaceParts {

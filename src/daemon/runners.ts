@@ -41,13 +41,19 @@ export class Runners {
   /** Called about once a second for each command that prints, and of all at an adoption. */
   onProgress: (progress: OutputProgress) => void = () => {};
 
+  /** Called for each command that ends while this runtime is there. */
+  onExit: (exit: Exit) => void = () => {};
+
   /** Where the runner's socket and pipes are, once it was opened. */
   dir: string | null = null;
 
   /** @throws TrlError `BACKEND_UNAVAILABLE` when no runner can be had */
   async open(): Promise<Runner> {
     this.#opening ??= openRunner(this.#options, {
-      exit: (exit) => this.#exits.get(exit.exec_id)?.resolve(exit),
+      exit: (exit) => {
+        this.onExit(exit);
+        this.#exits.get(exit.exec_id)?.resolve(exit);
+      },
       progress: (progress) => this.onProgress(progress),
       waiting: (id, info) => {
         for (const tell of this.#waiting.get(id) ?? []) tell(info);
@@ -113,6 +119,11 @@ export class Runners {
     // Whoever waits hears of it; until then it is no unhandled rejection.
     promise.catch(() => {});
     this.#exits.set(id, { promise, resolve, reject });
+  }
+
+  /** Whether an exit is awaited. */
+  expects(id: string): boolean {
+    return [...this.#exits.keys()].some((exec) => exec === id);
   }
 
   /** Passes on an exit that was learnt otherwise than by its event. */
