@@ -9,7 +9,14 @@ import { openAuditKey } from '../src/audit/key.ts';
 import { headLine } from '../src/audit/line.ts';
 import { openAuditLog } from '../src/audit/logs.ts';
 import { verifyLog, verifyLogs, type LogReport } from '../src/audit/verify.ts';
-import { auditEvent, logAt, sameKey, segmentFiles, withAudit, writeLog } from './support/audit.ts';
+import {
+  auditEvent,
+  logAt,
+  sameKey,
+  segmentFiles,
+  withAudit,
+  writeLog,
+} from './support/audit-log.ts';
 
 const publicKeys = new Map<string, KeyObject>();
 
@@ -278,13 +285,13 @@ test('a log that is written while it is checked is good', async () => {
   await withAudit(async (directory) => {
     const log = await openAuditLog({ directory, segmentBytes: 10_000 });
     await log.append([auditEvent(0)]);
-    let isDone = false;
+    const writer = new AbortController();
     const writing = (async () => {
       for (let n = 1; n < 100; n += 1) await log.append([auditEvent(n, 'x'.repeat(n))]);
-      isDone = true;
+      writer.abort();
     })();
     const { publicKey } = openAuditKey(directory);
-    while (!isDone) {
+    while (!writer.signal.aborted) {
       const { findings } = await verifyLog({ directory: logAt(directory), publicKey });
       assert.deepEqual(findings, []);
     }

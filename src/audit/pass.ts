@@ -1,6 +1,6 @@
 /** One pass over the lines of a log: chain, tree and heads. */
 import { hash } from 'node:crypto';
-import { Findings, type FindingKind } from './findings.ts';
+import type { Findings, FindingKind } from './findings.ts';
 import { eventBegin, eventOfLine, firstPrev, headBegin, noteOfLine } from './line.ts';
 import type { Line } from './lines.ts';
 import { Tree } from './merkle.ts';
@@ -78,10 +78,13 @@ export class Pass {
       this.#isAtBegin = false;
       this.#find('segment.order', offset, 'The segment does not begin with a head.');
     }
-    if (begin === eventBegin) this.#event(line);
-    else if (begin.startsWith(headBegin))
+    if (begin === eventBegin) {
+      this.#event(line);
+    } else if (begin.startsWith(headBegin)) {
       this.#headLine(buffer.toString('utf8', start, end), offset);
-    else this.#unknown(offset);
+    } else {
+      this.#unknown(offset);
+    }
   }
 
   #event({ buffer, start, end, offset }: Line): void {
