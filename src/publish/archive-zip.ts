@@ -1,0 +1,207 @@
+/**
+ * Zip archives (PKWARE APPNOTE): for each member a local header with its packed content, then the
+ * central directory that names each again, then its end record, of which the last one counts.
+ *
+ * Readers differ on which of the two headers they trust. So members are those of the directory and
+ * those local headers that it does not name, both names are told where they differ, a size is what
+ * comes out, and what nothing names is told as uncovered.
+ */
+import { latin1 } from './decode-kind.ts';
+import { without, type Archive, type Member } from './archive.ts';
+import { unpack } from './decode-packed.ts';
+
+const marks = { local: 'PK\x03\x04', central: 'PK\x01\x02', end: 'PK\x05\x06' } as const;
+const localBytes = 30;
+const centralBytes = 46;
+const endBytes = 22;
+const zip64EndBytes = 56;
+const zip64LocatorBytes = 20;
+/** After a content whose sizes were not known before. */
+const descriptorBytesMax = 24;
+const commentBytesMax = 65_535;
+
+interface Entry {
+  readonly name: string;
+  readonly flags: number;
+  readonly method: number;
+  readonly packed: number;
+  readonly local: number;
+}
+
+/** @param room bytes that a member may have, unpacked */
+export function readZip(bytes: Uint8Array, room: () => number): Archive {
+  const zip = { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
+  const covered: [number, number][] = [];
+  function* members(): Generator<Member> {
+    const found = directory(zip, covered);
+    for (const entry of found) yield* read(zip, entry, { room, covered });
+    // Local headers that no directory names: hidden from some readers, or of a damaged archive.
+    for (const [from, to] of without(covered, bytes.length)) {
+      let at = indexOf(bytes, marks.local, from);
+      while (at !== -1 && at < to) {
+        const entry = local(zip, at);
+        if (entry !== null) yield* read(zip, entry, { room, covered });
+        at = indexOf(bytes, marks.local, Math.max(at + 4, covered.at(-1)?.[1] ?? 0));
+      }
+    }
+  }
+  return { members: members(), uncovered: () => without(covered, bytes.length) };
+}
+
+interface Zip {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+}
+
+interface Reading {
+  readonly room: () => number;
+  readonly covered: [number, number][];
+}
+
+/** The entries of the central directory; none where there is no end record. */
+function directory(zip: Zip, covered: [number, number][]): Entry[] {
+  const { bytes, view } = zip;
+  const text = latin1(bytes.subarray(Math.max(0, bytes.length - endBytes - commentBytesMax)));
+  const inText = text.lastIndexOf(marks.end);
+  const end = inText + bytes.length - text.length;
+  if (inText === -1 || end + endBytes > bytes.length) return [];
+  covered.push([end, end + endBytes]);
+  let size = view.getUint32(end + 12, true);
+  let start = end - size;
+  const locator = end - zip64LocatorBytes;
+  if (locator >= 0 && latin1(bytes.subarray(locator, locator + 4)) === 'PK\x06\x07') {
+    const record = locator - zip64EndBytes;
+    if (record >= 0) {
+      covered.push([record, end]);
+      size = big(view, record + 40);
+      start = record - size;
+    }
+  }
+  if (start < 0) return [];
+  // What stands before an archive shifts all its offsets.
+  const said = view.getUint32(end + 16, true);
+  const shift = said === 0xffff_ffff || said > start ? 0 : start - said;
+  const entries: Entry[] = [];
+  for (let at = start; at + centralBytes <= bytes.length;) {
+    if (latin1(bytes.subarray(at, at + 4)) !== marks.central) break;
+    const [name, extra, comment] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
+    const length = centralBytes + (name ?? 0) + (extra ?? 0);
+    const wide = zip64(zip, at + centralBytes + (name ?? 0), extra ?? 0, [
+      view.getUint32(at + 24, true),
+      view.getUint32(at + 20, true),
+      view.getUint32(at + 42, true),
+    ]);
+    entries.push({
+      name: text8(bytes.subarray(at + centralBytes, at + centralBytes + (name ?? 0))),
+      flags: view.getUint16(at + 8, true),
+      method: view.getUint16(at + 10, true),
+      packed: wide[1] ?? 0,
+      local: (wide[2] ?? 0) + shift,
+    });
+    // A comment is uncovered, so it is looked at.
+    covered.push([at, at + length]);
+    at += length + (comment ?? 0);
+  }
+  return entries;
+}
+
+/** Sizes and offset, in the order of the extra field 1, from it where they are all ones. */
+function zip64(zip: Zip, from: number, length: number, given: readonly number[]): number[] {
+  const { view, bytes } = zip;
+  const end = Math.min(from + length, bytes.length);
+  for (let at = from; at + 4 <= end;) {
+    const size = view.getUint16(at + 2, true);
+    if (view.getUint16(at, true) === 1) {
+      let next = at + 4;
+      return given.map((one) => {
+        if (one !== 0xffff_ffff || next + 8 > end) return one;
+        next += 8;
+        return big(view, next - 8);
+      });
+    }
+    at += 4 + size;
+  }
+  return [...given];
+}
+
+function local({ bytes, view }: Zip, at: number): Entry | null {
+  if (at < 0 || at + localBytes > bytes.length) return null;
+  if (latin1(bytes.subarray(at, at + 4)) !== marks.local) return null;
+  const name = view.getUint16(at + 26, true);
+  return {
+    name: text8(bytes.subarray(at + localBytes, at + localBytes + name)),
+    flags: view.getUint16(at + 6, true),
+    method: view.getUint16(at + 8, true),
+    packed: view.getUint32(at + 18, true),
+    local: at,
+  };
+}
+
+const empty = new Uint8Array();
+
+function* read(zip: Zip, entry: Entry, { room, covered }: Reading): Generator<Member> {
+  const { bytes, view } = zip;
+  const { name } = entry;
+  const header = local(zip, entry.local);
+  const packing = entry.method === 0 ? null : 'deflate';
+  if (header === null) {
+    yield { name, bytes: empty, closed: 'damaged: its content is not where it should be', packing };
+    return;
+  }
+  const skipped = view.getUint16(entry.local + 26, true) + view.getUint16(entry.local + 28, true);
+  const from = entry.local + localBytes + skipped;
+  // The other name is one, too.
+  if (header.name !== name) yield { name: header.name, bytes: empty, closed: null, packing: null };
+  const rest = bytes.subarray(from);
+  const hasDescriptor = ((entry.flags | header.flags) & 8) !== 0;
+  const cover = (length: number): void => {
+    const to = from + length;
+    covered.push([entry.local, hasDescriptor ? afterDescriptor(zip, to) : to]);
+  };
+  if (((entry.flags | header.flags) & 1) !== 0) {
+    cover(entry.packed);
+    yield { name, bytes: empty, closed: 'encrypted', packing };
+    return;
+  }
+  if (entry.method === 0) {
+    const content = rest.subarray(0, entry.packed);
+    cover(content.length);
+    const closed = content.length < entry.packed ? 'damaged: it ends before its content' : null;
+    yield { name, bytes: content, closed, packing };
+    return;
+  }
+  const kind = entry.method === 8 ? 'deflate' : entry.method === 93 ? 'zstd' : null;
+  if (kind === null) {
+    cover(entry.packed);
+    yield { name, bytes: empty, closed: 'packed in a way that is not read', packing };
+    return;
+  }
+  const content = unpack(kind, rest, room());
+  if ('failed' in content) {
+    cover(entry.packed);
+    yield { name, bytes: empty, closed: content.failed, packing };
+    return;
+  }
+  // What a reader that trusts the size would see is less than what is there, never more.
+  cover(content.used);
+  yield { name, bytes: content.bytes, closed: null, packing: kind };
+}
+
+/** Where what may follow a content ends: the next structure, or nothing known. */
+function afterDescriptor({ bytes }: Zip, from: number): number {
+  const window = latin1(bytes.subarray(from, from + descriptorBytesMax + 4));
+  const next = window.search(/PK(?:\x03\x04|\x01\x02|\x06\x06)/);
+  return next === -1 ? from : from + next;
+}
+
+const big = (view: DataView, at: number): number => Number(view.getBigUint64(at, true));
+
+const text8 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+
+function indexOf(bytes: Uint8Array, mark: string, from: number): number {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(
+    mark,
+    from,
+    'latin1',
+  );
+}

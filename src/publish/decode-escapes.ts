@@ -1,0 +1,194 @@
+/**
+ * What is written in text by escapes: URL-encoding, HTML entities, quoted-printable, the escapes
+ * of strings in JSON and programs. Each view holds the parts of a text that have some, decoded,
+ * with what stands around them.
+ */
+
+export interface View {
+  readonly bytes: Uint8Array;
+  readonly via: 'url' | 'html' | 'quoted-printable' | 'json';
+  readonly span: readonly [number, number];
+}
+
+interface Escapes {
+  readonly via: Exclude<View['via'], 'json'> | 'json';
+  readonly pattern: RegExp;
+  /** Characters between two escapes of one part, and around it. */
+  readonly gap: number;
+  readonly least: number;
+  /** The bytes that an escape stands for, one character each. */
+  readonly decode: (escape: string) => string;
+}
+
+const url: Escapes = {
+  via: 'url',
+  pattern: /%[0-9a-fA-F]{2}/g,
+  gap: 256,
+  least: 1,
+  decode: (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+};
+
+const quoted: Escapes = {
+  via: 'quoted-printable',
+  pattern: /=(?:[0-9a-fA-F]{2}|[ \t]{0,4}\r?\n)/g,
+  gap: 1_024,
+  least: 2,
+  decode: (escape) =>
+    /^=[0-9a-fA-F]/.test(escape) ? String.fromCharCode(Number.parseInt(escape.slice(1), 16)) : '',
+};
+
+const entities = new Map(
+  (
+    'lt:< gt:> amp:& quot:" apos:\' lpar:( rpar:) lcub:{ rcub:} lbrace:{ rbrace:} lsqb:[ rsqb:] ' +
+    'lbrack:[ rbrack:] sol:/ bsol:\\ colon:: semi:; equals:= plus:+ num:# dollar:$ percnt:% ' +
+    'ast:* excl:! quest:? commat:@ lowbar:_ grave:` vert:| verbar:| period:. comma:, Hat:^'
+  )
+    .split(' ')
+    .map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),
+);
+
+const html: Escapes = {
+  via: 'html',
+  pattern: /&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});/g,
+  gap: 512,
+  least: 1,
+  decode: (escape) => {
+    const name = escape.slice(1, -1);
+    if (name === 'nbsp' || name === 'Tab' || name === 'NewLine') return ' ';
+    if (!name.startsWith('#')) return entities.get(name) ?? escape;
+    const hex = /^#[xX]/.test(name);
+    return utf8(Number.parseInt(name.slice(hex ? 2 : 1), hex ? 16 : 10));
+  },
+};
+
+const simple = new Map([
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['v', '\v'],
+  ['a', ' '],
+  ['e', '\x1b'],
+  ['\n', ''],
+  ['\r', ''],
+]);
+
+const escaped: Escapes = {
+  via: 'json',
+  pattern:
+    /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|\r\n|[^])/g,
+  gap: 512,
+  least: 1,
+  decode: unescape,
+};
+
+/** What one escape of a string stands for; of an unknown one, its character. */
+function unescape(escape: string): string {
+  const kind = escape.charAt(1);
+  if (kind === 'u' && escape.length > 2) {
+    const [high = 0, low] = (escape.match(/[0-9a-fA-F]{2,}/g) ?? []).map((one) =>
+      Number.parseInt(one, 16),
+    );
+    return utf8(low === undefined ? high : 0x10000 + (high - 0xd800) * 0x400 + (low - 0xdc00));
+  }
+  if (kind === 'x' && escape.length === 4) {
+    return String.fromCharCode(Number.parseInt(escape.slice(2), 16));
+  }
+  if (escape.length === 4) return String.fromCharCode(Number.parseInt(escape.slice(1), 8));
+  return simple.get(kind) ?? escape.slice(1);
+}
+
+/** As bytes of UTF-8, one character each. */
+function utf8(point: number): string {
+  if (!(point >= 0 && point <= 0x10ffff)) return '';
+  if (point < 0x80) return String.fromCharCode(point);
+  return Buffer.from(String.fromCodePoint(point), 'utf8').toString('latin1');
+}
+
+/** @param text one character for each byte */
+export function* viewsOf(text: string): Generator<View> {
+  if (text.includes('%')) yield* viewOf(text, url);
+  if (text.includes('&')) yield* viewOf(text, html);
+  if (text.includes('=')) yield* viewOf(text, quoted);
+  if (looksLikeJson(text)) yield literals(text);
+  if (text.includes('\\')) yield* viewOf(text, escaped);
+}
+
+function* viewOf(text: string, escapes: Escapes): Generator<View> {
+  const { pattern, gap, least, decode, via } = escapes;
+  let pieces: string[] = [];
+  let [start, last, count, end] = [0, 0, 0, -1];
+  // What is encoded has no blanks. Each word is walked once.
+  const wordEnd = (from: number): number => {
+    if (end < from) end = blankFrom(text, from);
+    return end;
+  };
+  const view = (): View => {
+    const to = Math.max(wordEnd(last), Math.min(text.length, last + gap));
+    const blanks = via === 'url' && !pieces.includes(' ');
+    // What stands as it is and what was decoded take turns.
+    const decoded = [...pieces, text.slice(last, to)].map((piece, at) =>
+      blanks && at % 2 === 0 ? piece.replaceAll('+', ' ') : piece,
+    );
+    return { bytes: Buffer.from(decoded.join(''), 'latin1'), via, span: [start, to] };
+  };
+  for (const found of text.matchAll(pattern)) {
+    const at = found.index;
+    if (count > 0 && at - last > gap && wordEnd(last) < at) {
+      if (count >= least) yield view();
+      [pieces, count] = [[], 0];
+    }
+    if (count === 0) {
+      start = Math.min(wordStart(text, at, last), Math.max(0, at - gap));
+      last = start;
+    }
+    pieces.push(text.slice(last, at), decode(found[0]));
+    last = at + found[0].length;
+    count += 1;
+  }
+  if (count >= least && count > 0) yield view();
+}
+
+const blank = /[\s"'<>`]/g;
+
+function blankFrom(text: string, from: number): number {
+  blank.lastIndex = from;
+  return blank.exec(text)?.index ?? text.length;
+}
+
+/** Where the word before `to` begins, not before `least`. */
+function wordStart(text: string, to: number, least: number): number {
+  let at = to;
+  while (at > least && !/[\s"'<>`]/.test(text.charAt(at - 1))) at -= 1;
+  return at;
+}
+
+/** Whether the text, or a line of it, begins as a value of JSON with something in it. */
+const looksLikeJson = (text: string): boolean =>
+  text.includes('"') && /(?:^|\n)[ \t]{0,16}[[{]\s{0,64}["{[]/.test(text);
+
+/** All strings of a JSON text, one after another: a list of lines is text again. */
+function literals(text: string): View {
+  const strings: string[] = [];
+  for (let at = text.indexOf('"'); at !== -1;) {
+    const end = endOfString(text, at + 1);
+    const inner = text.slice(at + 1, end);
+    const string = inner.includes('\\')
+      ? inner.replaceAll(escaped.pattern, (one) => unescape(one))
+      : inner;
+    strings.push(string.endsWith('\n') ? string : `${string}\n`);
+    at = text.indexOf('"', end + 1);
+  }
+  return { bytes: Buffer.from(strings.join(''), 'latin1'), via: 'json', span: [0, text.length] };
+}
+
+/** Where a string ends: at its quote, or at the end of its line. */
+function endOfString(text: string, from: number): number {
+  for (let at = from; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x5c) at += 1;
+    else if (code === 0x22 || code === 0x0a) return at;
+  }
+  return text.length;
+}

@@ -1,0 +1,262 @@
+/**
+ * Base64 and hexadecimal within text: runs of their letters, also wrapped over lines that have
+ * something before or after them (a diff, a quote, a comment, a list of strings).
+ */
+import { latin1 } from './decode-kind.ts';
+
+export interface Run {
+  readonly bytes: Uint8Array;
+  readonly via: 'base64' | 'hex' | 'decimal';
+  /** Bytes `[from, to)` of the text that it stands in. */
+  readonly span: readonly [number, number];
+  /** Whether its letters are mixed as those of packed bytes are; words and paths are not. */
+  readonly mixed: boolean;
+  /** Whether it is one thing: lines that are joined may have nothing in common. */
+  readonly sure: boolean;
+}
+
+interface Joined {
+  readonly letters: string;
+  readonly span: readonly [number, number];
+  readonly lines: number;
+}
+
+const base64Run = /[A-Za-z0-9+/_-]{16,}={0,2}/g;
+const hexOnly = /^[0-9a-fA-F]+$/;
+const innerHex = /[0-9a-fA-F]{24,}/g;
+/** A last line may be short where the ones before it are wrapped. */
+const wrappedMin = 32;
+const phaseLettersMin = 64;
+
+/** What stands in base64 or hex in a text; what it decodes to may be nothing that means anything. */
+export function* runsOf(text: string): Generator<Run> {
+  for (const joined of joinedRuns(text)) {
+    const { letters, span, lines } = joined;
+    const sure = lines === 1 || isWrapped(joined);
+    const mixed = isMixed(letters);
+    if (hexOnly.test(letters)) {
+      if (letters.length < 24) continue;
+      yield { bytes: hex(letters), via: 'hex', span, mixed, sure };
+      if (letters.length % 2 === 1) {
+        yield { bytes: hex(letters.slice(1)), via: 'hex', span, mixed, sure };
+      }
+      // Base64 without another letter is as rare as it is short.
+      if (letters.length > 200) continue;
+    } else {
+      // A name or `0x` stands before it.
+      for (const [inner] of letters.matchAll(innerHex)) {
+        yield { bytes: hex(inner), via: 'hex', span, mixed: isMixed(inner), sure };
+      }
+    }
+    yield { bytes: base64(letters), via: 'base64', span, mixed, sure };
+    if (letters.length < phaseLettersMin) continue;
+    for (const at of otherStarts(letters)) {
+      yield { bytes: base64(letters.slice(at)), via: 'base64', span, mixed, sure };
+    }
+  }
+}
+
+const digestLetters: ReadonlySet<number> = new Set([32, 40, 56, 64, 96, 128]);
+
+/** Whether lines are one thing for sure: a list of digests has lines of one length, too. */
+function isWrapped({ letters, lines }: Joined): boolean {
+  const width = Math.floor(letters.length / lines);
+  return lines >= 16 && width >= 56 && !(hexOnly.test(letters) && digestLetters.has(width));
+}
+
+const mixedLettersMin = 54;
+
+/** Of random letters of base64 two in five are capitals, and as many are small. */
+function isMixed(letters: string): boolean {
+  if (letters.length < mixedLettersMin) return false;
+  if (hexOnly.test(letters)) return true;
+  const sample = letters.length > 1_024 ? letters.slice(64, 1_024) : letters;
+  const share = (kind: RegExp): number => (sample.match(kind) ?? []).length / sample.length;
+  return share(/[A-Z]/g) > 0.12 && share(/[a-z]/g) > 0.12 && share(/\d/g) > 0.03;
+}
+
+/** Runs of letters; those of equal length that end their lines one after another are one. */
+function* joinedRuns(text: string): Generator<Joined> {
+  let pieces: string[] = [];
+  let [from, to] = [0, 0];
+  function* done(next: string, at: number): Generator<Joined> {
+    if (pieces.length === 0) return;
+    yield joined(pieces, [from, to]);
+    const [first = ''] = pieces;
+    // Lines of such a length may be each for itself; their places are told together.
+    if (pieces.length > 1 && first.length % 4 > 1) {
+      for (const piece of pieces) yield joined([piece], [from, to]);
+    }
+    const before = pieces.at(-1) ?? '';
+    if (before.length < wrappedMin || before.endsWith('=')) return;
+    const isTail = next !== '' && next.length < before.length && endsLine(text.slice(to, at));
+    const tail = isTail ? { letters: next, to: at + next.length } : lastLine(text, to);
+    if (tail !== null) yield joined([...pieces, tail.letters], [from, tail.to]);
+  }
+  for (const found of text.matchAll(base64Run)) {
+    const [run] = found;
+    const at = found.index;
+    const before = pieces.at(-1);
+    const goesOn =
+      before !== undefined &&
+      before.length === run.length &&
+      !before.endsWith('=') &&
+      endsLine(text.slice(to, at));
+    if (!goesOn) {
+      yield* done(run, at);
+      pieces = [];
+      from = at;
+    }
+    pieces.push(run);
+    to = at + run.length;
+  }
+  yield* done('', text.length);
+}
+
+const joined = (pieces: readonly string[], span: readonly [number, number]): Joined => ({
+  letters: joinLines(pieces),
+  span,
+  lines: pieces.length,
+});
+
+/** Between two lines of a wrapped run: little after the one, little before the other. */
+function endsLine(between: string): boolean {
+  const line = between.indexOf('\n');
+  if (line === -1 || line > 8 || between.length > 80) return false;
+  return !between.includes('\n', line + 1);
+}
+
+/** Signs alone stand before it, or it ends its line. */
+const tailForms = [
+  /^[^\n]{0,8}\n([^A-Za-z0-9+/_\n-]{0,63})([A-Za-z0-9+/_-]{1,15}={0,2})/,
+  /^[^\n]{0,8}\n([^\n]{0,63}?)([A-Za-z0-9+/_-]{1,15}={0,2})[^A-Za-z0-9+/_=\n-]{0,8}(?:\n|$)/,
+];
+
+/** The rest of a wrapped run, shorter than what is a run by itself; it may be another word. */
+function lastLine(
+  text: string,
+  to: number,
+): { readonly letters: string; readonly to: number } | null {
+  const window = text.slice(to, to + 128);
+  const found = tailForms.map((form) => form.exec(window)).find((one) => one !== null);
+  if (found === undefined) return null;
+  const [, prefix = '', letters = ''] = found;
+  return { letters, to: to + window.indexOf('\n') + 1 + prefix.length + letters.length };
+}
+
+/** In a diff the sign before each line is a letter of base64, too. */
+function joinLines(pieces: readonly string[]): string {
+  const isDiff = pieces.length > 1 && pieces.every((piece) => /^[+-]/.test(piece));
+  const [first = ''] = pieces;
+  return isDiff && first.length % 4 === 1
+    ? pieces.map((one) => one.slice(1)).join('')
+    : pieces.join('');
+}
+
+/** Beginnings of packed formats in base64. */
+const heads = /H4sI|UEsDB|KLUv|eJ[wxyz0-9A-Za-d+/_-]|eNq|e[FA]/g;
+const sampleLetters = 48;
+
+/** Where else the letters may begin: what stands before them, as a name or a sign, is no part. */
+function otherStarts(letters: string): number[] {
+  const starts = new Set<number>();
+  const middle = Math.floor(letters.length / 8) * 4;
+  const base = Math.min(middle, letters.length - sampleLetters) & ~3;
+  if (!isReadable(base64(letters.slice(base, base + sampleLetters)))) {
+    for (const phase of [1, 2, 3]) {
+      const sample = base64(letters.slice(base + phase, base + phase + sampleLetters));
+      if (isReadable(sample)) starts.add(phase);
+    }
+  }
+  for (const found of letters.slice(0, 128).matchAll(heads)) {
+    if (found.index > 0 && starts.size < 8) starts.add(found.index);
+  }
+  // What has no mark begins after a sign, if not at once.
+  for (const found of letters.slice(0, 32).matchAll(/[-_+/]/g)) {
+    if (starts.size < 6) starts.add(found.index + 1);
+  }
+  return [...starts];
+}
+
+/** Whether a cut of something decoded is text, but for what the cut took from its ends. */
+function isReadable(bytes: Uint8Array): boolean {
+  const text = latin1(bytes.subarray(2, -2));
+  return text.length > 0 && !/[^\t\n\r\x20-\x7e\x80-\xff]/.test(text);
+}
+
+const base64 = (letters: string): Uint8Array => Buffer.from(letters, 'base64');
+const hex = (letters: string): Uint8Array => Buffer.from(letters, 'hex');
+
+const spacedHex =
+  /(?:[0-9a-fA-F]{2}[ :,+-]{1,2}){7}|(?:[0-9a-fA-F]{4} ){4}|(?:(?:0x|\\x)[0-9a-fA-F]{2}[, "']{0,4}){4}/;
+const offset = /^[ \t+>*#/-]{0,8}(?:(?:0x)?[0-9a-fA-F]{4,16}(?::|[ \t])[ \t]*)?/;
+/** Something stands before the first line of a dump. */
+const innerOffset = /\b[0-9a-fA-F]{7,16}(?::[ \t]|[ \t]{1,2})(?=[0-9a-fA-F]{2})/;
+const pairs = /^(?:(?:0x|\\x)?[0-9a-fA-F]{2}){1,8}(?:[ \t]{1,2}|[:,+-][ \t]?|(?=[^0-9A-Za-z]|$))/;
+
+/** Bytes that are written apart: `64 65`, `64:65`, `0x64, 0x65`, `\x64\x65`, dumps of xxd and hexdump. */
+export function* spacedRunsOf(text: string): Generator<Run> {
+  if (!spacedHex.test(text)) return;
+  let found: string[] = [];
+  let span: [number, number] = [0, 0];
+  let at = 0;
+  for (const line of text.split('\n')) {
+    const letters = lineLetters(line, found.length === 0 ? rowLettersMin : 2);
+    if (letters === '' && line.trim() === '') {
+      at += line.length + 1;
+      continue;
+    }
+    if (letters !== '') {
+      if (found.length === 0) span = [at, at];
+      found.push(letters);
+      span = [span[0], at + line.length];
+    } else if (found.length > 0) {
+      yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: true };
+      found = [];
+    }
+    at += line.length + 1;
+  }
+  if (found.length > 0) {
+    yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: true };
+  }
+}
+
+/** The digits of the row of pairs that a line has, after an offset; `''`: there is none. */
+function lineLetters(line: string, least: number): string {
+  const after = rowFrom(line, offset.exec(line)?.[0].length ?? 0, least);
+  if (after !== '') return after;
+  const found = innerOffset.exec(line);
+  const inside = found === null ? '' : rowFrom(line, found.index + found[0].length, rowLettersMin);
+  return inside === '' ? rowFrom(line, firstPair(line), rowLettersMin) : inside;
+}
+
+const rowLettersMin = 8;
+
+function rowFrom(line: string, start: number, least: number): string {
+  if (start < 0) return '';
+  let letters = '';
+  for (let at = start; ;) {
+    const [next] = pairs.exec(line.slice(at, at + 40)) ?? [''];
+    if (next === '') break;
+    letters += next.replaceAll(/0x|\\x|[^0-9a-fA-F]/g, '');
+    at += next.length;
+    // Two blanks stand in the middle of a row of 16, or before its text.
+    if (/[ \t]{2}$/.test(next) && letters.length !== 16) break;
+  }
+  return letters.length >= least ? letters : '';
+}
+
+const firstPair = (line: string): number =>
+  line.search(/(?:0x|\\x)?[0-9a-fA-F]{2}[ :,+-]|(?:0x|\\x)[0-9a-fA-F]{2}/);
+
+const decimals = /(?:\b\d{1,3}\b[,\s]{1,3}){23,}\d{1,3}\b/g;
+
+/** Lists of the numbers of bytes: `[104, 101, 108]`. */
+export function* decimalRunsOf(text: string): Generator<Run> {
+  for (const found of text.matchAll(decimals)) {
+    const numbers = found[0].match(/\d+/g)?.map(Number) ?? [];
+    if (numbers.some((one) => one > 255)) continue;
+    const span = [found.index, found.index + found[0].length] as const;
+    yield { bytes: Uint8Array.from(numbers), via: 'decimal', span, mixed: true, sure: true };
+  }
+}

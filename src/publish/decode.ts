@@ -1,0 +1,380 @@
+/**
+ * Opens what is to leave: the texts that are in it, however they are encoded, packed or archived,
+ * and what could not be looked into.
+ */
+import { createHash } from 'node:crypto';
+import { limits } from '../limits.ts';
+import type { Archive } from './archive.ts';
+import { readAr } from './archive-ar.ts';
+import { readTar } from './archive-tar.ts';
+import { readZip } from './archive-zip.ts';
+import { viewsOf } from './decode-escapes.ts';
+import * as kinds from './decode-kind.ts';
+import { unpack, type Packing } from './decode-packed.ts';
+import { decimalRunsOf, runsOf, spacedRunsOf, type Run } from './decode-runs.ts';
+import { sourcesOf } from './decode-sources.ts';
+import { fromWide, stringsOf } from './decode-unicode.ts';
+
+/** Something that can be searched, or of which only the identity can be told. */
+export interface Part {
+  readonly kind: 'part';
+  /** The item, and members within it: `dist.tgz!/package/index.js`. */
+  readonly name: string;
+  /** How it was decoded, outermost first. */
+  readonly via: readonly string[];
+  readonly bytes: Uint8Array;
+  /** Whether it is to be searched. What is not text has its texts as parts of their own. */
+  readonly text: boolean;
+  /** Whether it is the item or a member as it lies there: a file that has an identity. */
+  readonly whole: boolean;
+  /** Bytes `[from, to)` of the item in which it stands, encoded or not; `null`: a member. */
+  readonly span: readonly [number, number] | null;
+}
+
+export interface Unscannable {
+  readonly kind: 'unscannable';
+  readonly name: string;
+  readonly via: readonly string[];
+  /** One clause: `encrypted`, `xz is not read`. */
+  readonly reason: string;
+  readonly span: readonly [number, number] | null;
+}
+
+export interface DecodeBounds {
+  /** All that is decoded of one item. */
+  readonly bytes: number;
+  /** Parts of one item. */
+  readonly parts: number;
+}
+
+/** Encodings within one another, since the last archive. */
+const encodingsMax = 3;
+/** Archives within one another. */
+const archivesMax = 3;
+/** Embedded bytes of an unknown kind below this are keys, digests and signatures. */
+const unknownBytesMin = 1_024;
+/** Embedded bytes of a known kind below this hold no more than a line. */
+const knownBytesMin = 128;
+const guessBytesMin = 40;
+const guessBytesMax = 8 * 2 ** 20;
+const nameLengthMax = 1_000;
+const embeddedMax = 64;
+
+interface Place {
+  readonly name: string;
+  readonly via: readonly string[];
+  readonly span: readonly [number, number] | null;
+  readonly encodings: number;
+  readonly archives: number;
+  /** `whole`: a file. `piece`: surely meant as bytes. `guess`: letters that may mean nothing. */
+  readonly as: 'whole' | 'piece' | 'guess';
+}
+
+/** What is left of the bounds, and what was seen. */
+interface Left {
+  bytes: number;
+  parts: number;
+  told: boolean;
+  /** By digest: the fewest encodings behind which it was found. */
+  readonly seen: Map<string, number>;
+}
+
+type Opened = Generator<Part | Unscannable>;
+
+/** Every part of an item, the item itself first. What is told twice the same way is told once. */
+export function* openItem(
+  item: { readonly name: string; readonly bytes: Uint8Array },
+  bounds: DecodeBounds = {
+    bytes: limits.publicationDecodedBytes.default,
+    parts: limits.publicationParts.default,
+  },
+): Opened {
+  const left: Left = { ...bounds, told: false, seen: new Map() };
+  const place: Place = {
+    name: item.name,
+    via: [],
+    span: [0, item.bytes.length],
+    encodings: 0,
+    archives: 0,
+    as: 'whole',
+  };
+  yield* open(item.bytes, place, left);
+}
+
+function* open(bytes: Uint8Array, place: Place, left: Left): Opened {
+  if (place.via.length > 0 && !(yield* take(bytes, place, left))) return;
+  if (place.as !== 'whole' && isRepeated(bytes, place, left)) return;
+  const wide = fromWide(bytes);
+  if (wide !== null) {
+    if (place.as === 'whole') yield part(bytes, place, false);
+    yield* openText(wide.bytes, inner(place, wide.via), left);
+    return;
+  }
+  const kind = kinds.openedKind(bytes);
+  if (kind !== null) {
+    if (place.as === 'whole') yield part(bytes, place, false);
+    if (yield* openKnown(kind, bytes, place, left)) return;
+    yield* openBinary(bytes, place, left);
+    return;
+  }
+  yield* openPlain(bytes, place, left);
+}
+
+/** What is in no format that is opened. */
+function* openPlain(bytes: Uint8Array, place: Place, left: Left): Opened {
+  if (kinds.isText(bytes)) {
+    yield* openText(bytes, place, left);
+    return;
+  }
+  if (place.as === 'whole') yield part(bytes, place, false);
+  yield* openBinary(bytes, place, left);
+}
+
+/** Takes what the bounds leave; tells once when they are reached. */
+function* take(bytes: Uint8Array, place: Place, left: Left): Generator<Unscannable, boolean> {
+  left.bytes -= bytes.length;
+  if (place.as === 'whole') left.parts -= 1;
+  if (left.bytes >= 0 && left.parts >= 0) return true;
+  if (!left.told) yield closed(place, 'more in it than may be opened');
+  left.told = true;
+  return false;
+}
+
+/** Whether all that is in it was told: what was met deeper down was opened less far. */
+function isRepeated(bytes: Uint8Array, { encodings }: Place, left: Left): boolean {
+  const digest = createHash('sha1').update(bytes).digest('base64');
+  const before = left.seen.get(digest);
+  if (before !== undefined && before <= encodings) return true;
+  left.seen.set(digest, encodings);
+  return false;
+}
+
+const part = (bytes: Uint8Array, place: Place, text: boolean): Part => ({
+  kind: 'part',
+  name: place.name,
+  via: place.via,
+  bytes,
+  text,
+  whole: place.as === 'whole',
+  span: place.span,
+});
+
+const closed = ({ name, via, span }: Place, reason: string): Unscannable => ({
+  kind: 'unscannable',
+  name,
+  via,
+  reason,
+  span,
+});
+
+/** One encoding further in; positions of the item mean nothing there, but where it stands does. */
+const inner = (place: Place, via: string, as: Place['as'] = 'piece'): Place => ({
+  ...place,
+  via: [...place.via, via],
+  encodings: place.encodings + 1,
+  as,
+});
+
+function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
+  yield part(bytes, place, true);
+  const reason = kinds.closedTextReason(bytes);
+  if (reason !== null) yield closed(place, reason);
+  for (const { name, text } of sourcesOf(bytes)) {
+    const source = member(place, name, 'source-map');
+    if (yield* take(text, source, left)) yield part(text, source, true);
+  }
+  const text = kinds.latin1(bytes);
+  if (text.includes('\0')) yield* openStrings(bytes, place, left);
+  const span = (within: readonly [number, number]): Place =>
+    place.via.length === 0 ? { ...place, span: within } : place;
+  const isDeep = place.encodings >= encodingsMax;
+  for (const runs of [runsOf(text), spacedRunsOf(text), decimalRunsOf(text)]) {
+    for (const run of runs) {
+      if (!hasMeaning(run)) continue;
+      if (isDeep) {
+        yield closed(place, `encoded more than ${encodingsMax} times over`);
+        return;
+      }
+      const as = run.mixed && run.sure ? 'piece' : 'guess';
+      yield* open(run.bytes, inner(span(run.span), run.via, as), left);
+    }
+  }
+  if (isDeep) return;
+  for (const view of viewsOf(text)) {
+    yield* open(view.bytes, inner(span(view.span), view.via), left);
+  }
+}
+
+/** Whether letters may stand for something: most words are letters of base64. */
+function hasMeaning({ bytes, mixed }: Run): boolean {
+  if (bytes.length < 8) return false;
+  if (mixed && bytes.length >= guessBytesMin) return true;
+  return kinds.isText(bytes) || kinds.openedKind(bytes) !== null || fromWide(bytes) !== null;
+}
+
+/** @returns whether all of it could be looked into */
+function* openKnown(
+  kind: kinds.Opened,
+  bytes: Uint8Array,
+  place: Place,
+  left: Left,
+): Generator<Part | Unscannable, boolean> {
+  if (kind === 'tar' || kind === 'zip' || kind === 'ar') {
+    if (place.archives >= archivesMax) {
+      yield closed(place, `archives more than ${archivesMax} times over`);
+      return false;
+    }
+    yield* openArchive(archiveOf(kind, bytes, left), { bytes, place, via: kind }, left);
+    return true;
+  }
+  return yield* openPacked(kind, bytes, place, left);
+}
+
+function* openPacked(
+  kind: Packing,
+  bytes: Uint8Array,
+  place: Place,
+  left: Left,
+): Generator<Part | Unscannable, boolean> {
+  if (place.encodings >= encodingsMax) {
+    yield closed(place, `packed more than ${encodingsMax} times over`);
+    return true;
+  }
+  const unpacked = unpack(kind, bytes, left.bytes);
+  if ('failed' in unpacked) {
+    // Two bytes make zlib: what does not inflate was something else.
+    if (kind === 'zlib' && unpacked.failed === 'damaged') return false;
+    yield closed(place, `${kind}: ${unpacked.failed}`);
+    yield* openStrings(bytes, place, left);
+    return true;
+  }
+  const within = inner(place, kind, 'whole');
+  for (const said of unpacked.said) {
+    yield part(Buffer.from(said, 'latin1'), { ...inner(place, kind), name: place.name }, true);
+  }
+  yield* open(unpacked.bytes, within, left);
+  const rest = bytes.subarray(unpacked.used);
+  if (rest.some((byte) => byte !== 0)) {
+    yield* open(rest, inner(place, 'rest'), left);
+  }
+  return true;
+}
+
+function archiveOf(kind: 'tar' | 'zip' | 'ar', bytes: Uint8Array, left: Left): Archive {
+  if (kind === 'zip') return readZip(bytes, () => left.bytes);
+  return kind === 'tar' ? readTar(bytes) : readAr(bytes);
+}
+
+const member = (place: Place, name: string, via: string): Place => ({
+  name: `${place.name}!/${name}`.slice(0, nameLengthMax),
+  via: [...place.via, via],
+  span: null,
+  encodings: 0,
+  archives: place.archives + 1,
+  as: 'whole',
+});
+
+interface Reading {
+  readonly bytes: Uint8Array;
+  readonly place: Place;
+  readonly via: string;
+}
+
+function* openArchive(archive: Archive, { bytes, place, via }: Reading, left: Left): Opened {
+  for (const { name, bytes: content, closed: reason, packing } of archive.members) {
+    const within = member(place, name, via);
+    const packed = packing === null ? within : { ...within, via: [...within.via, packing] };
+    if (reason !== null) yield closed(packed, reason);
+    yield* open(content, packed, left);
+    if (left.told) return;
+  }
+  for (const [from, to] of archive.uncovered()) {
+    const gap = bytes.subarray(from, to);
+    if (gap.every((byte) => byte === 0)) continue;
+    const rest: Place = {
+      ...place,
+      via: [...place.via, via, 'rest'],
+      archives: place.archives + 1,
+      as: 'piece',
+    };
+    if (gap.length < bytes.length) yield* open(gap, rest, left);
+    else yield* openPlain(gap, rest, left);
+  }
+}
+
+/** What is no text: its strings, what is packed in it, and why the rest cannot be looked into. */
+function* openBinary(bytes: Uint8Array, place: Place, left: Left): Opened {
+  if (place.as !== 'whole' && bytes.length < guessBytesMin) return;
+  yield* openStrings(bytes, place, left);
+  if (yield* openGuessed(bytes, place, left)) return;
+  if (place.as !== 'whole' && bytes.length < knownBytesMin) return;
+  const isSmall = place.as !== 'whole' && bytes.length < unknownBytesMin;
+  const reason = kinds.closedReason(bytes, isSmall ? 4 : 2);
+  if (reason === null && (kinds.isPlainBinary(bytes) || isSmall || place.as === 'guess')) return;
+  const rest = yield* openEmbedded(bytes, place, left);
+  if (rest || reason !== null) yield closed(place, reason ?? 'bytes of an unknown kind');
+}
+
+function* openStrings(bytes: Uint8Array, place: Place, left: Left): Opened {
+  const strings = stringsOf(bytes);
+  if (strings.length < 8) return;
+  // What stands in a file as it is has been decoded by nobody.
+  const within: Place = { ...place, via: [...place.via, 'strings'], as: 'piece' };
+  if (!isRepeated(strings, place, left)) yield* openText(strings, within, left);
+}
+
+/** Deflate and brotli have no mark: what becomes text by one of them is that. */
+function* openGuessed(
+  bytes: Uint8Array,
+  place: Place,
+  left: Left,
+): Generator<Part | Unscannable, boolean> {
+  const isCandidate = bytes.length >= guessBytesMin && bytes.length <= guessBytesMax;
+  if (!isCandidate || place.encodings >= encodingsMax) return false;
+  for (const kind of ['deflate', 'brotli'] as const) {
+    const unpacked = unpack(kind, bytes, left.bytes);
+    if ('failed' in unpacked || unpacked.bytes.length < 16) continue;
+    const { bytes: content, used } = unpacked;
+    const hasForm = kinds.isText(content) || kinds.openedKind(content) !== null;
+    if (!hasForm || used < bytes.length / 2) continue;
+    yield* open(content, inner(place, kind, 'whole'), left);
+    const rest = bytes.subarray(used);
+    if (rest.some((byte) => byte !== 0)) {
+      yield* open(rest, inner(place, 'rest'), left);
+    }
+    return true;
+  }
+  return false;
+}
+
+const embedded = /\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|PK\x03\x04/g;
+
+/** @returns whether something that is no text is left besides what could be opened */
+function* openEmbedded(
+  bytes: Uint8Array,
+  place: Place,
+  left: Left,
+): Generator<Part | Unscannable, boolean> {
+  const covered: [number, number][] = [];
+  let tried = 0;
+  for (const { index } of kinds.latin1(bytes).matchAll(embedded)) {
+    if (covered.some(([from, to]) => index >= from && index < to)) continue;
+    tried += 1;
+    if (tried > embeddedMax || place.encodings >= encodingsMax) return true;
+    const found = bytes.subarray(index);
+    const kind = kinds.openedKind(found);
+    const within: Place = { ...place, via: [...place.via, `at ${index}`], as: 'piece' };
+    if (kind === 'zip' && place.archives < archivesMax) {
+      yield* openKnown(kind, found, within, left);
+      covered.push([index, bytes.length]);
+    } else if (kind === 'gzip' || kind === 'zstd') {
+      const unpacked = unpack(kind, found, left.bytes);
+      if ('failed' in unpacked) continue;
+      covered.push([index, index + unpacked.used]);
+      yield* open(unpacked.bytes, inner(within, kind, 'whole'), left);
+    }
+  }
+  const ranges = kinds.binaryRanges(bytes);
+  if (ranges.length === 0) return covered.length === 0;
+  return ranges.some(([from, to]) => !covered.some(([a, b]) => to > a && from < b));
+}
