@@ -1,6 +1,7 @@
 /** The verbs around what commands change. */
 import type { FlagName } from './flags.ts';
 import type { Verb } from './verbs.ts';
+import { publishVerbs } from './verbs-publish.ts';
 
 const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 
@@ -98,4 +99,5 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
       load: async () => (await import('./workspace.ts')).discard,
     },
   ],
+  ...publishVerbs,
 ];

@@ -33,6 +33,17 @@ export type {
   SecretDeleteParams,
 } from '../protocol/secrets.ts';
 export type {
+  FindingView,
+  PublicationId,
+  PublishCheckParams,
+  Published,
+  PublishedFile,
+  PublishParams,
+  PublishVerdict,
+  PushedRef,
+} from '../protocol/publish.ts';
+export { takePublication } from './publication.ts';
+export type {
   ChangeView,
   DiffFile,
   EntryView,

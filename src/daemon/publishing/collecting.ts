@@ -23,6 +23,8 @@ export interface CollectingParts {
 
 export interface Meant {
   readonly root: string;
+  /** The directory that was named, in the workspace. */
+  readonly cwd: string;
   /** Of the command that is meant; `null`: it changed nothing, or none is meant. */
   readonly record: ChangeRecord | null;
   /** Of the workspace. */
@@ -33,7 +35,7 @@ export interface Meant {
 export async function collect(
   parts: CollectingParts,
   params: PublishCheckParams,
-  { root, record, records }: Meant,
+  { root, cwd, record, records }: Meant,
 ): Promise<Collection> {
   const allowance = new Allowance();
   switch (params.kind) {
@@ -59,9 +61,9 @@ export async function collect(
       });
     }
     case 'git':
-      return new Pushed(root, allowance).commits(params);
+      return new Pushed(root, cwd, allowance).commits(params);
     case 'staged':
-      return new Pushed(root, allowance).staged();
+      return new Pushed(root, cwd, allowance).staged();
     case 'text':
       return text(params, allowance);
   }

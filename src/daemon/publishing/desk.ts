@@ -127,7 +127,7 @@ export class DaemonPublishing implements PublicationDesk {
     const place = await placeOf(this.#parts, params, record ?? this.#sessionOf(exec));
     const all = await workspaces.stores.records();
     const records = all.filter(({ root }) => root === place.root);
-    const collection = await collect(parts, params, { root: place.root, record, records });
+    const collection = await collect(parts, params, { ...place, record, records });
     const { items } = collection;
     const slices = new Slices();
     const turn = async (): Promise<void> => (slices.over ? slices.turn() : undefined);

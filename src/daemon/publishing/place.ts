@@ -24,6 +24,8 @@ export interface PlaceParts {
 export interface Place {
   /** Real path. */
   readonly root: string;
+  /** The directory in it that was named; else itself. */
+  readonly cwd: string;
   readonly audience: AudienceRules;
   /** What it shows to nobody. */
   readonly policy: { readonly version: string; readonly deny: readonly string[] };
@@ -49,7 +51,8 @@ export async function placeOf(
     id === undefined ? sessionOf(parts, record?.session) : parts.sessions.get(id).record;
   const opened = params.workspace_id === undefined ? null : parts.opened.get(params.workspace_id);
   const named = record?.root ?? session?.workspace ?? opened?.path ?? null;
-  const root = named ?? (await resolved(parts, params.path));
+  const { root, cwd } =
+    named === null ? await resolved(parts, params.path) : { root: named, cwd: named };
   const policy = await policies.of(root);
   const audience = audienceFor(policy, params.audience);
   // What a session or an opened workspace hides is denied content of what comes out of it.
@@ -59,7 +62,7 @@ export async function placeOf(
   const visibility = readVisibility({ allow: read?.allow ?? [], deny }, { root, home });
   const { canaries } = policy.publication;
   const general = { version: policy.version, deny: policy.files.deny };
-  return { root, audience, policy: general, deny, visibility, canaries };
+  return { root, cwd, audience, policy: general, deny, visibility, canaries };
 }
 
 function sessionOf({ sessions }: PlaceParts, id: SessionId | undefined): SessionRecord | null {
@@ -67,15 +70,18 @@ function sessionOf({ sessions }: PlaceParts, id: SessionId | undefined): Session
   return sessions.all().find(({ record }) => record.id === id)?.record ?? null;
 }
 
-async function resolved({ roots, home }: PlaceParts, path: string | undefined): Promise<string> {
+async function resolved(
+  { roots, home }: PlaceParts,
+  path: string | undefined,
+): Promise<{ readonly root: string; readonly cwd: string }> {
   const [only] = roots;
   const workingDir = path ?? (roots.length === 1 ? only : undefined);
   if (workingDir === undefined) {
     const message = 'Cannot tell the workspace: give "path", "workspace_id" or "session_id"';
     throw new TrlError('INVALID_PARAMS', message);
   }
-  const { workspace } = await resolveWorkspace({ roots, workingDir, home });
-  if (workspace !== null) return workspace;
+  const { workspace, cwd } = await resolveWorkspace({ roots, workingDir, home });
+  if (workspace !== null) return { root: workspace, cwd };
   const message = `Cannot publish from "${workingDir}": it is no directory of the host`;
   throw new TrlError('INVALID_PARAMS', message);
 }

@@ -6,7 +6,7 @@ import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { PublishCheckParams, PushedRef } from '../../protocol/publish.ts';
-import { textOf } from '../../workspace/byte-path.ts';
+import { bytePathOf, textOf } from '../../workspace/byte-path.ts';
 import type { Collection, EarlierFile, Leaving, Unread } from './leaving.ts';
 import type { Allowance } from './reading.ts';
 import { isNoObject, Repository, type CommitEntry } from './repository.ts';
@@ -31,9 +31,15 @@ export class Pushed {
   readonly #allowance: Allowance;
   readonly #items: Leaving[] = [];
   readonly #unread: Unread[] = [];
+  /** The workspace and the worktree, as bytes, each with a slash behind it. */
+  readonly #root: BytePath;
+  readonly #top: BytePath;
 
-  constructor(root: string, allowance: Allowance) {
-    this.#repository = Repository.at(root);
+  /** @param place in the worktree whose repository is meant */
+  constructor(root: string, place: string, allowance: Allowance) {
+    this.#repository = Repository.at(place);
+    this.#root = `${bytePathOf(root)}/`;
+    this.#top = `${bytePathOf(this.#repository.top)}/`;
     this.#allowance = allowance;
   }
 
@@ -163,8 +169,8 @@ export class Pushed {
 
   /** In the workspace; `null`: outside of it. */
   #pathOf({ path }: CommitEntry): BytePath | null {
-    const { prefix } = this.#repository;
-    return path.startsWith(prefix) ? path.slice(prefix.length) : null;
+    const place = `${this.#top}${path}`;
+    return place.startsWith(this.#root) ? place.slice(this.#root.length) : null;
   }
 
   async #inBatches<T extends { readonly id: string; readonly size: number }>(

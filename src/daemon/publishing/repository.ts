@@ -6,7 +6,6 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { bytePathOf } from '../../workspace/byte-path.ts';
 import { git, GitFailure } from '../../workspace/projection/git-process.ts';
 
 /** One side of a change of a commit: what it puts at a path. */
@@ -31,26 +30,25 @@ export const isNoObject = (id: string): boolean => zeros.test(id);
 
 export class Repository {
   readonly #env: Readonly<Record<string, string>>;
-  /** Where the workspace lies below the top of the worktree; `''` or `sub/dir/`. */
-  readonly prefix: BytePath;
+  /** Of the worktree. */
+  readonly top: string;
 
-  private constructor(directory: string, prefix: BytePath) {
+  private constructor(directory: string, top: string) {
     // A graft would show other parents than those that are sent.
     this.#env = { GIT_DIR: directory, GIT_GRAFT_FILE: '/dev/null' };
-    this.prefix = prefix;
+    this.top = top;
   }
 
-  /** @throws TrlError `INVALID_PARAMS` where `root` lies in no repository */
-  static at(root: string): Repository {
-    for (let top = root; ; top = dirname(top)) {
+  /** @throws TrlError `INVALID_PARAMS` where `from` lies in no repository */
+  static at(from: string): Repository {
+    for (let top = from; ; top = dirname(top)) {
       const place = join(top, '.git');
       const stat = lstatSync(place, { throwIfNoEntry: false });
       if (stat !== undefined) {
-        const prefix = root === top ? '' : `${bytePathOf(root.slice(top.length + 1))}/`;
-        return new Repository(directoryAt(top, place), prefix);
+        return new Repository(directoryAt(top, place), top);
       }
       if (dirname(top) === top) {
-        const message = `Cannot read commits: "${root}" lies in no git repository`;
+        const message = `Cannot read commits: "${from}" lies in no git repository`;
         throw new TrlError('INVALID_PARAMS', message);
       }
     }
