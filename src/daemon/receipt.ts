@@ -38,6 +38,9 @@ export const nothingRecorded: ReceiptChanges = {
   workspace_mode: null,
 };
 
+/** Where `audit.required` is off and the log could not be written. */
+const notAudited = 'no record: the audit log cannot be written, and audit.required is off';
+
 export function receiptHead(facts: PlanFacts, ended: Ended): ReceiptHead {
   const { exit, reverted, hints: seen, workspace = nothingRecorded } = ended;
   const hints = [...seen];
@@ -86,7 +89,8 @@ export function receiptHead(facts: PlanFacts, ended: Ended): ReceiptHead {
     audit: ended.audit ?? null,
     ...workspace,
     hints,
-    warnings: facts.warnings ?? [],
+    // Records of before have no mark, and nothing to warn of.
+    warnings: [...(facts.warnings ?? []), ...(ended.audit === null ? [notAudited] : [])],
   };
 }
 
