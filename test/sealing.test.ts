@@ -9,6 +9,7 @@ import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RawLog } from '../src/command.ts';
+import { encodeBech32 } from '../src/sealing/bech32.ts';
 import { SealingError, type SealingReason } from '../src/sealing/error.ts';
 import { newIdentity, parseIdentities, type Identity } from '../src/sealing/keys.ts';
 import { reveal, sealedDigest } from '../src/sealing/reveal.ts';
@@ -279,12 +280,16 @@ describe('what cannot be written', () => {
     assert.equal(readFileSync(`${base}.key`, 'utf8'), 'mine');
   });
 
-  test('because a recipient is none, is told', async () => {
-    const base = newBase();
-    const output: Output = [['stdout', Buffer.from('x')]];
-    const { log, failures } = await seal(base, output, { recipients: ['age1nobody'] });
-    assert.equal(failures.length, 1);
-    assert.equal(log?.complete, false);
+  test('because a recipient is none, or a point that agrees with all, is told', async () => {
+    const weak = encodeBech32('age', new Uint8Array(32));
+    for (const nobody of ['age1nobody', weak]) {
+      const base = newBase();
+      const output: Output = [['stdout', Buffer.from('x')]];
+      const { log, failures } = await seal(base, output, { recipients: [nobody] });
+      assert.equal(failures.length, 1);
+      assert.deepEqual([log?.complete, log?.bytes], [false, 0]);
+      assert.equal((await read(base)).why, 'absent');
+    }
   });
 
   test('does not hold its source back for ever', async () => {

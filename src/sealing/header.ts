@@ -138,6 +138,8 @@ function wrappingKey(
   recipient: KeyObject,
 ): Uint8Array {
   const shared = diffieHellman(agreed);
+  // With a point of small order, everybody would know it.
+  if (shared.every((byte) => byte === 0)) throw new SealingError('malformed', 'The key is no key');
   const salt = Buffer.concat([publicBytes(ephemeral), publicBytes(recipient)]);
   const key = Buffer.from(hkdfSync('sha256', shared, salt, info, 32));
   shared.fill(0);

@@ -33,6 +33,20 @@ export interface Identity {
 
 /** What is wrong with a recipient, in words that follow its name; `null`: nothing. */
 export function whyNoRecipient(text: string): string | null {
+  const key = keyOf(text);
+  if (typeof key === 'string') return key;
+  return isUsable(key) ? null : 'is a key that nothing can be sealed to';
+}
+
+/** @throws SealingError `malformed` */
+export function parseRecipient(text: string): Recipient {
+  const key = keyOf(text);
+  if (typeof key !== 'string') return { text, key };
+  const shown = text.startsWith('age1') ? `"${text.slice(0, 80)}"` : 'A recipient';
+  throw new SealingError('malformed', `${shown} ${key}`);
+}
+
+function keyOf(text: string): KeyObject | string {
   if (/^age-secret-key-/i.test(text)) {
     return 'is a secret key: recipients are public ("age1…"), and this one should be replaced';
   }
@@ -41,16 +55,7 @@ export function whyNoRecipient(text: string): string | null {
   if (typeof found === 'string') return found;
   if (found.prefix !== recipientPrefix) return 'must be the public key of an auditor: "age1…"';
   if (found.bytes.length !== keyBytes) return 'is not an X25519 key of 32 bytes';
-  return isUsable(publicKey(found.bytes)) ? null : 'is a key that nothing can be sealed to';
-}
-
-/** @throws SealingError `malformed` */
-export function parseRecipient(text: string): Recipient {
-  const problem = whyNoRecipient(text);
-  const found = decodeBech32(text);
-  if (problem === null && typeof found !== 'string') return { text, key: publicKey(found.bytes) };
-  const shown = text.startsWith('age1') ? `"${text.slice(0, 80)}"` : 'A recipient';
-  throw new SealingError('malformed', `${shown} ${problem ?? ''}`);
+  return publicKey(found.bytes);
 }
 
 /**

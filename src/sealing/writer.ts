@@ -48,6 +48,7 @@ export class RawLogWriter {
   readonly #digest = createHash('sha256');
   #opened: Opened | null = null;
   #log: FileHandle | null = null;
+  #keySynced: Promise<void> = Promise.resolve();
   /** Everything that touches the disk, one after the other. */
   #work: Promise<void> = Promise.resolve();
   #waiting = 0;
@@ -135,16 +136,11 @@ export class RawLogWriter {
     const header = sealHeader(basename(base), recipients.map(parseRecipient), keys);
     this.#opened = { ...keys, digest: headerDigest(header) };
     this.#queue(async () => {
-      await mkdir(dirname(base), { recursive: true, mode: 0o700 });
-      const key = await open(keyPath(base), 'wx', 0o600);
-      try {
-        await key.writeFile(header);
-        // Before the first chunk: a log without its key is one that nobody reads.
-        await key.datasync();
-      } finally {
-        await key.close();
-      }
-      this.#log = await open(logPath(base), 'wx', 0o600);
+      const key = await create(keyPath(base));
+      this.#keySynced = writeWhole(key, header);
+      // Awaited in the end, or when it has failed.
+      this.#keySynced.catch((error: unknown) => this.#fail(failureOf(error)));
+      this.#log = await create(logPath(base));
     });
     return this.#opened;
   }
@@ -176,11 +172,10 @@ export class RawLogWriter {
     try {
       // Of a chunk that could not be written whole, nothing stays.
       if (this.#why !== null) await log.truncate(this.#bytes);
-      await log.datasync();
+      await Promise.all([this.#keySynced, log.datasync(), syncAround(this.#options.base)]);
     } finally {
       await log.close();
     }
-    await syncAround(this.#options.base);
   }
 
   #queue(act: () => Promise<void>): void {
@@ -222,6 +217,26 @@ export class RawLogWriter {
   #forget(): void {
     this.#opened?.dataKey.fill(0);
     this.#opened = null;
+  }
+}
+
+/** A new private file; its directory is made when there is none. */
+async function create(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    return open(path, 'wx', 0o600);
+  }
+}
+
+async function writeWhole(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  try {
+    await file.writeFile(bytes);
+    await file.datasync();
+  } finally {
+    await file.close();
   }
 }
 
