@@ -38,7 +38,7 @@ const changed = (of: string, path: string, before: string | null, after: string 
 test('a graph has snapshots, logs, approvals, publications and commands of shared files', () => {
   const graph = new CommandGraph(exec);
   graph.own(event('exec.requested', { command: 'make' }));
-  graph.own(event('approval.decided', { approval_id: 'a-1', decision: 'approve' }));
+  graph.own(event('approval.decided', { approval: 'a-1', decision: 'approve' }));
   graph.own(event('exec.decided', { decision: 'ask' }));
   graph.own(event('exec.ended', { exit_code: 0, stdout_sha256: sha('out'), stdout_bytes: 3 }));
   graph.own(changed('one', 'a', 'v1', 'v2'));

@@ -28,9 +28,9 @@ export function dim(text: string): string {
   return styleText('dim', text, { stream: process.stderr });
 }
 
-/** One value as one line of JSON on standard output. */
+/** One value as one line of JSON on standard output; what could steer a terminal is escaped. */
 export function sayJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  process.stdout.write(`${plain(JSON.stringify(value))}\n`);
 }
 
 /** Lines of columns on standard output; the last column is as wide as it is. */

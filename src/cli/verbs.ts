@@ -2,6 +2,7 @@
 import { policyProfiles } from '../command.ts';
 import type { Args } from './args.ts';
 import type { FlagName } from './flags.ts';
+import { auditVerbs } from './verbs-audit.ts';
 import { secretVerbs } from './verbs-secrets.ts';
 import { workspaceVerbs } from './verbs-workspace.ts';
 
@@ -299,6 +300,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   ],
   ...workspaceVerbs,
   ...secretVerbs,
+  ...auditVerbs,
   [
     'policy check',
     {

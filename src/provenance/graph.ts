@@ -149,7 +149,7 @@ export class CommandGraph {
   }
 
   #approval({ kind, actor, data }: LoggedEvent): void {
-    const name = textAt(data, 'approval_id') ?? textAt(data, 'id') ?? 'approval';
+    const name = textAt(data, 'approval') ?? 'approval';
     const id = `approval:${name}`;
     this.#node({ id, kind: 'approval', lines: [name] });
     const by = actor === null ? '' : ` by ${actor}`;

@@ -1,0 +1,103 @@
+/** Events of the audit log as lines for people. Whatever others wrote is made visible. */
+import type { AuditEvent } from '../audit/event.ts';
+import { showDuration } from './units.ts';
+import { visible } from './visible.ts';
+
+/** An event with its place, as far as lines tell of it. */
+export interface Placed {
+  /** 32 hex digits. */
+  readonly log: string;
+  readonly seq: number;
+  readonly event: AuditEvent;
+}
+
+/** Characters of what an event says. */
+const textMax = 160;
+
+/** `3fa91c07:12  2026-11-22 09:30:00.123  exec.ended  x-…  exit 0` */
+export function lineOf({ log, seq, event }: Placed): string {
+  const { kind, at, actor, exec, session } = event;
+  const about = exec ?? session ?? '-';
+  const who = actor ?? 'runtime';
+  const parts = [`${log.slice(0, 8)}:${seq}`, timeOf(at), kind, who, about, summaryOf(event)];
+  return parts
+    .map((part) => visible(part))
+    .join('  ')
+    .trimEnd();
+}
+
+/** Local time, to the millisecond. */
+export function timeOf(ms: number): string {
+  const at = new Date(ms);
+  if (Number.isNaN(at.getTime())) return '(no time)';
+  const two = (n: number): string => String(n).padStart(2, '0');
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const time = [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':');
+  return `${day} ${time}.${String(at.getMilliseconds()).padStart(3, '0')}`;
+}
+
+type Data = AuditEvent['data'];
+
+/** What stands in a line of an event, by kind; the others as JSON. */
+const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = {
+  'exec.requested': ({ command }) => [command],
+  'exec.decided': ({ decision, rules }) => [decision, listOf(rules)],
+  'exec.planned': ({ plan_digest: plan }) => ['plan', shortened(plan)],
+  'exec.started': ({ approval }) => [
+    approval == null ? '' : `approved: ${fieldOf(approval, 'id')}`,
+  ],
+  'exec.output': (data) => [`${sizesOf(data)} so far`],
+  'exec.ended': (data) => [
+    `exit ${JSON.stringify(data['exit_code'] ?? '?')}`,
+    data['signal'],
+    data['stopped'],
+    typeof data['duration_ms'] === 'number' ? showDuration(data['duration_ms']) : '',
+    sizesOf(data),
+  ],
+  'exec.changed': ({ counts, before, after }) => [
+    listOf(counts),
+    `${shortened(before)} → ${shortened(after)}`,
+  ],
+  'exec.statement': () => ['signed in-toto statement'],
+  'exec.refused': ({ code, message }) => [code, message],
+  'exec.failed': ({ code, message }) => [code, message],
+  'call.requested': ({ method }) => [method],
+  'call.refused': ({ method, code, message }) => [method, code, message],
+  'call.failed': ({ method, code, message }) => [method, code, message],
+  'policy.loaded': ({ name, version }) => [name, shortened(version)],
+  'secret.set': ({ name }) => [name],
+  'secret.deleted': ({ name }) => [name],
+  'secret.typed': ({ names }) => [listOf(names)],
+  'log.opened': ({ about }) => [listOf(about)],
+};
+
+function summaryOf({ kind, data }: AuditEvent): string {
+  const { [kind]: telling } = summaries;
+  const parts = telling === undefined ? [JSON.stringify(data)] : telling(data);
+  const text = parts
+    .filter((part) => part !== null && part !== undefined && part !== '')
+    .map((part) => (typeof part === 'string' ? part : JSON.stringify(part)))
+    .join(', ');
+  return text.length > textMax ? `${text.slice(0, textMax).toWellFormed()}…` : text;
+}
+
+function sizesOf(data: Data): string {
+  const [out, err] = [data['stdout_bytes'], data['stderr_bytes']];
+  return `${JSON.stringify(out ?? '?')} + ${JSON.stringify(err ?? '?')} bytes`;
+}
+
+function listOf(value: unknown): string {
+  if (Array.isArray(value)) return value.map(String).join(' ');
+  if (typeof value !== 'object' || value === null) return '';
+  return Object.entries(value)
+    .filter(([, one]) => one !== 0)
+    .map(([name, one]) => `${name} ${String(one)}`)
+    .join(' ');
+}
+
+const fieldOf = (of: unknown, name: string): string =>
+  typeof of === 'object' && of !== null ? String(Reflect.get(of, name)) : '';
+
+/** Of a digest, the digits that tell it from others. */
+const shortened = (digest: unknown): string =>
+  typeof digest === 'string' ? digest.slice(digest.lastIndexOf(':') + 1).slice(0, 12) : '-';

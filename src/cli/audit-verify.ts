@@ -1,0 +1,140 @@
+/** `trl audit verify`: that the log is what was written, by nothing but its files and its key. */
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { KeyObject } from 'node:crypto';
+import { keyIdOf, readPublicKey } from '../audit/key.ts';
+import { verifyLogs, type LogReport, type LogsReport } from '../audit/verify.ts';
+import { TrlError } from '../errors.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { headsIn, keepHeads, readSeenHeads, type SeenHeads } from './audit-heads.ts';
+import { auditDirectory, seenHeadsFile } from './audit-place.ts';
+import { say, sayJson } from './show.ts';
+import { visible } from './visible.ts';
+
+const fileBytesMax = 64 * 1024 * 1024;
+
+/** Exit code 0 when nothing was found, else 1. */
+export async function verify(args: Args): Promise<number> {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('audit verify', `it takes no words, got "${unwanted}"`);
+  return verifyHere(args);
+}
+
+async function verifyHere(args: Args): Promise<number> {
+  const directory = auditDirectory();
+  const given = args.all('head').flatMap(headsOf);
+  const seen = readSeenHeads(seenHeadsFile());
+  if (!existsSync(path.join(directory, 'logs')) && given.length === 0 && seen.heads.size === 0) {
+    say(`nothing is recorded: there is no log in "${directory}"`);
+    if (args.has('json')) sayJson({ good: true, logs: [], findings: [] });
+    return 0;
+  }
+  const publicKey = keyOf(args) ?? readPublicKey(path.join(directory, 'key.pub'));
+  const heads = [...given, ...seen.heads.values()];
+  const report = await verifyLogs({ directory, publicKey, heads });
+  const problems = keyProblems(seen, publicKey);
+  const isGood = report.isGood && problems.length === 0;
+  if (args.has('json')) sayJson(answerOf(report, problems, isGood));
+  else tell(report, problems, { isGood, heads: heads.length });
+  if (isGood) {
+    const notes = report.logs.map(({ head }) => head).filter((head) => head !== null);
+    keepHeads(seenHeadsFile(), keyIdOf(publicKey), notes);
+  }
+  return isGood ? 0 : 1;
+}
+
+/** Another key than before: whoever can write the log can sign one of their own. */
+function keyProblems({ key }: SeenHeads, publicKey: KeyObject): string[] {
+  if (key === null || key === keyIdOf(publicKey)) return [];
+  const why = 'whoever replaced it can have written a log of their own';
+  return [`The key is not the one of the last check (${key.slice(0, 16)}…): ${why}.`];
+}
+
+function tell(
+  { logs, findings }: LogsReport,
+  problems: readonly string[],
+  { isGood, heads }: { readonly isGood: boolean; readonly heads: number },
+): void {
+  const lines = [...problems, ...findings.map(({ text }) => text)];
+  for (const text of lines) process.stdout.write(`FOUND  ${visible(text)}\n`);
+  for (const log of logs) tellLog(log);
+  const against = heads === 0 ? 'no head was seen before' : `held against ${heads} heads`;
+  say(isGood ? `the log is as it was written; ${against}` : 'the log is NOT as it was written');
+}
+
+function tellLog(report: LogReport): void {
+  const { log, events, heads, isGood, findings, findingCount, repaired } = report;
+  const name = `log ${log ?? path.basename(report.directory)}`;
+  const state = isGood ? 'good' : `${findingCount} findings`;
+  process.stdout.write(`${name}: ${events} events, ${heads} heads, ${state}\n`);
+  for (const { segment, offset, seq, text } of findings) {
+    const place = [
+      segment,
+      offset === null ? null : `byte ${offset}`,
+      seq === null ? null : `event ${seq}`,
+    ];
+    const where = place.filter((part) => part !== null).join(', ');
+    process.stdout.write(`  FOUND  ${visible(text)}${where === '' ? '' : ` (${where})`}\n`);
+  }
+  if (findingCount > findings.length) {
+    process.stdout.write(`  and ${findingCount - findings.length} more\n`);
+  }
+  for (const { file, bytes, seq } of repaired) {
+    const what = `${bytes} bytes that a crash left unfinished before event ${seq}`;
+    process.stdout.write(`  repaired: ${what}, kept in ${visible(file)}\n`);
+  }
+}
+
+function answerOf(
+  { logs, findings }: LogsReport,
+  problems: readonly string[],
+  isGood: boolean,
+): object {
+  return {
+    good: isGood,
+    findings: [
+      ...problems.map((text) => ({ kind: 'key.changed', text })),
+      ...findings.map(({ kind, text }) => ({ kind, text })),
+    ],
+    logs: logs.map((log) => ({
+      log: log.log,
+      directory: log.directory,
+      events: log.events,
+      heads: log.heads,
+      bytes: log.bytes,
+      head: log.head,
+      good: log.isGood,
+      findings: log.findings,
+      finding_count: log.findingCount,
+      repaired: log.repaired,
+    })),
+  };
+}
+
+function keyOf(args: Args): KeyObject | null {
+  const file = args.text('key');
+  return file === undefined ? null : readPublicKey(file);
+}
+
+/** A file that holds heads, or a head itself. */
+function headsOf(word: string): string[] {
+  const isText = word.includes('\n') || word.trimStart().startsWith('{');
+  const heads = headsIn(isText ? word : textOf(word));
+  if (heads.length > 0) return heads;
+  const shown = isText ? 'the text' : `"${word}"`;
+  const wanted = 'a signed head, or a receipt with one';
+  throw new TrlError('INVALID_PARAMS', `Cannot read the flag --head: ${shown} is not ${wanted}`);
+}
+
+/** @throws TrlError `INVALID_PARAMS` */
+export function textOf(file: string): string {
+  try {
+    const text = readFileSync(file === '-' ? 0 : file);
+    if (text.length > fileBytesMax) throw new Error('it is too large');
+    return text.toString();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TrlError('INVALID_PARAMS', `Cannot read "${file}": ${why}`, { cause });
+  }
+}

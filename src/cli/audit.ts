@@ -1,0 +1,123 @@
+/** `trl audit log|show`: what was recorded, out of the log's own files. */
+import { TrlError } from '../errors.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { lineOf, timeOf } from './audit-lines.ts';
+import { parseEventName, parseTime, timeWanted } from './audit-place.ts';
+import { eventsNamed, eventsOfExec, newestEvents, type Found } from './audit-read.ts';
+import { only } from './session.ts';
+import { sayJson } from './show.ts';
+import { countWanted, parseCount } from './units.ts';
+import { barred, visible } from './visible.ts';
+
+const limitDefault = 50;
+const columnsDefault = 100;
+
+/** Newest last. With `--json` one event a line. */
+export async function log(args: Args): Promise<number> {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('audit log', `it takes no words, got "${unwanted}"`);
+  const filter = {
+    exec: args.text('exec'),
+    session: args.text('session'),
+    actor: args.text('actor'),
+    kinds: args.has('kind') ? args.all('kind') : undefined,
+    since: args.read('since', parseTime, timeWanted),
+    until: args.read('until', parseTime, timeWanted),
+  };
+  const limit = args.read('limit', parseCount, countWanted) ?? limitDefault;
+  for (const found of newestEvents(filter, limit)) {
+    if (args.has('json')) sayJson(viewOf(found));
+    else process.stdout.write(`${lineOf(found)}\n`);
+  }
+  return 0;
+}
+
+/** All of a command, or one event; with `--statement` the signed statement alone. */
+export async function show(args: Args): Promise<number> {
+  const found = eventsOf(only(args, 'audit show'));
+  if (args.has('statement')) {
+    sayJson(envelopeOf(found));
+    return 0;
+  }
+  for (const one of found) {
+    if (args.has('json')) sayJson(viewOf(one));
+    else process.stdout.write(`${detailsOf(one)}\n`);
+  }
+  return 0;
+}
+
+/**
+ * The events that a word of the command line names, oldest first.
+ *
+ * @throws TrlError `EXEC_NOT_FOUND`, `INVALID_PARAMS`
+ */
+export function eventsOf(word: string): readonly Found[] {
+  const name = parseEventName(word);
+  if (name === null && !/^x-[0-9a-f]+$/.test(word)) {
+    const wanted = 'an x-… id, or the number of an event';
+    throw new TrlError('INVALID_PARAMS', `Cannot tell what is meant: "${word}" is not ${wanted}`);
+  }
+  const found = name === null ? eventsOfExec(word) : eventsNamed(name);
+  const logs = [...new Set(found.map((one) => one.log))];
+  if (found.length === 0) {
+    throw new TrlError('EXEC_NOT_FOUND', `Cannot find "${word}": nothing is recorded under it`);
+  }
+  if (name !== null && logs.length > 1) {
+    const names = logs.map((log) => `${log.slice(0, 8)}:${name.seq}`).join(', ');
+    const message = `Cannot tell the event: ${logs.length} logs have one; name it as ${names}`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  return found;
+}
+
+function envelopeOf(found: readonly Found[]): unknown {
+  const statement = found.findLast(({ event }) => event.kind === 'exec.statement');
+  if (statement !== undefined) return statement.event.data['envelope'];
+  throw new TrlError('EXEC_NOT_FOUND', 'Cannot find the statement: none is recorded of it');
+}
+
+/** As `audit.list` answers it. */
+function viewOf({ log: id, seq, leaf, event }: Found): object {
+  const { kind, at, actor, session, exec, data } = event;
+  return {
+    log: id,
+    seq,
+    leaf,
+    at: isoOf(at),
+    kind,
+    actor,
+    ...(session === undefined ? {} : { session_id: session }),
+    ...(exec === undefined ? {} : { exec_id: exec }),
+    data,
+  };
+}
+
+function isoOf(ms: number): string | null {
+  const at = new Date(ms);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
+}
+
+/** A heading, and what it says behind bars: nothing of it passes for a line of this program. */
+function detailsOf({ log: id, seq, leaf, event }: Found): string {
+  const { kind, at, actor, session, exec, data } = event;
+  const heading = `${id.slice(0, 8)}:${seq}  ${timeOf(at)}  ${visible(kind)}`;
+  const columns = process.stdout.columns ?? columnsDefault;
+  const facts = { actor, session, exec, ...shownData(kind, data), leaf };
+  return [heading, ...barred(JSON.stringify(facts, null, 2), columns)].join('\n');
+}
+
+/** A statement is shown as what it says. */
+function shownData(kind: string, data: Found['event']['data']): object {
+  if (kind !== 'exec.statement') return { data };
+  const envelope = data['envelope'];
+  const payload: unknown =
+    typeof envelope === 'object' && envelope !== null ? Reflect.get(envelope, 'payload') : null;
+  if (typeof payload !== 'string') return { data };
+  try {
+    const statement: unknown = JSON.parse(Buffer.from(payload, 'base64').toString());
+    return { statement };
+  } catch {
+    return { data };
+  }
+}
