@@ -137,6 +137,11 @@ export class SnapshotStore implements Contents {
     }
   }
 
+  /** What is in memory still, as it waits to be written. Not to be changed. */
+  atHand(sha256: string): Uint8Array | null {
+    return this.#catalog.contents.get(this.#idOf(sha256))?.plain ?? null;
+  }
+
   async read(sha256: string): Promise<Buffer | null> {
     const content = this.#catalog.contents.get(this.#idOf(sha256));
     if (content === undefined) return null;

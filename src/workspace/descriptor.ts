@@ -1,5 +1,5 @@
 /** Entries by the descriptor of the directory that holds them: no link can lead elsewhere. */
-import { openSync } from 'node:fs';
+import { openSync, readSync } from 'node:fs';
 import { bytesOf } from './byte-path.ts';
 
 /** Linux: a descriptor that names without opening; Node has no constant for it. */
@@ -16,6 +16,16 @@ export function openOrNull(name: string | Buffer, flags: number): number | null 
   } catch {
     return null;
   }
+}
+
+/** What an open file has from its start, no more than `size` bytes. */
+export function readUpTo(fd: number, size: number): Buffer {
+  const bytes = Buffer.allocUnsafe(size);
+  let filled = 0;
+  for (let count = 1; count > 0 && filled < size; filled += count) {
+    count = readSync(fd, bytes, filled, size - filled, filled);
+  }
+  return bytes.subarray(0, filled);
 }
 
 /** The code of a system's error; '' for any other. */

@@ -33,6 +33,9 @@ export interface Origin {
   readonly overlapping: readonly ExecId[];
 }
 
+/** Of one file, and of a commit. */
+const [smallBytesMax, atHandBytesMax] = [64 * 1024, 1024 * 1024];
+
 interface Way {
   readonly state: ChangeState;
   readonly reason: string | null;
@@ -269,6 +272,7 @@ export class Committing {
     const id = randomBytes(4).toString('hex');
     const place = { root: tree.root, ...owner };
     if (items.length > 0) store.append(recordKinds.intent, id, { id, tree: place, items });
+    const atHand = this.#atHand(items);
     try {
       await store.sync();
     } catch (error) {
@@ -276,10 +280,24 @@ export class Committing {
       throw error;
     }
     if (items.length === 0) return new Map();
-    const input = { tree: place, id, items, contents: store, renames };
+    const input = { tree: place, id, items, contents: store, atHand, renames };
     const results = await tree.exclusive(() => applyChanges(input));
     this.#carriedOut.push(id);
     return new Map(results.map((result) => [result.path, result]));
+  }
+
+  /** Small contents that were read just now: they are not read and compared again. */
+  #atHand(items: readonly CommitItem[]): ReadonlyMap<string, Uint8Array> {
+    const found = new Map<string, Uint8Array>();
+    let room = atHandBytesMax;
+    for (const { after } of items) {
+      if (after?.type !== 'file' || after.sha256 === null) continue;
+      const bytes = this.#parts.store.atHand(after.sha256);
+      if (bytes === null || bytes.length > Math.min(room, smallBytesMax)) continue;
+      found.set(after.sha256, bytes);
+      room -= bytes.length;
+    }
+    return found;
   }
 
   /** Notes what the real tree has now. */

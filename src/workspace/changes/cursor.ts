@@ -152,15 +152,16 @@ export class TreeCursor implements Disposable {
     const named = open(this.at(name), O_PATH | O_NOFOLLOW);
     if (typeof named === 'string') return named;
     try {
-      if (!fstatSync(named).isFile()) return 'missing';
+      const stat = fstatSync(named, { bigint: true });
+      if (!stat.isFile()) return 'missing';
       const self = Buffer.from(`/proc/self/fd/${named}`);
-      let fd = open(self, O_RDONLY);
-      if (fd === 'closed' && this.#mayWiden) {
-        const narrow = widen(self, false);
-        fd = open(self, O_RDONLY);
-        if (narrow !== null) chmodSync(self, narrow);
-      }
-      return typeof fd === 'string' ? fd : { fd, stat: fstatSync(fd, { bigint: true }) };
+      const fd = open(self, O_RDONLY);
+      if (fd !== 'closed' || !this.#mayWiden) return typeof fd === 'string' ? fd : { fd, stat };
+      const narrow = widen(self, false);
+      const widened = open(self, O_RDONLY);
+      if (narrow !== null) chmodSync(self, narrow);
+      if (typeof widened === 'string') return widened;
+      return { fd: widened, stat: fstatSync(widened, { bigint: true }) };
     } finally {
       closeSync(named);
     }

@@ -1,7 +1,8 @@
 /** Reads what stands at a path, and keeps its content. */
-import { closeSync, readFileSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { Contents, Entry, StatKey } from '../../change.ts';
+import { readUpTo } from '../descriptor.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { fileEntry, modeOf, statKey, typeOf } from '../stat.ts';
 import type { Allowance } from './allowance.ts';
@@ -81,7 +82,7 @@ async function keep(
   contents: Contents,
 ): Promise<{ sha256: string; size: number }> {
   if (stat.size > Math.min(atOnceBytes, contents.fileBytesMax)) return contents.putFile(fd);
-  const bytes = readFileSync(fd);
+  const bytes = readUpTo(fd, Number(stat.size));
   return { sha256: contents.put(bytes), size: bytes.length };
 }
 

@@ -230,7 +230,7 @@ class Applying {
     readonly stat: BigIntStats | 'nothing';
   }): Promise<BigIntStats | null> {
     const { item, index, after, stat } = making;
-    const { tree, contents } = this.#input;
+    const { tree, contents, atHand } = this.#input;
     const owner: Owner =
       stat === 'nothing' ? tree : { uid: Number(stat.uid), gid: Number(stat.gid) };
     const directory = this.#place.enter(parentOf(item.path));
@@ -238,7 +238,8 @@ class Applying {
     if (after.type === 'symlink') writeLink(at, after.target, owner);
     else {
       const stepsOf = (source: Source): TreeSteps => this.#stepsOf(source);
-      const written = writeFile({ item, at, owner, contents, stepsOf }, after);
+      const bytes = after.sha256 === null ? null : (atHand?.get(after.sha256) ?? null);
+      const written = writeFile({ item, at, owner, contents, bytes, stepsOf }, after);
       if (!(typeof written === 'boolean' ? written : await written)) {
         this.#refuse(item, 'no-content');
         return null;

@@ -44,6 +44,8 @@ export interface Writing {
   readonly at: Buffer;
   readonly owner: Owner;
   readonly contents: Pick<Contents, 'read'>;
+  /** The content as it was judged, where it need not be read. */
+  readonly bytes: Uint8Array | null;
   readonly stepsOf: (source: Source) => TreeSteps;
 }
 
@@ -60,7 +62,11 @@ export function writeLink(at: Buffer, target: string, owner: Owner): void {
  * was recorded; nothing is left then, nor when it throws what the system says.
  */
 export function writeFile(writing: Writing, after: FileEntry): Promise<boolean> | boolean {
-  const { item, at } = writing;
+  const { item, at, bytes } = writing;
+  if (bytes?.length === after.size) {
+    writeBytes(writing, after, bytes);
+    return true;
+  }
   const source = item.source === null ? null : openSource(writing, item.source);
   if (source === null) return fromStore(writing, after);
   const { size, blocks } = source.stat;

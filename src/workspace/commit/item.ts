@@ -77,6 +77,8 @@ export interface ApplyInput {
   readonly items: readonly CommitItem[];
   /** Used where a source is missing or was written meanwhile. */
   readonly contents: Pick<Contents, 'read'>;
+  /** Contents by their SHA-256 that need not be read. */
+  readonly atHand?: ReadonlyMap<string, Uint8Array>;
   /** Shared by all calls, as it keeps a program running. */
   readonly renames: AtomicRenames;
   /** After each time slice of ~5 ms. Must not throw. */

@@ -3,10 +3,10 @@
  * never through a link, so that nothing can be led elsewhere, names are bytes, and a path may be
  * longer than the system takes.
  */
-import { closeSync, constants, fstatSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { joined, nameOf, parentOf } from '../byte-path.ts';
-import { below, O_PATH, openOrNull } from '../descriptor.ts';
+import { below, O_PATH, openOrNull, readUpTo } from '../descriptor.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const openMax = 64;
@@ -60,12 +60,7 @@ export class TreeSteps {
     try {
       const { size } = fstatSync(fd);
       if (size > bytesMax) return null;
-      const bytes = Buffer.alloc(size);
-      let filled = 0;
-      for (let count = 1; count > 0 && filled < size; filled += count) {
-        count = readSync(fd, bytes, filled, size - filled, filled);
-      }
-      return bytes.toString('latin1', 0, filled);
+      return readUpTo(fd, size).toString('latin1');
     } catch {
       return null;
     } finally {
