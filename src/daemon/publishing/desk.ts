@@ -1,6 +1,7 @@
 /** The publication gate on the wire: what may leave is told, and laid out where it may be taken. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import type { BytePath } from '../../change.ts';
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { openKey } from '../../approval/key.ts';
@@ -27,6 +28,7 @@ import { contentsOf, inspect } from './inspecting.ts';
 import type { Collection, EarlierFile } from './leaving.ts';
 import { changedPaths, interferenceBy, type CommandSight } from './made-by.ts';
 import { layOut, remove } from './outgoing.ts';
+import { Pushed } from './pushed.ts';
 import { placeOf, seenBy, type Place, type PlaceParts } from './place.ts';
 import { shownVerdict } from './showing.ts';
 
@@ -167,10 +169,9 @@ export class DaemonPublishing implements PublicationDesk {
     const changed = changedPaths(records);
     return this.#denied.use(place, { records, contents }, async ({ files, surveyed }) => {
       // What leaves now, and what commands made, is not what the audience sees already.
-      const visible = surveyed.visible.filter((path) => !leaving.has(path) && !changed.has(path));
-      const isSeen = seenBy(this.#parts, place);
-      const inside = (): ReturnType<typeof visibleFiles> =>
-        visibleFiles(place.root, visible.filter(isSeen));
+      const isOther = (path: BytePath): boolean => !leaving.has(path) && !changed.has(path);
+      const visible = surveyed.visible.filter(isOther);
+      const earlier = collection.earlier ?? (await this.#seen(place, visible));
       return inspect({
         place,
         collection,
@@ -178,7 +179,7 @@ export class DaemonPublishing implements PublicationDesk {
         visible,
         turn,
         deniedPaths: surveyed.denied.map(({ path }) => path),
-        earlier: () => shownOf(place, collection.earlier?.() ?? inside()),
+        earlier: () => shownOf(place, earlier(), collection.earlier === null ? isOther : null),
         interference: interferenceBy({
           records,
           sightOf,
@@ -197,6 +198,20 @@ export class DaemonPublishing implements PublicationDesk {
         accepted: this.#accepted(place.audience.name).traces(),
       });
     });
+  }
+
+  /**
+   * What policy says the audience has; else what was committed, for a build may have left anything
+   * beside it; else all that lies there.
+   */
+  async #seen(
+    place: Place,
+    visible: readonly BytePath[],
+  ): Promise<() => AsyncIterable<EarlierFile>> {
+    const { root, cwd, audience } = place;
+    const hasList = audience.sees.length > 0;
+    const committed = hasList ? null : await Pushed.committed(root, cwd);
+    return committed ?? (() => visibleFiles(root, visible.filter(seenBy(this.#parts, place))));
   }
 
   #accepted(audience: string): Accepted {
@@ -243,8 +258,10 @@ export class DaemonPublishing implements PublicationDesk {
 async function* shownOf(
   { visibility }: Place,
   files: AsyncIterable<EarlierFile>,
+  isOther: ((path: BytePath) => boolean) | null,
 ): AsyncGenerator<EarlierFile, void, void> {
   for await (const file of files) {
-    if (!visibility.hides(file.path)) yield file;
+    if (visibility.hides(file.path) || isOther?.(file.path) === false) continue;
+    yield file;
   }
 }

@@ -3,12 +3,12 @@
  * takes away, the text of commits and tags with the names of who wrote them, and names of branches.
  */
 import type { BytePath } from '../../change.ts';
-import { TrlError } from '../../errors.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { PublishCheckParams, PushedRef } from '../../protocol/publish.ts';
 import { bytePathOf, textOf } from '../../workspace/byte-path.ts';
 import type { Collection, EarlierFile, Leaving, Unread } from './leaving.ts';
-import type { Allowance } from './reading.ts';
+import { Allowance } from './reading.ts';
 import { isNoObject, Repository, type CommitEntry } from './repository.ts';
 
 const batchBytes = 16 * 1024 * 1024;
@@ -63,8 +63,30 @@ export class Pushed {
     return this.#collection(head === null ? [] : [head]);
   }
 
+  /** Files of the last commit; `null`: there is none. */
+  static async committed(
+    root: string,
+    place: string,
+  ): Promise<(() => AsyncIterable<EarlierFile>) | null> {
+    const pushed = Pushed.#at(root, place);
+    if (pushed === null) return null;
+    const head = await pushed.#repository.resolve('HEAD^{commit}');
+    if (head === null) return null;
+    // A commit may be nobody else's yet.
+    return () => pushed.#earlier([head], false);
+  }
+
+  static #at(root: string, place: string): Pushed | null {
+    try {
+      return new Pushed(root, place, new Allowance());
+    } catch (error) {
+      if (isTrlError(error, 'INVALID_PARAMS')) return null;
+      throw error;
+    }
+  }
+
   #collection(bases: readonly string[]): Collection {
-    const earlier = (): AsyncIterable<EarlierFile> => this.#earlier(bases.slice(0, basesMax));
+    const earlier = (): AsyncIterable<EarlierFile> => this.#earlier(bases.slice(0, basesMax), true);
     return { items: this.#items, unread: this.#unread, earlier };
   }
 
@@ -195,7 +217,10 @@ export class Pushed {
   }
 
   /** What the commits that are there already hold. */
-  async *#earlier(bases: readonly string[]): AsyncGenerator<EarlierFile, void, void> {
+  async *#earlier(
+    bases: readonly string[],
+    isOut: boolean,
+  ): AsyncGenerator<EarlierFile, void, void> {
     const known = new Map<string, CommitEntry>();
     for (const base of bases) {
       for (const entry of await this.#repository.tree(base)) known.set(entry.id, entry);
@@ -208,7 +233,7 @@ export class Pushed {
       for (const [index, { id }] of batch.entries()) {
         const [entry, bytes] = [known.get(id), contents[index]];
         const path = entry === undefined ? null : this.#pathOf(entry);
-        if (bytes !== undefined && path !== null) yield { path, bytes, isOut: true };
+        if (bytes !== undefined && path !== null) yield { path, bytes, isOut };
       }
     }
   }
