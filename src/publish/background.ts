@@ -4,6 +4,7 @@
  * tools/license-background.ts; the data file says from which texts.
  */
 import data from './background-licenses.json' with { type: 'json' };
+import { lettersOf } from './background-letters.ts';
 import { Grams, gramChars } from './fingerprint.ts';
 import { lineEnd } from './view-normal.ts';
 
@@ -12,12 +13,22 @@ const around = 96;
 /** Between two fingerprints of one license text there are at most so many characters. */
 const bridgedMax = 40;
 
-const licenses: ReadonlySet<number> = new Set(numbers(data.fingerprints));
+const licenses = numbers(data.fingerprints);
 
 /** Base64 of ascending 32-bit numbers, little endian. */
 function numbers(base64: string): Uint32Array {
   const bytes = Uint8Array.from(Buffer.from(base64, 'base64'));
   return new Uint32Array(bytes.buffer, 0, bytes.length >>> 2);
+}
+
+function isLicense(hash: number): boolean {
+  let [low, high] = [0, licenses.length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((licenses[middle] ?? 0) < hash) low = middle + 1;
+    else high = middle;
+  }
+  return licenses[low] === hash;
 }
 
 /**
@@ -32,7 +43,7 @@ export function licenseMarks(chars: Uint8Array, from: number, to: number): Uint8
   let marks: Uint8Array | null = null;
   let markedTo = 0;
   for (let i = 0; i < grams.count; i += 1) {
-    if (!licenses.has(grams.hashes[i] ?? 0)) continue;
+    if (!isLicense(grams.hashes[i] ?? 0)) continue;
     marks ??= new Uint8Array(last - first);
     const start = grams.starts[i] ?? 0;
     const begin = markedTo > 0 && start - markedTo <= bridgedMax ? markedTo : start;
@@ -55,27 +66,4 @@ function wholeLines(chars: Uint8Array, first: number, marks: Uint8Array): void {
     if (marked * 2 > to - from && to - from < 400) marks.fill(1, from, to);
     from = to + 1;
   }
-}
-
-export interface Letters {
-  readonly chars: Uint8Array;
-  readonly at: Uint32Array;
-  readonly length: number;
-}
-
-/** Letters in lower case and digits of `chars[from, to)`, and where they are. */
-export function lettersOf(chars: Uint8Array, from: number, to: number): Letters {
-  const letters = new Uint8Array(to - from);
-  const at = new Uint32Array(to - from);
-  let length = 0;
-  for (let i = from; i < to; i += 1) {
-    const char = chars[i] ?? 0;
-    const lower = char >= 0x41 && char <= 0x5a ? char + 32 : char;
-    const digit = char >= 0x30 && char <= 0x39;
-    if (!digit && !(lower >= 0x61 && lower <= 0x7a)) continue;
-    letters[length] = lower;
-    at[length] = i;
-    length += 1;
-  }
-  return { chars: letters, at, length };
 }

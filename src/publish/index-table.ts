@@ -14,6 +14,8 @@ export class FingerprintTable {
   /** 0: empty. */
   #places = new Uint32Array(capacityMin);
   #bits = new Uint32Array(capacityMin >>> 2);
+  /** What is left of a hash behind it numbers a bit of the map. */
+  #shift = Math.clz32(this.#bits.length * 32 - 1);
   #count = 0;
   #spilled = new Map<number, number[]>();
   #spilledCount = 0;
@@ -148,11 +150,6 @@ export class FingerprintTable {
     return Math.floor((spread(hash) * this.#hashes.length) / 2 ** 32);
   }
 
-  /** Leading bits of a hash that number a bit of the map. */
-  get #shift(): number {
-    return Math.clz32((this.#bits.length * 32 - 1) | 0);
-  }
-
   #mark(hash: number): void {
     const bit = spread(hash) >>> this.#shift;
     const word = bit >>> 5;
@@ -166,6 +163,7 @@ export class FingerprintTable {
     this.#places = new Uint32Array(capacity);
     // About eight bits an entry: one unrelated gram of twelve is looked up in vain.
     this.#bits = new Uint32Array(2 ** Math.ceil(Math.log2(capacity * 6)) / 32);
+    this.#shift = Math.clz32(this.#bits.length * 32 - 1);
     for (let i = 0; i < hashes.length; i += 1) {
       const place = places[i] ?? 0;
       if (place === 0) continue;

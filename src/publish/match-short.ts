@@ -1,8 +1,8 @@
 /**
  * Denied files that are too short for fingerprints: a token, a password, a host name in a file of
- * its own. They are found whole or not at all. Only what looks like a token counts as found: a
- * file that says `module.exports = {}` says nothing. Files of fewer than `shortCharsMin`
- * characters are not looked for: whatever is that short is everywhere.
+ * its own. They are found whole or not at all. Only what looks like a token is looked for: a file
+ * that says `module.exports = {}` says nothing. Of files of fewer than 12 characters, and of other
+ * short ones, nothing can be said: what they have in common with a text is everywhere.
  */
 import { gramChars } from './fingerprint.ts';
 import type { Content } from './index-contents.ts';
@@ -10,7 +10,10 @@ import type { Chain } from './match-chain.ts';
 import type { Run } from './match-run.ts';
 import { lineEnd, type NormalText } from './view-normal.ts';
 
-export const shortCharsMin = 8;
+/** Characters whose hash finds a content. */
+const shortCharsMin = 8;
+const markBits = 0xffff;
+const base = 0x2c9277b5;
 /** Token-like contents of so many characters are reviewed, and blocked. */
 const reviewedCharsMin = 12;
 const blockedCharsMin = 20;
@@ -18,60 +21,75 @@ const blockedCharsMin = 20;
 const tokenCharsMax = 128;
 const reviewScore = 60;
 const blockScore = 120;
+/** `base` to the power of `shortCharsMin`: what the character that leaves is worth. */
+const leaving = Array.from({ length: shortCharsMin }).reduce<number>(
+  (product) => Math.imul(product, base),
+  1,
+);
+
+interface Short {
+  readonly content: Content;
+  /** Without line ends. */
+  readonly said: Uint8Array;
+}
 
 export class ShortContents {
   /** By the hash of their first characters. */
-  readonly #byStart = new Map<number, Content[]>();
+  readonly #byStart = new Map<number, Short[]>();
+  /** Marks of the last bits of such hashes: nearly no place of a text needs the map. */
+  readonly #marked = new Uint8Array(markBits + 1);
 
   add(content: Content): void {
-    const start = startOf(content);
-    if (start === null) return;
+    const said = shortOf(content);
+    if (said === null) return;
+    const start = hashStart(said);
     const list = this.#byStart.get(start);
-    if (list === undefined) this.#byStart.set(start, [content]);
-    else list.push(content);
+    this.#marked[start & markBits] = 1;
+    if (list === undefined) this.#byStart.set(start, [{ content, said }]);
+    else list.push({ content, said });
   }
 
   delete(content: Content): void {
-    const start = startOf(content);
-    const list = start === null ? undefined : this.#byStart.get(start);
-    if (start === null || list === undefined) return;
-    list.splice(list.indexOf(content), 1);
+    const said = shortOf(content);
+    if (said === null) return;
+    const start = hashStart(said);
+    const list = this.#byStart.get(start)?.filter((one) => one.content !== content) ?? [];
     if (list.length === 0) this.#byStart.delete(start);
+    else this.#byStart.set(start, list);
   }
 
   /** Where the text has one of them whole. */
   runs(text: NormalText): Run[] {
     if (this.#byStart.size === 0) return [];
     const runs: Run[] = [];
-    const chars = text.chars.subarray(0, text.length).filter((char) => char !== lineEnd);
-    const places = new Uint32Array(chars.length);
-    for (let [i, n] = [0, 0]; i < text.length; i += 1) {
-      if (text.chars[i] === lineEnd) continue;
-      places[n] = i;
-      n += 1;
+    const chars = new Uint8Array(text.length);
+    const places = new Uint32Array(text.length);
+    let length = 0;
+    const starts: number[] = [];
+    const marked = this.#marked;
+    let hash = 0;
+    for (let i = 0; i < text.length; i += 1) {
+      const char = text.chars[i] ?? 0;
+      if (char === lineEnd) continue;
+      chars[length] = char;
+      places[length] = i;
+      const gone = length >= shortCharsMin ? (chars[length - shortCharsMin] ?? 0) : 0;
+      hash = (Math.imul(hash, base) + char - Math.imul(gone, leaving)) | 0;
+      length += 1;
+      if (length < shortCharsMin || marked[hash & markBits] === 0) continue;
+      if (this.#byStart.has(hash)) starts.push(length - shortCharsMin);
     }
-    for (let at = 0; at + shortCharsMin <= chars.length; at += 1) {
-      for (const content of this.#byStart.get(hashStart(chars, at)) ?? []) {
-        const said = withoutLineEnds(content.chars);
-        const end = at + said.length;
-        if (end > chars.length || said.some((char, i) => chars[at + i] !== char)) continue;
-        if (
-          continues(text, places[at - 1], places[at]) &&
-          continues(text, places[end - 1], places[end])
-        ) {
-          continue;
-        }
-        runs.push({
-          content,
-          textFrom: places[at] ?? 0,
-          textTo: (places[end - 1] ?? 0) + 1,
-          from: 0,
-          to: content.chars.length,
-          length: said.length,
-        });
+    for (const at of starts) {
+      for (const short of this.#startingAt(chars, at)) {
+        const run = wholeRun(text, { chars, places, length }, at, short);
+        if (run !== null) runs.push(run);
       }
     }
     return runs;
+  }
+
+  #startingAt(chars: Uint8Array, at: number): readonly Short[] {
+    return this.#byStart.get(hashStart(chars.subarray(at))) ?? [];
   }
 
   /** The score of a chain that has a token-like content whole is at least that of a token. */
@@ -86,8 +104,7 @@ export class ShortContents {
 }
 
 /** Whether two characters of the text stand side by side and are both of a word. */
-function continues(text: NormalText, one: number | undefined, two: number | undefined): boolean {
-  if (one === undefined || two === undefined) return false;
+function continues(text: NormalText, one: number, two: number): boolean {
   const adjacent = (text.at[one] ?? 0) + 1 === text.at[two];
   return adjacent && isWord(text.chars[one] ?? 0) && isWord(text.chars[two] ?? 0);
 }
@@ -96,15 +113,39 @@ function isWord(char: number): boolean {
   return /[A-Za-z0-9_]/.test(String.fromCharCode(char));
 }
 
-function startOf(content: Content): number | null {
+/** What a content says that is too short for fingerprints and looks like a token. */
+function shortOf(content: Content): Uint8Array | null {
+  if (content.chars.length > 2 * gramChars) return null;
   const said = withoutLineEnds(content.chars);
-  return said.length >= shortCharsMin && said.length < gramChars ? hashStart(said, 0) : null;
+  const short = said.length >= reviewedCharsMin && said.length < gramChars;
+  return short && tokenLike(said) ? said : null;
 }
 
-function hashStart(chars: Uint8Array, from: number): number {
+interface Line {
+  readonly chars: Uint8Array;
+  /** Where each character is in the normalised text. */
+  readonly places: Uint32Array;
+  readonly length: number;
+}
+
+/** `null`: it is not there whole, or within a longer word. */
+function wholeRun(text: NormalText, line: Line, at: number, short: Short): Run | null {
+  const { said, content } = short;
+  const { chars, places, length } = line;
+  const end = at + said.length;
+  if (end > length || said.some((char, i) => chars[at + i] !== char)) return null;
+  const before = at > 0 && continues(text, places[at - 1] ?? 0, places[at] ?? 0);
+  const after = end < length && continues(text, places[end - 1] ?? 0, places[end] ?? 0);
+  if (before && after) return null;
+  const textFrom = places[at] ?? 0;
+  const textTo = (places[end - 1] ?? 0) + 1;
+  return { content, textFrom, textTo, from: 0, to: content.chars.length, length: said.length };
+}
+
+function hashStart(chars: Uint8Array): number {
   let hash = 0;
-  for (let at = from; at < from + shortCharsMin; at += 1) {
-    hash = (Math.imul(hash, 0x2c9277b5) + (chars[at] ?? 0)) | 0;
+  for (let at = 0; at < shortCharsMin; at += 1) {
+    hash = (Math.imul(hash, base) + (chars[at] ?? 0)) | 0;
   }
   return hash;
 }

@@ -1,0 +1,84 @@
+// Makes src/publish/background-licenses.json, the fingerprints of license texts that the
+// publication gate takes for known to everybody:
+//
+//     npm i --ignore-scripts spdx-license-list@6.12.0    in an empty directory
+//     tools/node tools/license-background.ts DIRECTORY/node_modules/spdx-license-list
+//
+// The texts are SPDX's, as that package (CC0-1.0) has them, and those that Debian ships in
+// /usr/share/common-licenses. Only 32-bit hashes of their letters and digits are kept.
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { Grams, gramChars } from '../src/publish/fingerprint.ts';
+import { lettersOf } from '../src/publish/background-letters.ts';
+
+const fingerprintsMax = 34_000;
+/** Grams that share one fingerprint: few in short texts, which are quoted whole. */
+const windows = { short: 6, long: 33 };
+const longChars = 6_000;
+// The most used first: what does not fit is left out from the end.
+const ids = `
+  MIT ISC BSD-2-Clause BSD-3-Clause BSD-4-Clause 0BSD Apache-2.0 Unlicense Zlib BSL-1.0 MIT-0 X11
+  WTFPL CC0-1.0 MPL-2.0 GPL-2.0-only GPL-3.0-only LGPL-2.1-only LGPL-3.0-only AGPL-3.0-only
+  EPL-2.0 EPL-1.0 Artistic-2.0 Artistic-1.0-Perl PSF-2.0 Python-2.0 OFL-1.1 BlueOak-1.0.0
+  PostgreSQL NCSA curl Libpng bzip2-1.0.6 OpenSSL JSON W3C Unicode-3.0 Unicode-DFS-2016 UPL-1.0
+  BSD-3-Clause-Clear BSD-2-Clause-Patent BSD-1-Clause BSD-4-Clause-UC MIT-CMU HPND FTL MS-PL
+  LGPL-2.0-only MPL-1.1 GPL-1.0-only Apache-1.1 CDDL-1.0 AFL-2.1 CC-BY-4.0 CC-BY-SA-4.0
+  CC-BY-3.0 Elastic-2.0 BUSL-1.1 SSPL-1.0 EUPL-1.2 Ruby Vim PHP-3.01
+`;
+const debian = '/usr/share/common-licenses';
+
+const directory = process.argv[2] ?? '';
+const { version }: { version: string } = JSON.parse(
+  readFileSync(path.join(directory, 'package.json'), 'utf8'),
+);
+const kept = new Set<number>();
+const sources: string[] = [];
+for (const id of ids.trim().split(/\s+/)) {
+  const file = path.join(directory, 'licenses', `${id}.json`);
+  const { licenseText }: { licenseText: string } = JSON.parse(readFileSync(file, 'utf8'));
+  add(id, licenseText);
+}
+if (existsSync(debian)) {
+  for (const name of globSync('*', { cwd: debian }).toSorted()) {
+    add(`debian:${name}`, readFileSync(path.join(debian, name), 'utf8'));
+  }
+}
+const numbers = Uint32Array.from(kept).toSorted();
+const data = {
+  about: `tools/license-background.ts, spdx-license-list ${version}`,
+  sources,
+  fingerprints: Buffer.from(numbers.buffer).toString('base64'),
+};
+const target = path.join(import.meta.dirname, '../src/publish/background-licenses.json');
+writeFileSync(target, `${JSON.stringify(data)}\n`);
+console.log(`${sources.length} texts, ${numbers.length} fingerprints`);
+
+/** Nothing where it does not fit. */
+function add(name: string, text: string): void {
+  // `<year>`, `[name of copyright owner]`, `{yyyy}`: whoever uses it writes something else there.
+  const parts = text.split(/<[^<>\n]{1,60}>|\[[^\][\n]{1,60}\]|\{[^{}\n]{1,60}\}/);
+  const found = parts.flatMap((part) => fingerprints(part, text.length));
+  const fresh = found.filter((hash) => !kept.has(hash));
+  if (kept.size + fresh.length > fingerprintsMax) {
+    console.log(`left out ${name}: ${fresh.length}`);
+    return;
+  }
+  for (const hash of fresh) kept.add(hash);
+  sources.push(name);
+}
+
+/** The smallest hash of each window, the first and the last. */
+function fingerprints(part: string, chars: number): number[] {
+  const bytes = Buffer.from(part);
+  const letters = lettersOf(bytes, 0, bytes.length);
+  if (letters.length < gramChars) return [];
+  const grams = new Grams();
+  grams.of(letters.chars, letters.length);
+  const hashes = [...grams.hashes.subarray(0, grams.count)];
+  const window = chars > longChars ? windows.long : windows.short;
+  const found = new Set([hashes[0] ?? 0, hashes.at(-1) ?? 0]);
+  for (let at = 0; at + window <= hashes.length; at += 1) {
+    found.add(Math.min(...hashes.slice(at, at + window)));
+  }
+  return [...found];
+}
