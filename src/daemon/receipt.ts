@@ -1,5 +1,5 @@
 /** Turns an outcome into what the wire answers, with sentences that help. */
-import type { Assurance, Plan, Verdict } from '../command.ts';
+import type { Assurance, Exit, Plan, Verdict } from '../command.ts';
 import type { Collected } from '../output/collect.ts';
 import type { Receipt } from '../protocol/types.ts';
 import type { ReceiptChanges } from '../protocol/workspace.ts';
@@ -90,8 +90,18 @@ export function receiptHead(facts: PlanFacts, ended: Ended): ReceiptHead {
     ...workspace,
     hints,
     // Records of before have no mark, and nothing to warn of.
-    warnings: [...(facts.warnings ?? []), ...(ended.audit === null ? [notAudited] : [])],
+    warnings: [
+      ...(facts.warnings ?? []),
+      ...(ended.audit === null ? [notAudited] : []),
+      ...shortOf(exit),
+    ],
   };
+}
+
+/** What is missing in the sealed output. Its size is not told: it says how well it compresses. */
+function shortOf({ raw_log: log }: Partial<Pick<Exit, 'raw_log'>>): string[] {
+  if (log === undefined || log === null || log.complete) return [];
+  return [`the raw log does not hold all output: ${log.why ?? 'it is short'}`];
 }
 
 /** The receipt with its output. */
