@@ -78,9 +78,9 @@ function directory(zip: Zip, covered: [number, number][]): Entry[] {
     }
   }
   if (start < 0) return [];
-  // What stands before an archive shifts all its offsets.
+  // What stands before an archive, or was cut off there, shifts all its offsets.
   const said = view.getUint32(end + 16, true);
-  const shift = said === 0xffff_ffff || said > start ? 0 : start - said;
+  const shift = said === 0xffff_ffff ? 0 : start - said;
   const entries: Entry[] = [];
   for (let at = start; at + centralBytes <= bytes.length;) {
     if (latin1(bytes.subarray(at, at + 4)) !== marks.central) break;

@@ -128,6 +128,10 @@ export function isText(bytes: Uint8Array): boolean {
   return binaryRanges(bytes).length === 0;
 }
 
+/** Whether it is text without any doubt: all of it UTF-8, with no character that texts lack. */
+export const isPlainText = (bytes: Uint8Array): boolean =>
+  isUtf8(bytes) && !bytes.includes(0) && !control.test(latin1(bytes));
+
 /** Ranges `[from, to)` that are no text, to the block. */
 export function binaryRanges(bytes: Uint8Array): readonly (readonly [number, number])[] {
   const ranges: [number, number][] = [];

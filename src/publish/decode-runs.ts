@@ -51,7 +51,7 @@ export function* runsOf(text: string): Generator<Run> {
     yield { bytes: base64(letters), via: 'base64', span, mixed, sure };
     if (letters.length < phaseLettersMin) continue;
     for (const at of otherStarts(letters)) {
-      yield { bytes: base64(letters.slice(at)), via: 'base64', span, mixed, sure };
+      yield { bytes: base64(letters.slice(at)), via: 'base64', span, mixed, sure: false };
     }
   }
 }

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { limits } from '../limits.ts';
-import type { Archive } from './archive.ts';
+import { without, type Archive } from './archive.ts';
 import { readAr } from './archive-ar.ts';
 import { readTar } from './archive-tar.ts';
 import { readZip } from './archive-zip.ts';
@@ -122,7 +122,8 @@ function* open(bytes: Uint8Array, place: Place, left: Left): Opened {
 
 /** What is in no format that is opened. */
 function* openPlain(bytes: Uint8Array, place: Place, left: Left): Opened {
-  if (kinds.isText(bytes)) {
+  const isKnown = place.as === 'whole' && kinds.closedReason(bytes, 4) !== null;
+  if (isKnown ? kinds.isPlainText(bytes) : kinds.isText(bytes)) {
     yield* openText(bytes, place, left);
     return;
   }
@@ -222,7 +223,7 @@ function* openKnown(
   if (kind === 'tar' || kind === 'zip' || kind === 'ar') {
     if (place.archives >= archivesMax) {
       yield closed(place, `archives more than ${archivesMax} times over`);
-      return false;
+      return true;
     }
     yield* openArchive(archiveOf(kind, bytes, left), { bytes, place, via: kind }, left);
     return true;
@@ -266,7 +267,7 @@ function archiveOf(kind: 'tar' | 'zip' | 'ar', bytes: Uint8Array, left: Left): A
 }
 
 const member = (place: Place, name: string, via: string): Place => ({
-  name: `${place.name}!/${name}`.slice(0, nameLengthMax),
+  name: `${place.name}!/${name}`.slice(0, nameLengthMax).toWellFormed(),
   via: [...place.via, via],
   span: null,
   encodings: 0,
@@ -374,7 +375,8 @@ function* openEmbedded(
       yield* open(unpacked.bytes, inner(within, kind, 'whole'), left);
     }
   }
-  const ranges = kinds.binaryRanges(bytes);
-  if (ranges.length === 0) return covered.length === 0;
-  return ranges.some(([from, to]) => !covered.some(([a, b]) => to > a && from < b));
+  if (covered.length === 0) return true;
+  return without(covered, bytes.length).some(
+    ([from, to]) => kinds.binaryRanges(bytes.subarray(from, to)).length > 0,
+  );
 }

@@ -1,14 +1,252 @@
 /** Whether something may leave: holds each item against all that is denied. */
-import type { GateInput, ShownVerdict } from './gate-input.ts';
-import type { GateVerdict } from './publication.ts';
+import { hash } from 'node:crypto';
+import { limits } from '../limits.ts';
+import { openItem, type Part } from './decode.ts';
+import { Canaries } from './exact.ts';
+import { squeeze } from './exact-squeeze.ts';
+import type { Found, GateInput, GateItem, ShownVerdict } from './gate-input.ts';
+import { Passages, spanIn } from './gate-sum.ts';
+import type { NameHit } from './names.ts';
+import {
+  gateDecisions,
+  type Evidence,
+  type GateDecision,
+  type GateFinding,
+  type GateVerdict,
+} from './publication.ts';
+import { traceOf } from './trace.ts';
 
-/** The strictest finding decides. Findings are the first 200, strictest first. */
+/** What looks like a key this much is one. */
+const likelyScoreBlock = 0.9;
+/** Exact rules walk a text in such pieces, in some milliseconds each. */
+const pieceBytes = 256 * 1_024;
+/** What is looked for is shorter. */
+const overlapBytes = 8 * 1_024;
+const bytesOfTurn = 128 * 1_024;
+const textMax = 200;
+
+/**
+ * The strictest finding decides. Findings are the strictest 200 at most, each one once.
+ *
+ * Scanning is done whatever is known of who made an item: that nobody could read what is denied
+ * (`basis: 'non-interference'`) says nothing of copies that lay where everybody reads.
+ *
+ * @throws what `signal` is aborted with
+ */
 export async function checkPublication(input: GateInput): Promise<GateVerdict> {
-  await input.turn();
-  throw new Error('not here yet');
+  const canaries = new Canaries(input.canaries);
+  const found = new Findings(input.approved ?? new Set());
+  let [items, bytes, apart] = [0, 0, true];
+  for await (const item of input.items) {
+    items += 1;
+    bytes += item.bytes.length;
+    apart &&= item.interference.kind === 'none';
+    const digest = hash('sha256', item.bytes);
+    for await (const one of findingsOf(item, canaries, input)) {
+      found.add(one, traceOf(input.traceKey, identityOf(one, digest)));
+    }
+  }
+  const findings = found.strictest();
+  return {
+    decision: findings[0]?.decision ?? 'pass',
+    findings,
+    basis: items > 0 && apart ? 'non-interference' : 'scan',
+    items,
+    bytes,
+  };
 }
 
-/** What may be told to a caller who must not see what was denied. */
+/** What makes a finding the same as one of an earlier check. */
+function identityOf({ rule, name, score, evidence }: Found, digest: string): object {
+  const { source, span, lines, via } = evidence;
+  return {
+    rule,
+    name: name.toWellFormed(),
+    score,
+    source: source.toWellFormed(),
+    span,
+    lines,
+    via,
+    digest,
+  };
+}
+
+class Findings {
+  readonly #approved: ReadonlySet<string>;
+  readonly #byTrace = new Map<string, GateFinding>();
+
+  constructor(approved: ReadonlySet<string>) {
+    this.#approved = approved;
+  }
+
+  add({ name, decision, ...rest }: Found, trace: string): void {
+    const passes = decision === 'review' && this.#approved.has(trace);
+    this.#byTrace.set(trace, { ...rest, item: name, decision: passes ? 'pass' : decision, trace });
+    if (this.#byTrace.size <= 4 * limits.publicationFindings.max) return;
+    const kept = this.strictest();
+    this.#byTrace.clear();
+    for (const one of kept) this.#byTrace.set(one.trace, one);
+  }
+
+  strictest(): readonly GateFinding[] {
+    const order = (decision: GateDecision): number => -gateDecisions.indexOf(decision);
+    return [...this.#byTrace.values()]
+      .toSorted((a, b) => order(a.decision) - order(b.decision))
+      .slice(0, limits.publicationFindings.default);
+  }
+}
+
+async function* findingsOf(
+  item: GateItem,
+  canaries: Canaries,
+  input: GateInput,
+): AsyncGenerator<Found> {
+  const { interference, path, name } = item;
+  if (interference.kind === 'possible') {
+    const decision = input.onInterference ?? 'pass';
+    yield exact(name, { rule: 'interference', decision, source: interference.reason });
+  }
+  if (path !== null && input.isDenied(path)) {
+    yield exact(name, { rule: 'denied.path', decision: 'block', source: path, via: ['name'] });
+  } else {
+    yield* namesIn(name, name, input);
+  }
+  const passages = new Passages();
+  const told = new Set<string>();
+  let worked = 0;
+  for (const part of openItem(item)) {
+    input.signal?.throwIfAborted();
+    if (part.kind === 'unscannable') {
+      const { reason: source, via, span } = part;
+      yield exact(part.name, { rule: 'unscannable', decision: 'review', source, via, span });
+      continue;
+    }
+    if (part.name !== name && !told.has(part.name)) yield* memberNames(part.name, name, input);
+    told.add(part.name);
+    const source = part.whole && part.bytes.length > 0 ? fileOf(part, input) : null;
+    if (source !== null) {
+      const { via, span } = part;
+      yield exact(part.name, { rule: 'denied.file', decision: 'block', source, via, span });
+    }
+    worked += part.bytes.length;
+    if (worked > bytesOfTurn) {
+      worked = 0;
+      await input.turn();
+    }
+    if (!part.text) continue;
+    for (const match of await input.match(part.bytes)) passages.add(match, part);
+    yield* secretsIn(part, input);
+    yield* exactIn(part, canaries, input);
+  }
+  yield* passages.found();
+}
+
+const fileOf = ({ bytes }: Part, { deniedFile }: GateInput): string | null =>
+  deniedFile(hash('sha256', bytes));
+
+interface Exact extends Pick<Found, 'rule' | 'decision'>, Partial<Omit<Evidence, 'source'>> {
+  readonly source: string;
+}
+
+const exact = (name: string, { rule, decision, ...evidence }: Exact): Found => ({
+  rule,
+  decision,
+  name,
+  score: null,
+  evidence: { span: null, lines: null, via: [], text: null, ...evidence },
+});
+
+/** What the name of a thing tells. */
+function* namesIn(told: string, name: string, { names }: GateInput): Generator<Found> {
+  for (const hit of names.find(Buffer.from(told, 'utf8'))) {
+    yield nameFinding(name, hit, { via: ['name'], text: told.slice(0, textMax).toWellFormed() });
+  }
+}
+
+const nameFinding = (
+  name: string,
+  { name: source, decision }: NameHit,
+  evidence: Partial<Evidence>,
+): Found => exact(name, { rule: 'denied.name', decision, source, ...evidence });
+
+/** What packs put before the paths of an archive, and bundlers before those of a source map. */
+const before = /^(?:[a-z][a-z+.-]*:\/\/[^/]*\/)?(?:\.{0,2}\/)*/;
+
+function* memberNames(full: string, item: string, input: GateInput): Generator<Found> {
+  const member = full.slice(item.length + 2);
+  yield* namesIn(member, full, input);
+  const path = member.slice(member.lastIndexOf('!/') + 1).replace(before, '');
+  const below = path.slice(path.indexOf('/') + 1);
+  const source = [path, below].find((one) => one !== '' && input.isDenied(one));
+  if (source !== undefined) {
+    // Somebody else's archive may have such a place, too.
+    yield exact(full, { rule: 'denied.path', decision: 'review', source, via: ['name'] });
+  }
+}
+
+async function* secretsIn(part: Part, { findSecrets }: GateInput): AsyncGenerator<Found> {
+  const told = new Set<string>();
+  for (const { name: source, kind, span, score } of await findSecrets(part.bytes)) {
+    if (told.has(`${kind} ${source}`)) continue;
+    told.add(`${kind} ${source}`);
+    const decision = kind === 'known' || score >= likelyScoreBlock ? 'block' : 'review';
+    const rule = kind === 'known' ? 'secret.known' : 'secret.likely';
+    const evidence = { source, via: part.via, span: spanIn(part, span) };
+    yield exact(part.name, { rule, decision, ...evidence });
+  }
+}
+
+/** Names and planted texts. */
+async function* exactIn(
+  part: Part,
+  canaries: Canaries,
+  { names, turn }: GateInput,
+): AsyncGenerator<Found> {
+  const told = new Set<string>();
+  const isNew = (what: string): boolean => !told.has(what) && told.add(what).size > 0;
+  for (let from = 0; from < part.bytes.length; from += pieceBytes) {
+    if (from > 0) await turn();
+    const bytes = part.bytes.subarray(from, from + pieceBytes + overlapBytes);
+    const squeezed = squeeze(bytes);
+    const place = (span: readonly [number, number]): Partial<Evidence> => ({
+      via: part.via,
+      span: spanIn(part, [from + span[0], from + span[1]]),
+    });
+    for (const { index, span } of canaries.find(squeezed)) {
+      const source = `canary ${index + 1}`;
+      const finding = { rule: 'canary', decision: 'block', source, ...place(span) } as const;
+      if (isNew(source)) yield exact(part.name, finding);
+    }
+    for (const hit of names.find(bytes, squeezed)) {
+      if (!isNew(`name ${hit.name}`)) continue;
+      const text = Buffer.from(bytes.subarray(...hit.span))
+        .toString('utf8')
+        .slice(0, textMax);
+      yield nameFinding(part.name, hit, { ...place(hit.span), text: text.toWellFormed() });
+    }
+  }
+}
+
+const memberMark = '!/';
+
+/**
+ * What may be told to a caller who must not see what was denied: of each finding its rule, its
+ * decision, its id, and the item; not the members of an item, nor a name that tells by itself.
+ */
 export function withoutEvidence(verdict: GateVerdict): ShownVerdict {
-  throw new Error(`not here yet: ${verdict.decision}`);
+  const top = (item: string): string => item.split(memberMark, 1)[0] ?? item;
+  const telling = new Set(
+    verdict.findings
+      .filter(({ item, evidence }) => evidence.via[0] === 'name' && !item.includes(memberMark))
+      .map(({ item }) => item),
+  );
+  return {
+    ...verdict,
+    findings: verdict.findings.map(({ rule, decision, trace, item }) => ({
+      rule,
+      decision,
+      trace,
+      item: telling.has(top(item)) ? null : top(item),
+    })),
+  };
 }

@@ -1,0 +1,66 @@
+/** Adds up what an item has of each denied file. */
+import type { Match } from './index.ts';
+import type { Found } from './gate-input.ts';
+import type { Evidence, GateDecision } from './publication.ts';
+import type { Part } from './decode.ts';
+
+/** Novel characters from which a person must see it, and from which it does not leave. */
+export const reviewScore = 60;
+export const blockScore = 120;
+
+interface Passage {
+  readonly match: Match;
+  readonly part: Part;
+}
+
+export class Passages {
+  readonly #bySource = new Map<string, Passage[]>();
+
+  /** A passage of a file counts once, in whatever ways and places it was found. */
+  add(match: Match, part: Part): void {
+    const before = this.#bySource.get(match.path) ?? [];
+    const same = before.filter((one) => isSame(one, { match, part }));
+    if (same.some((one) => one.match.novel >= match.novel)) return;
+    const others = before.filter((one) => !same.includes(one));
+    this.#bySource.set(match.path, [...others, { match, part }]);
+  }
+
+  /** One finding for each source of which there is enough; the largest passage is its evidence. */
+  found(): readonly Found[] {
+    return [...this.#bySource].flatMap(([source, passages]) => {
+      const score = passages.reduce((sum, { match }) => sum + match.novel, 0);
+      const decision = decisionOf(score);
+      const [largest] = passages.toSorted((a, b) => b.match.novel - a.match.novel);
+      if (decision === 'pass' || largest === undefined) return [];
+      const { match, part } = largest;
+      const evidence: Evidence = {
+        source,
+        span: spanIn(part, match.span),
+        lines: match.lines,
+        via: match.via === 'text' ? part.via : [...part.via, match.via],
+        text: match.text,
+      };
+      return [{ rule: 'denied.content', decision, name: part.name, score, evidence } as const];
+    });
+  }
+}
+
+const overlap = (a: readonly [number, number], b: readonly [number, number]): boolean =>
+  a[0] <= b[1] && b[0] <= a[1];
+
+/** In one part, what stands apart may be two passages of one long line. */
+function isSame(a: Passage, b: Passage): boolean {
+  if (!overlap(a.match.lines, b.match.lines)) return false;
+  return a.part !== b.part || overlap(a.match.span, b.match.span) || a.match.text === b.match.text;
+}
+
+const decisionOf = (score: number): GateDecision =>
+  score >= blockScore ? 'block' : score >= reviewScore ? 'review' : 'pass';
+
+/** Where it stands in the item: itself, or what it was decoded from. */
+export function spanIn(
+  part: Part,
+  span: readonly [number, number],
+): readonly [number, number] | null {
+  return part.via.length === 0 ? span : part.span;
+}
