@@ -1,0 +1,158 @@
+/**
+ * A log as one file that can be checked without the directory. Lines are as they lie in the log;
+ * the head that a segment repeats is there once:
+ *
+ *   {"export":{"log":"<32 hex digits>","public_key":"<SPKI, PEM>","version":1}}
+ *   {"head":"…"}
+ *   {"event":{…},"prev":"…","seq":0}
+ *   …
+ *
+ * Several logs may follow each other.
+ */
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { closeSync } from 'node:fs';
+import path from 'node:path';
+import { canonicalJson } from '../canonical.ts';
+import { limits } from '../limits.ts';
+import { Check, missingOf, type CheckOptions, type LogReport } from './check.ts';
+import { linesOf, type Line } from './lines.ts';
+import { coveredLines, logIdOf } from './read.ts';
+import { openRead, segmentsOf } from './segments.ts';
+import { withFile } from './tail.ts';
+import type { LogsReport } from './verify.ts';
+
+const lineBytesMax = limits.auditEventBytes.max + 1024;
+
+/** Lines with their newlines, of the log in `directory`; none where there is no log. */
+export function* exportLog(directory: string, publicKey: KeyObject): Generator<string> {
+  const log = logIdOf(directory);
+  if (log === null) return;
+  const public_key = pemOf(publicKey);
+  yield `${canonicalJson({ export: { log, public_key, version: 1 } })}\n`;
+  for (const [number, { file }] of segmentsOf(directory).entries()) {
+    let isRepeated = number > 0;
+    for (const line of coveredLines(file)) {
+      if (!isRepeated) yield `${line.toString()}\n`;
+      isRepeated = false;
+    }
+  }
+}
+
+const pemOf = (key: KeyObject): string => String(key.export({ type: 'spki', format: 'pem' }));
+
+export interface VerifyExportOptions {
+  readonly file: string;
+  /** Without it the export is checked with the key that it brings along. */
+  readonly publicKey?: KeyObject | undefined;
+  /** Signed notes that were kept elsewhere. */
+  readonly heads?: readonly string[] | undefined;
+}
+
+/** @throws what the operating system says of a file that cannot be read */
+export async function verifyExport(options: VerifyExportOptions): Promise<LogsReport> {
+  const { file, heads } = options;
+  const logs: LogReport[] = [];
+  const fd = openRead(file);
+  let key = options.publicKey ?? null;
+  try {
+    let section: Section | null = null;
+    const length = withFile(file, (_, size) => size);
+    for (const line of linesOf(fd, 0, length, lineBytesMax)) {
+      const header = headerOf(line);
+      if (header !== null) {
+        if (section !== null) logs.push(await section.end(line.offset));
+        key = options.publicKey ?? header.key;
+        section = new Section({ file, begin: line.offset, ...header }, { publicKey: key, heads });
+        continue;
+      }
+      if (section === null) break;
+      await section.line(line);
+    }
+    if (section !== null) logs.push(await section.end(length));
+  } finally {
+    closeSync(fd);
+  }
+  if (key === null) {
+    const text = 'It is no export of a log.';
+    const finding = { kind: 'log.empty', segment: null, offset: null, seq: null, text } as const;
+    return { isGood: false, logs, findings: [finding] };
+  }
+  const findings = missingOf({ publicKey: key, heads }, logs);
+  const isGood = logs.length > 0 && logs.every((one) => one.isGood) && findings.length === 0;
+  return { isGood, logs, findings };
+}
+
+interface SectionPlace {
+  readonly file: string;
+  /** Byte of its first line. */
+  readonly begin: number;
+  /** As its first line says. */
+  readonly log: string;
+  readonly key: KeyObject;
+}
+
+/** Of one log. */
+class Section {
+  readonly #file: string;
+  readonly #begin: number;
+  readonly #log: string;
+  readonly #check: Check;
+
+  constructor({ file, begin, log, key }: SectionPlace, options: CheckOptions) {
+    this.#file = file;
+    this.#begin = begin;
+    this.#log = log;
+    this.#check = new Check(options);
+    if (!key.equals(options.publicKey)) {
+      this.#check.findings.add('key.changed', { offset: begin }, 'It brings another key along.');
+    }
+    this.#check.pass.begin(path.basename(file), { file, first: 0 });
+  }
+
+  async line(line: Line): Promise<void> {
+    const { pass, findings } = this.#check;
+    pass.line(line);
+    if (!line.isWhole) {
+      const at = { segment: path.basename(this.#file), offset: line.offset, seq: pass.size };
+      findings.add('end.unfinished', at, 'The last line has no end.');
+    }
+    await this.#check.room();
+  }
+
+  async end(offset: number): Promise<LogReport> {
+    const { pass, findings } = this.#check;
+    if (pass.uncovered > 0) {
+      const at = { segment: path.basename(this.#file), offset, seq: pass.size };
+      findings.add('end.unfinished', at, `No head covers the last ${pass.uncovered} events.`);
+    }
+    if (pass.heads === 0) {
+      findings.add('log.empty', {}, 'There is no head.');
+    } else if (pass.log !== this.#log) {
+      findings.add('head.order', { offset: this.#begin }, `It says that it is log ${this.#log}.`);
+    }
+    return await this.#check.report(this.#file, offset - this.#begin);
+  }
+}
+
+/** `null`: the line is not the first of an export, to the byte. */
+function headerOf({
+  buffer,
+  start,
+  end,
+}: Line): { readonly key: KeyObject; readonly log: string } | null {
+  if (buffer.toString('latin1', start, start + 10) !== '{"export":') return null;
+  const line = buffer.toString('utf8', start, end);
+  try {
+    const value: unknown = JSON.parse(line);
+    const inner: unknown = Object(Reflect.get(Object(value), 'export'));
+    const pem: unknown = Reflect.get(Object(inner), 'public_key');
+    const log: unknown = Reflect.get(Object(inner), 'log');
+    const exact = canonicalJson({ export: { log, public_key: pem, version: 1 } });
+    if (typeof pem !== 'string' || typeof log !== 'string' || exact !== line) return null;
+    const key = createPublicKey(pem);
+    const isExact = key.asymmetricKeyType === 'ed25519' && pemOf(key) === pem;
+    return isExact ? { key, log } : null;
+  } catch {
+    return null;
+  }
+}

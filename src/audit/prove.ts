@@ -1,0 +1,231 @@
+/**
+ * Proofs that need no log: that an event is in it, and that one head goes on from another.
+ */
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { closeSync, existsSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { AuditEvent } from './event.ts';
+import { keyIdOf } from './key.ts';
+import { eventOfLine } from './line.ts';
+import { bytesOf } from './lines.ts';
+import { consistencyProof, hashBytes, inclusionProof, isConsistent, isIncluded } from './merkle.ts';
+import { leafHash, Tree, treeAt, type ReadHash } from './merkle.ts';
+import { openHead, type Checkpoint } from './note.ts';
+import { eventAt, readLog } from './read.ts';
+import { fileNames, openRead, segmentsOf } from './segments.ts';
+import { lastHead, withFile } from './tail.ts';
+
+/** A JSON file. */
+export interface EventProof {
+  readonly version: 1;
+  readonly log: string;
+  /** SPKI, PEM. Who checks a proof should know the key from elsewhere. */
+  readonly public_key: string;
+  readonly seq: number;
+  /** The line as it lies in the log, without its newline. */
+  readonly event: string;
+  /** Hashes up to the root, base64, the lowest first (RFC 6962, 2.1.1). */
+  readonly proof: readonly string[];
+  /** The signed note. */
+  readonly checkpoint: string;
+}
+
+export interface HeadsProof {
+  readonly version: 1;
+  readonly log: string;
+  readonly public_key: string;
+  readonly older: string;
+  readonly newer: string;
+  /** Base64 (RFC 6962, 2.1.2). */
+  readonly proof: readonly string[];
+}
+
+export interface ProveOptions {
+  /** Of one log. */
+  readonly directory: string;
+  readonly publicKey: KeyObject;
+}
+
+/** `null`: there is no such event below a head that this key signed, or the log is damaged. */
+export async function proveEvent(options: ProveOptions, seq: number): Promise<EventProof | null> {
+  const newest = newestHead(options);
+  const found = eventAt(options.directory, seq);
+  if (newest === null || found === null || seq >= newest.checkpoint.size) return null;
+  const { checkpoint, note } = newest;
+  const proof = await withHashes(options.directory, checkpoint, (read) =>
+    inclusionProof(seq, checkpoint.size, read),
+  );
+  if (proof === null) return null;
+  const made: EventProof = {
+    version: 1,
+    log: checkpoint.log,
+    public_key: pemOf(options.publicKey),
+    seq,
+    event: found.line,
+    proof: proof.map((one) => one.toString('base64')),
+    checkpoint: note,
+  };
+  return checkProof(made).isGood ? made : null;
+}
+
+/** That the newest head goes on from `older`, a signed note; `null` where it does not. */
+export async function proveHeads(options: ProveOptions, older: string): Promise<HeadsProof | null> {
+  const newest = newestHead(options);
+  const old = openHead(older, options.publicKey);
+  if (newest === null || old === null || old.size > newest.checkpoint.size) return null;
+  const { size } = newest.checkpoint;
+  const proof = await withHashes(options.directory, newest.checkpoint, (read) =>
+    consistencyProof(old.size, size, read),
+  );
+  if (proof === null) return null;
+  const made: HeadsProof = {
+    version: 1,
+    log: old.log,
+    public_key: pemOf(options.publicKey),
+    older,
+    newer: newest.note,
+    proof: proof.map((one) => one.toString('base64')),
+  };
+  return checkHeads(made).isGood ? made : null;
+}
+
+export interface ProofReport {
+  readonly isGood: boolean;
+  /** Why it is none; `null` where it is good. */
+  readonly reason: string | null;
+  /** Id of the key that it was checked with. */
+  readonly key: string | null;
+  readonly head: Checkpoint | null;
+  readonly event: AuditEvent | null;
+}
+
+/**
+ * Checks a proof without its log. Without `publicKey` it is checked with the key that it brings
+ * along: then it says only that whoever has that key wrote the event.
+ */
+export function checkProof(proof: unknown, publicKey?: KeyObject): ProofReport {
+  const hashes = base64List(field(proof, 'proof'));
+  const [line, note, seq] = ['event', 'checkpoint', 'seq'].map((name) => field(proof, name));
+  const key = publicKey ?? keyIn(field(proof, 'public_key'));
+  if (field(proof, 'version') !== 1 || key === null || hashes === null) return bad(noProof);
+  if (typeof line !== 'string' || typeof note !== 'string' || typeof seq !== 'number') {
+    return bad(noProof);
+  }
+  const head = openHead(note, key);
+  if (head === null) return bad('its head was not signed by the key');
+  const stored = eventOfLine(line);
+  if (stored === null || stored.seq !== seq || !Number.isSafeInteger(seq) || seq < 0) {
+    return bad('its event is not as events are written');
+  }
+  if (head.log !== field(proof, 'log')) return bad('its head is of another log');
+  const { size, root } = head;
+  if (!isIncluded({ leaf: leafHash(line), seq, size, root, proof: hashes })) {
+    return bad('its event is not what the head covers');
+  }
+  return { isGood: true, reason: null, key: keyIdOf(key), head, event: stored.event };
+}
+
+/** Checks that the newer head of a proof goes on from the older one. */
+export function checkHeads(proof: unknown, publicKey?: KeyObject): ProofReport {
+  const hashes = base64List(field(proof, 'proof'));
+  const [olderNote, newerNote] = ['older', 'newer'].map((name) => field(proof, name));
+  const key = publicKey ?? keyIn(field(proof, 'public_key'));
+  if (field(proof, 'version') !== 1 || key === null || hashes === null) return bad(noProof);
+  if (typeof olderNote !== 'string' || typeof newerNote !== 'string') return bad(noProof);
+  const [older, newer] = [openHead(olderNote, key), openHead(newerNote, key)];
+  if (older === null || newer === null) return bad('a head was not signed by the key');
+  if (older.log !== newer.log || older.log !== field(proof, 'log')) {
+    return bad('the heads are of different logs');
+  }
+  if (!isConsistent({ older, newer, proof: hashes })) {
+    return bad('the newer head does not go on from the older one');
+  }
+  return { isGood: true, reason: null, key: keyIdOf(key), head: newer, event: null };
+}
+
+const noProof = 'it is no proof of this version';
+
+const bad = (reason: string): ProofReport => ({
+  isGood: false,
+  reason,
+  key: null,
+  head: null,
+  event: null,
+});
+
+function newestHead({
+  directory,
+  publicKey,
+}: ProveOptions): { readonly note: string; readonly checkpoint: Checkpoint } | null {
+  for (const { file } of segmentsOf(directory).toReversed()) {
+    const found = withFile(file, (fd, length) =>
+      lastHead(fd, length, (note) => openHead(note, publicKey)),
+    );
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/**
+ * Asks for hashes out of the side file, or where that has others, made out of the lines; `null`:
+ * neither fits.
+ */
+async function withHashes<T>(
+  directory: string,
+  checkpoint: Checkpoint,
+  use: (read: ReadHash) => Promise<T>,
+): Promise<T | null> {
+  const file = path.join(directory, fileNames.nodes);
+  // A runtime writes it right behind the log.
+  for (let look = 0; look < 3 && existsSync(file); look += 1) {
+    const fd = openRead(file);
+    try {
+      const read: ReadHash = (index) => bytesOf(fd, index * hashBytes, (index + 1) * hashBytes);
+      if (await fits(read, checkpoint)) return await use(read);
+    } finally {
+      closeSync(fd);
+    }
+    await wait(5);
+  }
+  const hashes = storedHashesOf(directory, checkpoint.size);
+  const read: ReadHash = (index) => hashes[index] ?? Buffer.alloc(hashBytes);
+  return (await fits(read, checkpoint)) ? await use(read) : null;
+}
+
+async function fits(read: ReadHash, { size, root }: Checkpoint): Promise<boolean> {
+  return (await treeAt(size, read)).root().equals(root);
+}
+
+function storedHashesOf(directory: string, size: number): Buffer[] {
+  const tree = new Tree();
+  const hashes: Buffer[] = [];
+  for (const { line } of readLog(directory, {}, 'oldest')) {
+    if (tree.size < size) hashes.push(...tree.append(leafHash(line)));
+  }
+  return hashes;
+}
+
+const pemOf = (key: KeyObject): string => String(key.export({ type: 'spki', format: 'pem' }));
+
+function keyIn(pem: unknown): KeyObject | null {
+  try {
+    const key = typeof pem === 'string' ? createPublicKey(pem) : null;
+    return key?.asymmetricKeyType === 'ed25519' ? key : null;
+  } catch {
+    return null;
+  }
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** `null`: it is no list of hashes. */
+function base64List(value: unknown): Buffer[] | null {
+  if (!Array.isArray(value) || value.length > 64) return null;
+  const hashes = value.map((one: unknown) =>
+    typeof one === 'string' ? Buffer.from(one, 'base64') : Buffer.alloc(0),
+  );
+  return hashes.every((one) => one.length === hashBytes) ? hashes : null;
+}
