@@ -137,7 +137,7 @@ export class FileReader {
     const type = typeOf(stat);
     if (type === 'directory') {
       using below = OpenDirectory.open(directory.self, name);
-      return this.#readDirectory(below, path);
+      return await this.#readDirectory(below, path);
     }
     if (type === 'symlink') return this.#takeLink(directory, path);
     if (type !== 'file') {
