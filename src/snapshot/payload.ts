@@ -1,12 +1,18 @@
 /** How bytes are made small before they are sealed: one byte says how, then they follow. */
 import { promisify } from 'node:util';
-import { constants, zstdCompress, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import {
+  constants,
+  zstdCompress,
+  zstdCompressSync,
+  zstdDecompressSync,
+  type ZstdOptions,
+} from 'node:zlib';
 
 const [raw, zstd] = [0, 1];
 /** What is larger is compressed on another thread: it would hold everybody up. */
 const inlineBytesMax = 32 * 1024;
-/** To unpack what is smaller would cost more than it saves. */
-const worthBytesMin = 256;
+/** To pack and unpack what is smaller costs more than the room that it saves. */
+const worthBytesMin = 1024;
 const params = { [constants.ZSTD_c_compressionLevel]: 1 };
 const compressElsewhere = promisify(zstdCompress);
 
@@ -32,11 +38,13 @@ export function unpack(payload: Buffer, bytesMax: number): Buffer | null {
   }
 }
 
-// That the size is known beforehand keeps the compressor's tables small.
-const optionsOf = (plain: Uint8Array): { params: typeof params; pledgedSrcSize: number } => ({
-  params,
-  pledgedSrcSize: plain.length,
-});
+/**
+ * That the size is known beforehand keeps the compressor's tables small. What comes out has room at
+ * once, even of what cannot be made smaller (`ZSTD_compressBound`), and no more than that.
+ */
+function optionsOf({ length }: Uint8Array): ZstdOptions {
+  return { params, pledgedSrcSize: length, chunkSize: length + (length >> 8) + 64 };
+}
 
 function smaller(plain: Uint8Array, compressed: Buffer | null): Buffer {
   const isSmaller = compressed !== null && compressed.length < plain.length;
