@@ -197,8 +197,8 @@ const attacks: readonly (readonly [string, Uint8Array, readonly string[]])[] = [
 for (const [what, bytes, wanted] of attacks) {
   test(`${what} is read, or told`, () => {
     const found = told(open(bytes));
-    for (const one of wanted)
-      assert.ok(found.includes(one), `${one} is not in ${found.join(', ')}`);
+    const missing = wanted.filter((one) => !found.includes(one));
+    assert.deepEqual(missing, [], found.join(', '));
     if (wanted.length === 0) assert.ok(open(bytes).some(({ name }) => name.includes('Halvorsen')));
   });
 }
@@ -237,7 +237,7 @@ test('archives and encodings too deep are told', () => {
 });
 
 test('bombs stay within bounds, and are told', () => {
-  const zeros = zlib.gzipSync(Buffer.alloc(200 * MiB));
+  const zeros = zlib.gzipSync(Buffer.alloc(128 * MiB));
   assert.deepEqual(told(open(zeros)), ['a: gzip: larger than may be opened']);
   const bounds = { bytes: 4 * MiB, parts: 1_000 };
   const members = zipOf(Array.from({ length: 20 }, (_, at) => [`m${at}`, Buffer.alloc(MiB, 'x ')]));
@@ -274,11 +274,11 @@ test('long lines, and many of the signs that begin something, end soon', () => {
     'A',
   ];
   for (const one of unit) {
-    const bytes = Buffer.from(one.repeat(MiB / one.length), 'latin1');
+    const bytes = Buffer.from(one.repeat(MiB / 4 / one.length), 'latin1');
     assert.ok(open(bytes).length > 0, one);
   }
-  assert.ok(open(Buffer.from(`{"a":"${'\\"'.repeat(MiB / 2)}`)).length > 0);
-  assert.ok(open(Buffer.from('['.repeat(MiB))).length > 0);
+  assert.ok(open(Buffer.from(`{"a":"${'\\"'.repeat(MiB / 8)}`)).length > 0);
+  assert.ok(open(Buffer.from('['.repeat(MiB / 4))).length > 0);
 });
 
 const containers = {

@@ -1,6 +1,5 @@
 // What is encoded is found again, however often; what nobody can look into is told.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import * as fc from 'fast-check';
@@ -28,9 +27,6 @@ function reached(bytes: Uint8Array | string): string[] {
       : [],
   );
 }
-
-const reasons = (bytes: Uint8Array | string): string[] =>
-  open(bytes).flatMap((one) => (one.kind === 'unscannable' ? [one.reason] : []));
 
 const wrap = (text: string, width: number, before = ''): string =>
   (text.match(new RegExp(`.{1,${width}}`, 'g')) ?? []).map((line) => before + line).join('\n');

@@ -190,6 +190,7 @@ function* read(zip: Zip, entry: Entry, { room, covered }: Reading): Generator<Me
 /** Where what may follow a content ends: the next structure, or nothing known. */
 function afterDescriptor({ bytes }: Zip, from: number): number {
   const window = latin1(bytes.subarray(from, from + descriptorBytesMax + 4));
+  // oxlint-disable-next-line no-control-regex -- marks of structures
   const next = window.search(/PK(?:\x03\x04|\x01\x02|\x06\x06)/);
   return next === -1 ? from : from + next;
 }

@@ -23,7 +23,7 @@ interface Escapes {
 const url: Escapes = {
   via: 'url',
   pattern: /%[0-9a-fA-F]{2}/g,
-  gap: 256,
+  gap: 16,
   least: 1,
   decode: (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
 };
@@ -150,7 +150,8 @@ function* viewOf(text: string, escapes: Escapes): Generator<View> {
   if (count >= least && count > 0) yield view();
 }
 
-const blank = /[\s"'<>`]/g;
+/** A text that is URL-encoded keeps its single quotes. */
+const blank = /[\s"<>`]/g;
 
 function blankFrom(text: string, from: number): number {
   blank.lastIndex = from;
@@ -160,7 +161,7 @@ function blankFrom(text: string, from: number): number {
 /** Where the word before `to` begins, not before `least`. */
 function wordStart(text: string, to: number, least: number): number {
   let at = to;
-  while (at > least && !/[\s"'<>`]/.test(text.charAt(at - 1))) at -= 1;
+  while (at > least && !/[\s"<>`]/.test(text.charAt(at - 1))) at -= 1;
   return at;
 }
 

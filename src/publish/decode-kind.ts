@@ -106,6 +106,7 @@ export function closedTextReason(bytes: Uint8Array): string | null {
 }
 
 /** Control characters that no text has: all but `\a \b \t \n \v \f \r`, escape and NUL. */
+// oxlint-disable-next-line no-control-regex -- of bytes, not of texts
 const control = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
 const blockBytes = 256;
 /** Bytes of random data hold 24 of them in a block, with a deviation of 5. */
@@ -155,6 +156,7 @@ export function isPlainBinary(bytes: Uint8Array): boolean {
   const [tag, form, high = 0, low = 0] = bytes;
   if (tag === 0x30 && form === 0x82) return bytes.length - 4 === ((high << 8) | low);
   if (tag === 0x30 && form === 0x81) return bytes.length - 3 === high;
+  // oxlint-disable-next-line no-control-regex -- the length of a name
   return /^\x00\x00\x00[\x07-\x30](?:ssh-|ecdsa-|sk-|rsa-)/.test(latin1(bytes.subarray(0, 16)));
 }
 

@@ -49,6 +49,7 @@ function utf32(bytes: Uint8Array, little: boolean): Recoded {
 }
 
 const narrow = /[\t\x20-\x7e\x80-\xff]{8,}/g;
+// oxlint-disable-next-line no-control-regex -- each second byte
 const wide = /(?:[\t\n\r\x20-\x7e]\x00){8,}/g;
 
 /** What bytes hold of text: runs of 8 characters and more, one a line; also of two bytes each. */

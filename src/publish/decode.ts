@@ -56,6 +56,7 @@ const unknownBytesMin = 1_024;
 /** Embedded bytes of a known kind below this hold no more than a line. */
 const knownBytesMin = 128;
 const guessBytesMin = 40;
+const shortBytes = 256;
 const guessBytesMax = 8 * 2 ** 20;
 const nameLengthMax = 1_000;
 const embeddedMax = 64;
@@ -210,7 +211,9 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
 function hasMeaning({ bytes, mixed }: Run): boolean {
   if (bytes.length < 8) return false;
   if (mixed && bytes.length >= guessBytesMin) return true;
-  return kinds.isText(bytes) || kinds.openedKind(bytes) !== null || fromWide(bytes) !== null;
+  // A few bytes without control characters are met by chance; valid UTF-8 besides is not.
+  const isText = bytes.length < shortBytes ? kinds.isPlainText(bytes) : kinds.isText(bytes);
+  return isText || kinds.openedKind(bytes) !== null || fromWide(bytes) !== null;
 }
 
 /** @returns whether all of it could be looked into */
@@ -348,6 +351,7 @@ function* openGuessed(
   return false;
 }
 
+// oxlint-disable-next-line no-control-regex -- marks of formats
 const embedded = /\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|PK\x03\x04/g;
 
 /** @returns whether something that is no text is left besides what could be opened */
