@@ -12,6 +12,7 @@ import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { Tags } from '../src/redaction/tag.ts';
 import { Channel } from '../src/redactor/channel.ts';
 import { SealingError } from '../src/sealing/error.ts';
+import { openHeader } from '../src/sealing/header.ts';
 import { newIdentity, parseIdentities } from '../src/sealing/keys.ts';
 import { reveal } from '../src/sealing/reveal.ts';
 import { descendantsOf, eventually } from './support/processes.ts';
@@ -295,7 +296,7 @@ describe('where a raw log cannot be written', () => {
   });
 });
 
-test('neither runner nor redactor is told an identity, or has one', async () => {
+test('nobody at run time has an identity, and the data key is forgotten at the end', async () => {
   await using place = await openSealing();
   const { runner } = place;
   const { id, ended } = await runner.start('echo out; until [ -e go ]; do sleep 0.05; done', box);
@@ -306,15 +307,23 @@ test('neither runner nor redactor is told an identity, or has one', async () => 
     // The search finds what is there.
     assert.equal(memoryHolds(pid, recipient), true);
   }
+  const [redactor] = redactorsOf(runner);
+  assert.ok(redactor !== undefined);
+  // What opens this log alone is there while it is written, and not a moment longer.
+  const header = readFileSync(`${place.base(id)}.key`);
+  const { dataKey } = openHeader(header, id, identities);
+  assert.equal(memoryHolds(redactor.pid, dataKey), true);
   writeFileSync(path.join(place.dir, 'go'), '');
   await ended;
+  await eventually('that it forgets', () => !memoryHolds(redactor.pid, dataKey));
   for (const name of readdirSync(path.dirname(place.base(id)))) {
     assert.ok(!readFileSync(path.join(path.dirname(place.base(id)), name)).includes(needle));
   }
 });
 
 /** Whether the bytes lie anywhere in the writable memory of a descendant of ours. */
-function memoryHolds(pid: number, needle: string): boolean {
+function memoryHolds(pid: number, wanted: string | Uint8Array): boolean {
+  const needle = Buffer.from(wanted);
   const maps = readFileSync(`/proc/${pid}/maps`, 'latin1').split('\n');
   const memory = openSync(`/proc/${pid}/mem`, 'r');
   const part = Buffer.alloc(1 << 20);
