@@ -21,7 +21,11 @@ interface Joined {
   readonly lines: number;
 }
 
-const base64Run = /[A-Za-z0-9+/_-]{16,}={0,2}/g;
+const runLettersMin = 16;
+/** By character: whether it is a letter of base64. */
+const isLetter = Uint8Array.from({ length: 256 }, (_, code) =>
+  /[A-Za-z0-9+/_-]/.test(String.fromCharCode(code)) ? 1 : 0,
+);
 const hexOnly = /^[0-9a-fA-F]+$/;
 const innerHex = /[0-9a-fA-F]{24,}/g;
 /** A last line may be short where the ones before it are wrapped. */
@@ -93,9 +97,8 @@ function* joinedRuns(text: string): Generator<Joined> {
     const tail = isTail ? { letters: next, to: at + next.length } : lastLine(text, to);
     if (tail !== null) yield joined([...pieces, tail.letters], [from, tail.to]);
   }
-  for (const found of text.matchAll(base64Run)) {
-    const [run] = found;
-    const at = found.index;
+  for (const [at, end] of letterRuns(text)) {
+    const run = text.slice(at, end);
     const before = pieces.at(-1);
     const goesOn =
       before !== undefined &&
@@ -111,6 +114,26 @@ function* joinedRuns(text: string): Generator<Joined> {
     to = at + run.length;
   }
   yield* done('', text.length);
+}
+
+/** Ranges of 16 letters and more, with up to two signs of filling. */
+function* letterRuns(text: string): Generator<readonly [number, number]> {
+  const { length } = text;
+  for (let at = runLettersMin - 1; at < length; at += runLettersMin) {
+    // A run of so many letters has one at each such step.
+    if (isLetter[text.charCodeAt(at)] !== 1) continue;
+    let from = at;
+    const least = at - runLettersMin;
+    while (from > 0 && from > least && isLetter[text.charCodeAt(from - 1)] === 1) from -= 1;
+    let to = at + 1;
+    while (to < length && isLetter[text.charCodeAt(to)] === 1) to += 1;
+    if (to - from >= runLettersMin) {
+      let end = to;
+      while (end < to + 2 && text.charCodeAt(end) === 0x3d) end += 1;
+      yield [from, end];
+    }
+    at = to - 1;
+  }
 }
 
 const joined = (pieces: readonly string[], span: readonly [number, number]): Joined => ({
@@ -188,7 +211,8 @@ const base64 = (letters: string): Uint8Array => Buffer.from(letters, 'base64');
 const hex = (letters: string): Uint8Array => Buffer.from(letters, 'hex');
 
 const spacedHex =
-  /(?:[0-9a-fA-F]{2}[ :,+-]{1,2}){7}|(?:[0-9a-fA-F]{4} ){4}|(?:(?:0x|\\x)[0-9a-fA-F]{2}[, "']{0,4}){4}/;
+  /\b[0-9a-fA-F]{2}(?:[ :,+-]{1,2}[0-9a-fA-F]{2}){6}|\b[0-9a-fA-F]{4}(?: [0-9a-fA-F]{4}){3}/;
+const markedHex = /(?:(?:0x|\\x)[0-9a-fA-F]{2}[, "']{0,4}){4}/;
 const offset = /^[ \t+>*#/-]{0,8}(?:(?:0x)?[0-9a-fA-F]{4,16}(?::|[ \t])[ \t]*)?/;
 /** Something stands before the first line of a dump. */
 const innerOffset = /\b[0-9a-fA-F]{7,16}(?::[ \t]|[ \t]{1,2})(?=[0-9a-fA-F]{2})/;
@@ -196,7 +220,8 @@ const pairs = /^(?:(?:0x|\\x)?[0-9a-fA-F]{2}){1,8}(?:[ \t]{1,2}|[:,+-][ \t]?|(?=
 
 /** Bytes that are written apart: `64 65`, `64:65`, `0x64, 0x65`, `\x64\x65`, dumps of xxd and hexdump. */
 export function* spacedRunsOf(text: string): Generator<Run> {
-  if (!spacedHex.test(text)) return;
+  const isMarked = (text.includes('0x') || text.includes('\\x')) && markedHex.test(text);
+  if (!isMarked && !spacedHex.test(text)) return;
   let found: string[] = [];
   let span: [number, number] = [0, 0];
   let at = 0;
