@@ -23,8 +23,8 @@ export async function hook(args: Args): Promise<number> {
   const before = lstatSync(file, { throwIfNoEntry: false });
   const isOurs = before?.isFile() === true && readFileSync(file, 'utf8').includes(`\n${mark}\n`);
   if (before !== undefined && !isOurs) {
-    const message = `Cannot install the hook: "${file}" is there already; add to it what this prints`;
-    throw new TrlError('INVALID_PARAMS', `${message}: trl publish hook`);
+    const message = `Cannot install the hook: "${file}" is there already`;
+    throw new TrlError('INVALID_PARAMS', `${message}; add to it what "trl publish hook" prints`);
   }
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(`${file}.new`, script, { mode: 0o755 });

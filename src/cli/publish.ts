@@ -1,6 +1,6 @@
 /** `trl publish check|run`: what must not leave does not, and a person decides what nobody can. */
 import type { Client, PublishCheckParams, PublishParams, PublishVerdict } from '../client/index.ts';
-import { takePublication } from '../client/index.ts';
+import { checkTarget, takePublication } from '../client/index.ts';
 import { isTrlError, type TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
@@ -34,6 +34,7 @@ export function run(args: Args): Promise<number> {
   return withInterrupts(async (signal) => {
     const to = args.text('to');
     if (to === undefined) throw usage('publish run', 'where to? --to DIR or --to FILE.tar');
+    checkTarget(to);
     const target = await targetOf(args, 'publish run');
     return asking(
       args,

@@ -42,7 +42,7 @@ export type {
   PublishVerdict,
   PushedRef,
 } from '../protocol/publish.ts';
-export { takePublication } from './publication.ts';
+export { checkTarget, takePublication } from './publication.ts';
 export type {
   ChangeView,
   DiffFile,

@@ -31,20 +31,20 @@ interface Taken {
 const permissionsMax = 0o777;
 
 /**
- * Writes exactly what was checked: all of it or nothing. A target that ends in `.tar` is an archive,
- * any other a directory; neither may be there before, but an empty directory.
+ * Writes exactly what was checked: all of it or nothing. A target that ends in `.tar` is an
+ * archive, any other a directory; neither may be there before, but an empty directory.
  *
- * @throws TrlError `INVALID_PARAMS` where something stands at `to` or its directory is missing,
- *   `INTERNAL_ERROR` where what was laid out is other than what was checked
+ * @throws TrlError as {@link checkTarget}; `INTERNAL_ERROR` where what was laid out is other than
+ *   what was checked
  */
 export function takePublication(published: Published, to: string): void {
   const target = path.resolve(to);
-  refuseTaken(target);
   const draft = path.join(
     path.dirname(target),
     `.${path.basename(target)}.${randomBytes(6).toString('hex')}`,
   );
   try {
+    checkTarget(target);
     if (target.endsWith('.tar')) {
       writeArchive(draft, taken(published));
       // Unlike a rename, this replaces nothing that came meanwhile.
@@ -59,7 +59,9 @@ export function takePublication(published: Published, to: string): void {
   }
 }
 
-function refuseTaken(target: string): void {
+/** @throws TrlError `INVALID_PARAMS` where something stands at `to`, or its directory is missing */
+export function checkTarget(to: string): void {
+  const target = path.resolve(to);
   const stat = lstatSync(target, { throwIfNoEntry: false });
   const holder = lstatSync(path.dirname(target), { throwIfNoEntry: false });
   const refuse = (why: string): TrlError =>
