@@ -12,6 +12,7 @@ const clientEntry = 'src/client/index.ts';
 const bundles = [
   { from: 'src/cli/main.ts', to: 'dist/cli.js', program: true },
   { from: 'src/daemon/main.ts', to: 'dist/daemon.js', program: false },
+  { from: 'src/daemon/auditing/reader.ts', to: 'dist/audit-reader.js', program: false },
   { from: 'src/runner/main.ts', to: 'dist/runner.js', program: false },
   { from: 'src/redactor/main.ts', to: 'dist/redactor.js', program: false },
   { from: clientEntry, to: 'dist/client.js', program: false },

@@ -2,9 +2,8 @@
 import { toDot } from '../provenance/dot.ts';
 import { CommandGraph } from '../provenance/graph.ts';
 import type { Args } from './args.ts';
-import { eventsOf } from './audit.ts';
 import { writeOut } from './audit-out.ts';
-import { allEvents } from './audit-read.ts';
+import { allEvents, eventsOf } from './audit-read.ts';
 import { toExecId } from './reach.ts';
 import { only } from './session.ts';
 

@@ -14,7 +14,11 @@ export function writeOut(args: Args, text: string): void {
     // What is in the log is for nobody else.
     writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TrlError('INVALID_PARAMS', `Cannot write "${file}": ${why}`, { cause });
+    throw notWritten(file, cause);
   }
+}
+
+export function notWritten(file: string, cause: unknown): TrlError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new TrlError('INVALID_PARAMS', `Cannot write "${file}": ${why}`, { cause });
 }

@@ -18,7 +18,7 @@ import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { auditDirectory, rawDirectory } from './audit-place.ts';
 import { writeOut } from './audit-out.ts';
-import { eventsOfExec } from './audit-read.ts';
+import { allEvents } from './audit-read.ts';
 import { Output } from './output.ts';
 import { toExecId } from './reach.ts';
 import { only } from './session.ts';
@@ -107,8 +107,8 @@ async function record(
 
 /** What the log says that the sealed file is; `null`: it does not. */
 function recordedDigest(exec: ExecId): string | null {
-  for (const { event } of eventsOfExec(exec)) {
-    const raw: unknown = event.kind === 'exec.ended' ? event.data['raw_log'] : null;
+  for (const { event } of allEvents({ exec, kinds: ['exec.ended'] })) {
+    const raw: unknown = event.data['raw_log'];
     const sha256: unknown =
       typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'sha256') : null;
     if (typeof sha256 === 'string') return sha256;

@@ -18,7 +18,12 @@ const fileBytesMax = 64 * 1024 * 1024;
 export async function verify(args: Args): Promise<number> {
   const [unwanted] = args.words;
   if (unwanted !== undefined) throw usage('audit verify', `it takes no words, got "${unwanted}"`);
-  return verifyHere(args);
+  const [proof, file] = [args.text('proof'), args.text('export')];
+  if (proof === undefined && file === undefined) return verifyHere(args);
+  const { verifyExported, verifyProof } = await import('./audit-away.ts');
+  const given = { key: keyOf(args), json: args.has('json') };
+  if (file === undefined) return verifyProof(proof ?? '', given);
+  return verifyExported(file, { ...given, heads: args.all('head').flatMap(headsOf) });
 }
 
 async function verifyHere(args: Args): Promise<number> {
@@ -36,7 +41,7 @@ async function verifyHere(args: Args): Promise<number> {
   const problems = keyProblems(seen, publicKey);
   const isGood = report.isGood && problems.length === 0;
   if (args.has('json')) sayJson(answerOf(report, problems, isGood));
-  else tell(report, problems, { isGood, heads: heads.length });
+  else tellReport(report, problems, { isGood, heads: heads.length });
   if (isGood) {
     const notes = report.logs.map(({ head }) => head).filter((head) => head !== null);
     keepHeads(seenHeadsFile(), keyIdOf(publicKey), notes);
@@ -51,7 +56,8 @@ function keyProblems({ key }: SeenHeads, publicKey: KeyObject): string[] {
   return [`The key is not the one of the last check (${key.slice(0, 16)}…): ${why}.`];
 }
 
-function tell(
+/** On standard output what was found, on standard error what that means. */
+export function tellReport(
   { logs, findings }: LogsReport,
   problems: readonly string[],
   { isGood, heads }: { readonly isGood: boolean; readonly heads: number },
@@ -86,7 +92,7 @@ function tellLog(report: LogReport): void {
   }
 }
 
-function answerOf(
+export function answerOf(
   { logs, findings }: LogsReport,
   problems: readonly string[],
   isGood: boolean,

@@ -1,10 +1,11 @@
 /** `trl audit log|show`: what was recorded, out of the log's own files. */
+import type { FoundEvent as Found } from '../audit/read.ts';
 import { TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { lineOf, timeOf } from './audit-lines.ts';
-import { parseEventName, parseTime, timeWanted } from './audit-place.ts';
-import { eventsNamed, eventsOfExec, newestEvents, type Found } from './audit-read.ts';
+import { parseTime, timeWanted } from './audit-place.ts';
+import { eventsOf, newestEvents } from './audit-read.ts';
 import { only } from './session.ts';
 import { sayJson } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
@@ -45,30 +46,6 @@ export async function show(args: Args): Promise<number> {
     else process.stdout.write(`${detailsOf(one)}\n`);
   }
   return 0;
-}
-
-/**
- * The events that a word of the command line names, oldest first.
- *
- * @throws TrlError `EXEC_NOT_FOUND`, `INVALID_PARAMS`
- */
-export function eventsOf(word: string): readonly Found[] {
-  const name = parseEventName(word);
-  if (name === null && !/^x-[0-9a-f]+$/.test(word)) {
-    const wanted = 'an x-… id, or the number of an event';
-    throw new TrlError('INVALID_PARAMS', `Cannot tell what is meant: "${word}" is not ${wanted}`);
-  }
-  const found = name === null ? eventsOfExec(word) : eventsNamed(name);
-  const logs = [...new Set(found.map((one) => one.log))];
-  if (found.length === 0) {
-    throw new TrlError('EXEC_NOT_FOUND', `Cannot find "${word}": nothing is recorded under it`);
-  }
-  if (name !== null && logs.length > 1) {
-    const names = logs.map((log) => `${log.slice(0, 8)}:${name.seq}`).join(', ');
-    const message = `Cannot tell the event: ${logs.length} logs have one; name it as ${names}`;
-    throw new TrlError('INVALID_PARAMS', message);
-  }
-  return found;
 }
 
 function envelopeOf(found: readonly Found[]): unknown {

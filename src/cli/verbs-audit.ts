@@ -37,12 +37,33 @@ export const auditVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'check that nothing was changed or taken away; exits 1 when something was',
-      flags: ['head', 'key', ...shared],
+      flags: ['head', 'proof', 'export', 'key', ...shared],
       examples: [
         'trl audit verify',
         'trl audit verify --head receipt.json     against a head that was kept elsewhere',
+        'trl audit verify --proof proof.json --key key.pub',
       ],
       load: async () => (await import('./audit-verify.ts')).verify,
+    },
+  ],
+  [
+    'audit export',
+    {
+      words: '',
+      about: 'write the log as it is, with heads and public key, to check it elsewhere',
+      flags: ['out', ...shared],
+      examples: ['trl audit export --out audit.jsonl && trl audit verify --export audit.jsonl'],
+      load: async () => (await import('./audit-prove.ts')).exportLog,
+    },
+  ],
+  [
+    'audit prove',
+    {
+      words: 'EXEC|[LOG:]SEQ',
+      about: 'write a proof that an event is in the log; of a command, its signed statement',
+      flags: ['out', ...shared],
+      examples: ['trl audit prove x-… --out proof.json'],
+      load: async () => (await import('./audit-prove.ts')).prove,
     },
   ],
   [

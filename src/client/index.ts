@@ -70,6 +70,15 @@ export type {
   WorkspaceStatus,
 } from '../protocol/workspace.ts';
 export type {
+  AuditEventView,
+  AuditGetParams,
+  AuditListAnswer,
+  AuditListParams,
+  AuditLogView,
+  AuditVerifyAnswer,
+  AuditVerifyParams,
+} from '../protocol/audit.ts';
+export type {
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,

@@ -1,5 +1,6 @@
 /** What each method of the wire takes and answers. `call` is typed by it. */
 import type { ApprovalId, ExecId, SessionId } from '../command.ts';
+import type { AuditGetParams, AuditListParams, AuditVerifyParams } from '../protocol/audit.ts';
 import type { PublishCheckParams, PublishParams } from '../protocol/publish.ts';
 import type {
   SecretRequestParams,
@@ -97,6 +98,9 @@ export interface MethodParams {
   readonly 'exec.undo': ExecUndoParams;
   readonly 'publish.check': PublishCheckParams;
   readonly publish: PublishParams;
+  readonly 'audit.list': AuditListParams;
+  readonly 'audit.get': AuditGetParams;
+  readonly 'audit.verify': AuditVerifyParams;
 }
 
 type Empty = Readonly<Record<string, never>>;

@@ -10,6 +10,7 @@ import type { Secrets } from '../secrets/secrets.ts';
 import type { Store } from '../session/store.ts';
 import type { Approving } from './approving.ts';
 import type { Auditing } from './auditing/auditing.ts';
+import { AuditReading } from './auditing/desk.ts';
 import { ExecRecorder, type Stating } from './auditing/exec-recorder.ts';
 import { audited } from './auditing/calls.ts';
 import { approvalEvent } from './auditing/telling.ts';
@@ -63,6 +64,7 @@ export interface CoreOptions {
   readonly redaction: Omit<DiffRedaction, 'index'>;
   /** Where what a command may not leave in a workspace is moved to. */
   readonly quarantine: string;
+  readonly auditDirectory: string;
   /** Where publications are checked and laid out; private to the user. */
   readonly publications: string;
   /** Whether the runner and what runs in it end with the daemon. */
@@ -78,6 +80,7 @@ export class Core implements Runtime {
   readonly secrets: SecretDesk;
   readonly workspaces: WorkspaceDesk;
   readonly publications: Publications;
+  readonly audit: AuditReading;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #execs: Executions;
@@ -112,6 +115,7 @@ export class Core implements Runtime {
       prove: proverOf(options),
     });
     this.publications = new Publications(options, { sessions: this.#sessions, execs: this.#execs });
+    this.audit = new AuditReading({ ...options, directory: options.auditDirectory });
     options.workspaces.isBusy = (id) => this.#execs.running(id).length > 0;
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {

@@ -90,7 +90,8 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const place = socketPlace(args, env);
   refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir, place && dirname(place.path)]);
   const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
-  const auditLog = new LateLog(join(stateHome(), 'audit'));
+  const auditDirectory = join(stateHome(), 'audit');
+  const auditLog = new LateLog(auditDirectory);
   const { required } = configuration.audit;
   const auditing = new Auditing({ sink: auditLog, required, masking, log: masked });
   auditing.note(configurationEvent(configuration));
@@ -113,6 +114,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     store,
     runners,
     quarantine: join(stateHome(), 'quarantine'),
+    auditDirectory,
     publications: join(stateHome(), 'publish'),
     opened: new OpenWorkspaces(store),
     redaction: { options: redaction, tags },

@@ -3,6 +3,7 @@
  * else is behind this interface. Methods throw `TrlError`.
  */
 import type { ApprovalId, Caller, ExecId, SessionId, Verdict } from '../command.ts';
+import type { AuditGetParams, AuditListParams, AuditVerifyParams } from '../protocol/audit.ts';
 import type { PublishCheckParams, PublishParams } from '../protocol/publish.ts';
 import type {
   SecretRequestParams,
@@ -119,6 +120,14 @@ export interface PublicationDesk {
   publish(caller: Caller, params: PublishParams): Promise<MethodAnswers['publish']>;
 }
 
+/** What was recorded. Without proof of a person: of the session that the call names. */
+export interface AuditDesk {
+  list(caller: Caller, params: AuditListParams): Promise<MethodAnswers['audit.list']>;
+  get(caller: Caller, params: AuditGetParams): Promise<MethodAnswers['audit.get']>;
+  /** For a person. */
+  verify(caller: Caller, params: AuditVerifyParams): Promise<MethodAnswers['audit.verify']>;
+}
+
 export interface Runtime {
   readonly startedAt: number;
   readonly approvals: ApprovalDesk;
@@ -127,6 +136,7 @@ export interface Runtime {
   readonly secrets: SecretDesk;
   readonly workspaces: WorkspaceDesk;
   readonly publications: PublicationDesk;
+  readonly audit: AuditDesk;
   createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
   listSessions(caller: Caller): readonly SessionView[];
   sessionInfo(caller: Caller, id: SessionId): Promise<SessionView>;

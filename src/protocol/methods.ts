@@ -8,6 +8,7 @@ import { approvalStates, judgedShells, policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { auditMethods } from './audit-params.ts';
 import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
@@ -206,6 +207,7 @@ export const methods = {
   }),
   ...workspaceMethods,
   ...publishMethods,
+  ...auditMethods,
 } as const;
 
 export type MethodName = keyof typeof methods;

@@ -20,6 +20,7 @@ import type {
   StopReason,
   Verdict,
 } from '../command.ts';
+import type { AuditAnswers } from './audit.ts';
 import type { EnvironmentView } from './environment.ts';
 import type { PublishAnswers } from './publish.ts';
 import type { SecretAnswers } from './secrets.ts';
@@ -259,7 +260,8 @@ export interface StreamAnswer {
 }
 
 /** What each method answers in `data`. */
-export interface MethodAnswers extends SecretAnswers, WorkspaceAnswers, PublishAnswers {
+export interface MethodAnswers
+  extends SecretAnswers, WorkspaceAnswers, PublishAnswers, AuditAnswers {
   readonly 'session.create': SessionView;
   readonly 'session.list': { readonly sessions: readonly SessionView[] };
   readonly 'session.info': SessionView;

@@ -87,6 +87,9 @@ export const lanes = {
   'exec.undo': 'in-turn',
   'publish.check': 'beside',
   publish: 'beside',
+  'audit.list': 'beside',
+  'audit.get': 'beside',
+  'audit.verify': 'beside',
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
@@ -103,6 +106,7 @@ const features = [
   'workspace',
   'snapshot',
   'publish',
+  'audit',
 ] as const;
 
 type Handlers = {
@@ -207,6 +211,10 @@ const handlers: Handlers = {
   'exec.undo': ({ runtime, caller }, params) => runtime.workspaces.undo(caller, params),
   'publish.check': ({ runtime, caller }, params) => runtime.publications.check(caller, params),
   publish: ({ runtime, caller }, params) => runtime.publications.publish(caller, params),
+
+  'audit.list': ({ runtime, caller }, params) => runtime.audit.list(caller, params),
+  'audit.get': ({ runtime, caller }, params) => runtime.audit.get(caller, params),
+  'audit.verify': ({ runtime, caller }, params) => runtime.audit.verify(caller, params),
 };
 
 /**

@@ -1,0 +1,31 @@
+/** The thread that reads and checks logs: answers once what `reading.ts` asks, and ends. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { readPublicKey } from '../../audit/key.ts';
+import { directoryOfLog, eventAt, readEvents } from '../../audit/read.ts';
+import { verifyLogs } from '../../audit/verify.ts';
+import { TrlError } from '../../errors.ts';
+import type { Asked } from './reading.ts';
+
+type Given = { readonly directory: string } & Partial<Asked>;
+
+async function answer({ directory, newest, event, verify }: Given): Promise<unknown> {
+  if (newest !== undefined) {
+    return [...readEvents(directory, newest.filter, 'newest').take(newest.limit)];
+  }
+  if (event !== undefined) {
+    const log = directoryOfLog(directory, event.log);
+    return log === null ? null : eventAt(log, event.seq);
+  }
+  if (verify === undefined) return null;
+  const publicKey = readPublicKey(verify.publicKeyFile);
+  return verifyLogs({ directory, publicKey, heads: verify.heads });
+}
+
+const given: Given = workerData;
+try {
+  parentPort?.postMessage({ value: await answer(given) }, []);
+} catch (error) {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = error instanceof TrlError ? error.code : 'INTERNAL_ERROR';
+  parentPort?.postMessage({ error: { code, message } }, []);
+}
