@@ -36,7 +36,10 @@ function logs(bytes: number): Buffer {
   const lines: string[] = [];
   for (let n = 0, length = 0; length < bytes; n += 1) {
     const id = randomBytes(6).toString('hex');
-    const line = `2026-11-22T10:${n % 60}:07.${n % 1000}Z INFO http request_id=${id} method=GET path=/api/v1/orders/${n} status=200 duration_ms=${n % 97}`;
+    const [minute, ms] = [n % 60, n % 1000];
+    const line =
+      `2026-11-22T10:${minute}:07.${ms}Z INFO http request_id=${id} method=GET ` +
+      `path=/api/v1/orders/${n} status=200 duration_ms=${n % 97}`;
     lines.push(line);
     length += line.length + 1;
   }
