@@ -15,7 +15,9 @@ import { LogLost, type AuditStore, type Group, type Stored } from './store.ts';
 import type { Torn, Trusts } from './store.ts';
 import { markRecorded, unrecorded } from './torn.ts';
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
+const { O_CREAT, O_DSYNC, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
+/** A write answers when fdatasync would: one way to the threads instead of two. */
+const durable = O_RDWR | O_NOFOLLOW | O_DSYNC;
 const writeAt = promisify(write);
 const syncData = promisify(fdatasync);
 const closeFile = promisify(close);
@@ -102,7 +104,6 @@ export class FileStore implements AuditStore {
       // Behind the end of a file that was cut short, a write leaves a hole of the right length.
       mustBeThere(at);
       await writeWhole(at.fd, bytes, at.bytes);
-      await syncData(at.fd);
       const grown = { ...at, bytes: at.bytes + bytes.length };
       mustBeThere(grown);
       this.#at = grown;
@@ -157,7 +158,7 @@ export class FileStore implements AuditStore {
   async #begin(first: number, bytes: Buffer): Promise<void> {
     const before = this.#at;
     const file = path.join(this.place, segmentName(first));
-    const fd = openSync(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    const fd = openSync(file, durable | O_CREAT | O_EXCL, 0o600);
     this.#begun = file;
     try {
       const all = Buffer.concat([this.#head, bytes]);
@@ -194,7 +195,7 @@ export class FileStore implements AuditStore {
 const headBytes = (note: string): Buffer => Buffer.from(`${headLine(note)}\n`);
 
 function placeOf(file: string, bytes: number, needed: number): Place {
-  const fd = openSync(file, O_RDWR | O_NOFOLLOW);
+  const fd = openSync(file, durable);
   const { ino, size } = fstatSync(fd);
   if (size >= bytes && bytes >= needed) return { file, fd, bytes, inode: ino };
   closeSync(fd);

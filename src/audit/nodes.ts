@@ -14,11 +14,12 @@ import {
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { limits } from '../limits.ts';
+import { linesBackward } from './backward.ts';
 import { eventBegin, headBegin, noteOfLine } from './line.ts';
 import { bytesOf, linesOf } from './lines.ts';
 import { hashBytes, leafHash, storedHashCount, storedHashIndex, treeAt, Tree } from './merkle.ts';
-import type { Checkpoint } from './note.ts';
-import { fileNames, type Segment } from './segments.ts';
+import { readNote, type Checkpoint } from './note.ts';
+import { fileNames, openRead, type Segment } from './segments.ts';
 import { LogLost, type Trusts } from './store.ts';
 import { withFile } from './tail.ts';
 
@@ -34,6 +35,18 @@ interface Lines {
   readonly checkpoint: Checkpoint;
   readonly trusts: Trusts;
 }
+
+/** From where the lines have to be read. */
+interface Known {
+  /** Which segment. */
+  readonly from: number;
+  /** Byte in it. */
+  readonly begin: number;
+  readonly tree: Tree;
+}
+
+/** Some of the last groups. */
+const linesNearEnd = 1000;
 
 export class Nodes {
   readonly #fd: number;
@@ -68,10 +81,16 @@ export class Nodes {
 
   /** Out of the lines. @throws LogLost when they are not what the last head covers */
   async rebuild({ segments, end, checkpoint, trusts }: Lines): Promise<Tree> {
-    const { from, tree } = await this.#known(segments, trusts);
+    const { from, begin, tree } =
+      (await this.#nearEnd(segments, end, checkpoint.size)) ??
+      (await this.#atSegment(segments, trusts));
     for (const segment of segments.slice(from)) {
+      const isFirst = segment === segments[from];
       const isLast = segment === segments.at(-1);
-      withFile(segment.file, (fd, length) => this.#replay(fd, isLast ? end : length, tree));
+      withFile(segment.file, (fd, length) => {
+        const range = { begin: isFirst ? begin : 0, end: isLast ? end : length };
+        this.#replay(fd, range, tree);
+      });
     }
     if (tree.size !== checkpoint.size || !tree.root().equals(checkpoint.root)) {
       throw new LogLost('its events are not those that its last head covers');
@@ -85,21 +104,48 @@ export class Nodes {
     closeSync(this.#fd);
   }
 
+  /** After a crash only what was written last lacks: the newest heads are asked first. */
+  async #nearEnd(segments: readonly Segment[], end: number, size: number): Promise<Known | null> {
+    const segment = segments.at(-1);
+    if (segment === undefined) return null;
+    const fd = openRead(segment.file);
+    try {
+      let begin = end;
+      let looked = 0;
+      for (const line of linesBackward(fd, end)) {
+        const note = noteOfLine(line.toString());
+        // Whether it was signed does not matter: the newest one was, and must come out.
+        const head = note === null ? null : readNote(note);
+        // What lies before the newest one is read in any case: something there did not fit.
+        const isOlder = head !== null && head.checkpoint.size < size;
+        const tree = isOlder ? await this.tree(head.checkpoint) : null;
+        if (tree !== null) return { from: segments.length - 1, begin, tree };
+        begin -= line.length + 1;
+        looked += 1;
+        if (looked > linesNearEnd) return null;
+      }
+    } finally {
+      closeSync(fd);
+    }
+    return null;
+  }
+
   /** The newest segment at whose beginning the file can be believed. */
-  async #known(
-    segments: readonly Segment[],
-    trusts: Trusts,
-  ): Promise<{ readonly from: number; readonly tree: Tree }> {
+  async #atSegment(segments: readonly Segment[], trusts: Trusts): Promise<Known> {
     for (let from = segments.length - 1; from > 0; from -= 1) {
       const segment = segments[from];
       const head = segment === undefined ? null : firstHead(segment, trusts);
       const tree = head === null ? null : await this.tree(head);
-      if (tree !== null && tree.size === segment?.first) return { from, tree };
+      if (tree !== null && tree.size === segment?.first) return { from, begin: 0, tree };
     }
-    return { from: 0, tree: new Tree() };
+    return { from: 0, begin: 0, tree: new Tree() };
   }
 
-  #replay(fd: number, end: number, tree: Tree): void {
+  #replay(
+    fd: number,
+    { begin, end }: { readonly begin: number; readonly end: number },
+    tree: Tree,
+  ): void {
     let index = storedHashCount(tree.size);
     let waiting: Buffer[] = [];
     const flush = (): void => {
@@ -107,7 +153,7 @@ export class Nodes {
       index += waiting.length;
       waiting = [];
     };
-    for (const { buffer, start, end: stop, isWhole } of linesOf(fd, 0, end, lineBytesMax)) {
+    for (const { buffer, start, end: stop, isWhole } of linesOf(fd, begin, end, lineBytesMax)) {
       const line = buffer.toString('utf8', start, stop);
       if (line.startsWith(headBegin)) continue;
       if (!isWhole || !line.startsWith(eventBegin)) throw new LogLost('it has lines of no kind');

@@ -42,6 +42,8 @@ export interface EventFilter {
 export type Order = 'newest' | 'oldest';
 
 const lineBytesMax = limits.auditEventBytes.max + 1024;
+/** At once, in the search for a segment. */
+const searchedBytes = 1024 * 1024;
 
 /**
  * Events of every log of an `audit` directory, merged by their time, one by one as they are asked
@@ -74,6 +76,8 @@ export function* readLog(
     .map((one) => Buffer.from(one));
   const inOrder = order === 'newest' ? segments.toReversed() : segments;
   for (const { file } of inOrder) {
+    // Most segments have nothing of one command: that is seen without looking at their lines.
+    if (!needles.every((one) => holds(file, one))) continue;
     for (const bytes of order === 'newest' ? backward(file) : forward(file)) {
       if (!needles.every((one) => bytes.includes(one))) continue;
       const found = foundOf(log, bytes.toString());
@@ -157,6 +161,17 @@ function coveredBytes(fd: number, length: number): number {
     end -= bytes.length + 1;
   }
   return 0;
+}
+
+/** Whether the bytes are anywhere in the file. */
+function holds(file: string, needle: Buffer): boolean {
+  return withFile(file, (fd, length) => {
+    for (let begin = 0; begin < length; begin += searchedBytes) {
+      const end = Math.min(length, begin + searchedBytes + needle.length - 1);
+      if (bytesOf(fd, begin, end).includes(needle)) return true;
+    }
+    return false;
+  });
 }
 
 function foundOf(log: string, line: string): FoundEvent | null {
