@@ -35,7 +35,11 @@ async function verifyHere(args: Args): Promise<number> {
     if (args.has('json')) sayJson({ good: true, logs: [], findings: [] });
     return 0;
   }
-  const publicKey = keyOf(args) ?? readPublicKey(path.join(directory, 'key.pub'));
+  const keyFile = path.join(directory, 'key.pub');
+  const chosen = keyOf(args);
+  if (chosen === null && !existsSync(keyFile))
+    return tellLost(args, given.length + seen.heads.size);
+  const publicKey = chosen ?? readPublicKey(keyFile);
   const heads = [...given, ...seen.heads.values()];
   const report = await verifyLogs({ directory, publicKey, heads });
   const problems = keyProblems(seen, publicKey);
@@ -47,6 +51,18 @@ async function verifyHere(args: Args): Promise<number> {
     keepHeads(seenHeadsFile(), keyIdOf(publicKey), notes);
   }
   return isGood ? 0 : 1;
+}
+
+/** Heads were kept, and there is not even a key to check them with. */
+function tellLost(args: Args, heads: number): number {
+  const text = `There is no key in "${auditDirectory()}", and ${heads} heads of its logs were kept.`;
+  if (args.has('json')) {
+    sayJson({ good: false, findings: [{ kind: 'log.missing', text }], logs: [] });
+  } else {
+    process.stdout.write(`FOUND  ${visible(text)}\n`);
+    say('the log is NOT as it was written');
+  }
+  return 1;
 }
 
 /** Another key than before: whoever can write the log can sign one of their own. */
