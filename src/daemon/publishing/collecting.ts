@@ -3,13 +3,14 @@ import type { ExecId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { PublishCheckParams } from '../../protocol/publish.ts';
 import { Slices } from '../../workspace/projection/directory.ts';
+import type { Visibility } from '../../workspace/projection/visibility.ts';
 import type { Executions } from '../executions.ts';
 import { netChanges } from '../net-changes.ts';
 import type { Runners } from '../runners.ts';
 import { pathFilter, pathsIn } from '../workspace-wire.ts';
 import type { ChangeRecord } from '../workspaces/record.ts';
 import type { Stores } from '../workspaces/stores.ts';
-import type { Collection } from './leaving.ts';
+import type { Collection, Unread } from './leaving.ts';
 import { printedItems } from './printed.ts';
 import { Pushed } from './pushed.ts';
 import { Allowance, FileReader } from './reading.ts';
@@ -25,6 +26,7 @@ export interface Meant {
   readonly root: string;
   /** The directory that was named, in the workspace. */
   readonly cwd: string;
+  readonly visibility: Pick<Visibility, 'hides'>;
   /** Of the command that is meant; `null`: it changed nothing, or none is meant. */
   readonly record: ChangeRecord | null;
   /** Of the workspace. */
@@ -35,12 +37,13 @@ export interface Meant {
 export async function collect(
   parts: CollectingParts,
   params: PublishCheckParams,
-  { root, cwd, record, records }: Meant,
+  meant: Meant,
 ): Promise<Collection> {
   const allowance = new Allowance();
+  const { root, cwd, record, records } = meant;
   switch (params.kind) {
     case 'paths':
-      return files(root, params, allowance);
+      return files(meant, params, allowance);
     case 'exec': {
       const changed = await changes(parts, params, { root, allowance, runs: [record] });
       if (params.output !== true) return changed;
@@ -70,11 +73,11 @@ export async function collect(
 }
 
 async function files(
-  root: string,
+  { root, visibility }: Meant,
   params: PublishCheckParams,
   allowance: Allowance,
 ): Promise<Collection> {
-  const reader = new FileReader(root, allowance);
+  const reader = new FileReader(root, (path) => visibility.hides(path), allowance);
   for (const path of pathsIn(params, root) ?? ['']) await reader.read(path);
   return { items: reader.items, unread: reader.unread, earlier: null };
 }
@@ -97,7 +100,15 @@ async function changes(
     allowance,
     turn: async () => (slices.over ? slices.turn() : undefined),
   });
-  return { ...found, earlier: null };
+  const missed = runs.flatMap((one): Unread[] =>
+    one === null || one.complete ? [] : [partOf(one.exec)],
+  );
+  return { items: found.items, unread: [...found.unread, ...missed], earlier: null };
+}
+
+function partOf(exec: ExecId): Unread {
+  const reason = 'was not looked through to its end, so more may have changed';
+  return { name: `changes of ${exec}`, reason, key: exec };
 }
 
 async function output(

@@ -5,7 +5,6 @@
  *   publish/PLACE/files.json   by path: what the file looked like, its SHA-256, names that it tells
  *   publish/PLACE/index/       the index of `publish/index-file.ts`
  */
-import { createHash, hash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BytePath, StatKey } from '../../change.ts';
@@ -17,6 +16,7 @@ import { nameOf, textOf } from '../../workspace/byte-path.ts';
 import { codeOf } from '../../workspace/descriptor.ts';
 import { Slices } from '../../workspace/projection/directory.ts';
 import type { EarlierFile } from './leaving.ts';
+import { digestOf } from './digest.ts';
 import { readFileIn } from './reading.ts';
 import { Holders, type DeniedFile } from './survey.ts';
 import { piecesOf, placeOfPiece } from './pieces.ts';
@@ -215,17 +215,6 @@ function wholeFile(match: Match): Match {
   const { name, firstLine } = placeOfPiece(match.path);
   const [from, to] = match.lines;
   return { ...match, path: name, lines: [from + firstLine - 1, to + firstLine - 1] };
-}
-
-async function digestOf(bytes: Uint8Array, slices: Slices): Promise<string> {
-  const step = 1024 * 1024;
-  if (bytes.length <= step) return hash('sha256', bytes, 'hex');
-  const whole = createHash('sha256');
-  for (let at = 0; at < bytes.length; at += step) {
-    if (slices.over) await slices.turn();
-    whole.update(bytes.subarray(at, at + step));
-  }
-  return whole.digest('hex');
 }
 
 /** What is damaged is made anew. */

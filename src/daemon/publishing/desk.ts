@@ -24,7 +24,8 @@ import { DeniedPlaces } from './denied-places.ts';
 import { visibleFiles } from './earlier.ts';
 import { itemsDigest, publicationEvent, verdictDigest, type Inspected } from './events.ts';
 import { secretFinder } from './find-secrets.ts';
-import { contentsOf, inspect } from './inspecting.ts';
+import { digestOf } from './digest.ts';
+import { inspect } from './inspecting.ts';
 import type { Collection, EarlierFile } from './leaving.ts';
 import { changedPaths, interferenceBy, type CommandSight } from './made-by.ts';
 import { layOut, remove } from './outgoing.ts';
@@ -133,8 +134,9 @@ export class DaemonPublishing implements PublicationDesk {
     const { items } = collection;
     const slices = new Slices();
     const turn = async (): Promise<void> => (slices.over ? slices.turn() : undefined);
-    const contents = await contentsOf(items, turn);
-    const verdict = await this.#verdict(place, { collection, records, turn });
+    const contents: string[] = [];
+    for (const { bytes } of items) contents.push(await digestOf(bytes, slices));
+    const verdict = await this.#verdict(place, { collection, contents, records, turn });
     const { audience, policy } = place;
     const made = new Set(contents);
     const execsOf = records.filter(({ changes }) =>
@@ -158,16 +160,17 @@ export class DaemonPublishing implements PublicationDesk {
     place: Place,
     of: {
       readonly collection: Collection;
+      readonly contents: readonly string[];
       readonly records: readonly ChangeRecord[];
       readonly turn: () => Promise<void>;
     },
   ): Promise<Inspected['verdict']> {
-    const { collection, records, turn } = of;
+    const { collection, contents, records, turn } = of;
     const { directory, masking, redaction, sightOf, workspaces } = this.#parts;
-    const contents = await workspaces.stores.contents();
+    const kept = await workspaces.stores.contents();
     const leaving = new Set(collection.items.flatMap(({ path }) => (path === null ? [] : [path])));
     const changed = changedPaths(records);
-    return this.#denied.use(place, { records, contents }, async ({ files, surveyed }) => {
+    return this.#denied.use(place, { records, contents: kept }, async ({ files, surveyed }) => {
       // What leaves now, and what commands made, is not what the audience sees already.
       const isOther = (path: BytePath): boolean => !leaving.has(path) && !changed.has(path);
       const visible = surveyed.visible.filter(isOther);
@@ -175,6 +178,7 @@ export class DaemonPublishing implements PublicationDesk {
       return inspect({
         place,
         collection,
+        contents,
         denied: files,
         visible,
         turn,

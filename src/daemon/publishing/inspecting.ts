@@ -1,5 +1,5 @@
 /** Holds what is to leave against what must not: twice, where the audience may know it already. */
-import { createHmac, hash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { BytePath } from '../../change.ts';
 import { checkPublication } from '../../publish/gate.ts';
 import type { GateInput, GateItem, Interference } from '../../publish/gate-input.ts';
@@ -19,7 +19,9 @@ export interface Inspecting {
   /** What the audience sees of the workspace, besides what leaves now. */
   readonly visible: readonly BytePath[];
   readonly earlier: () => AsyncIterable<EarlierFile>;
-  readonly interference: (item: Leaving) => Interference;
+  /** SHA-256 (hex) of each item. */
+  readonly contents: readonly string[];
+  readonly interference: (item: Leaving, sha256: string) => Interference;
   readonly canaries: readonly string[];
   readonly findSecrets: GateInput['findSecrets'];
   readonly traceKey: Uint8Array;
@@ -64,13 +66,13 @@ function withFindings(verdict: GateVerdict, findings: readonly GateFinding[]): G
 const isFoundIn = (findings: readonly GateFinding[], name: string): boolean =>
   findings.some(({ item }) => item === name || item.startsWith(`${name}!/`));
 
-function gateItems({ collection, place, interference }: Inspecting): GateItem[] {
-  return collection.items.map((item) => ({
+function gateItems({ collection, place, contents, interference }: Inspecting): GateItem[] {
+  return collection.items.map((item, at) => ({
     name: item.name,
     kind: item.kind,
     bytes: item.bytes,
     path: placeOfItem(item, place),
-    interference: interference(item),
+    interference: interference(item, contents[at] ?? ''),
   }));
 }
 
@@ -147,17 +149,4 @@ function unreadFinding({ name, reason, key }: Unread, traceKey: Uint8Array): Gat
       text: null,
     },
   };
-}
-
-/** By item, SHA-256 in hex. */
-export async function contentsOf(
-  items: readonly Leaving[],
-  turn: () => Promise<void>,
-): Promise<string[]> {
-  const found: string[] = [];
-  for (const { bytes } of items) {
-    await turn();
-    found.push(hash('sha256', bytes, 'hex'));
-  }
-  return found;
 }

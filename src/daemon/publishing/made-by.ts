@@ -1,5 +1,4 @@
 /** What the records say of who made what leaves, and what they could read. */
-import { createHash } from 'node:crypto';
 import type { BytePath } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Interference } from '../../publish/gate-input.ts';
@@ -36,7 +35,7 @@ export function changedPaths(records: readonly ChangeRecord[]): ReadonlySet<Byte
 }
 
 /** Tells of each item whether those who made it could read what is denied. */
-export function interferenceBy(makers: Makers): (item: Leaving) => Interference {
+export function interferenceBy(makers: Makers): (item: Leaving, sha256: string) => Interference {
   const { records, sightOf } = makers;
   const writers = new Map<string, ChangeRecord[]>();
   for (const record of records) {
@@ -52,12 +51,11 @@ export function interferenceBy(makers: Makers): (item: Leaving) => Interference 
     judged.set(exec, known);
     return known;
   };
-  return (item) => {
+  return (item, sha256) => {
     if (item.exec !== undefined) {
       const exec = item.exec;
       return judge(exec, records.find((record) => record.exec === exec) ?? null);
     }
-    const sha256 = createHash('sha256').update(item.bytes).digest('hex');
     const own = writers.get(`${sha256} ${item.path}`) ?? [];
     if (item.path === null || own.length === 0) return { kind: 'unknown' };
     return strictest(own.map((record) => judge(record.exec, record)));

@@ -4,7 +4,6 @@
  */
 import type { BytePath } from '../../change.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import { limits } from '../../limits.ts';
 import type { PublishCheckParams, PushedRef } from '../../protocol/publish.ts';
 import { bytePathOf, textOf } from '../../workspace/byte-path.ts';
 import type { Collection, EarlierFile, Leaving, Unread } from './leaving.ts';
@@ -51,7 +50,6 @@ export class Pushed {
     for (const name of tips.names) this.#text('name of a branch or tag', Buffer.from(name));
     const { include: _, exclude, remotes } = tips;
     const sent = await this.#repository.commits(commits, exclude, remotes);
-    if (sent.commits.length > limits.publicationItems.default) this.#allowance.take(Infinity);
     await this.#messages(sent.commits);
     await this.#files(await this.#repository.entries(sent.commits));
     return this.#collection(sent.bases);

@@ -88,16 +88,20 @@ export class FileReader {
   readonly items: Leaving[] = [];
   readonly unread: Unread[] = [];
   readonly #root: string;
+  readonly #isDenied: (path: BytePath) => boolean;
   readonly #allowance: Allowance;
   readonly #slices = new Slices();
 
-  constructor(root: string, allowance: Allowance) {
+  /** @param isDenied of what is denied the path says it all: whether it is there is not told */
+  constructor(root: string, isDenied: (path: BytePath) => boolean, allowance: Allowance) {
     this.#root = root;
+    this.#isDenied = isDenied;
     this.#allowance = allowance;
   }
 
   /** @throws TrlError `INVALID_PARAMS` where a path is not there, or leads through a link */
   async read(path: BytePath): Promise<void> {
+    if (this.#isDenied(path)) return this.#takeDenied(path);
     try {
       if (path === '') {
         using root = OpenDirectory.open(this.#root);
@@ -121,6 +125,10 @@ export class FileReader {
       if (name === '.git') continue;
       if (this.#slices.over) await this.#slices.turn();
       const at = joined(path, name);
+      if (this.#isDenied(at)) {
+        this.#takeDenied(at);
+        continue;
+      }
       try {
         await this.#readEntry(directory, at);
       } catch (error) {
@@ -158,6 +166,12 @@ export class FileReader {
     const target = readlinkSync(directory.at(nameOf(path)), { encoding: 'buffer' });
     this.#allowance.take(target.length);
     this.items.push(linkItem(path, target));
+  }
+
+  #takeDenied(path: BytePath): void {
+    this.#allowance.take(0);
+    const bytes = new Uint8Array();
+    this.items.push({ name: textOf(path), kind: 'text', bytes, path, file: null });
   }
 
   #refuse(path: BytePath, reason: string, key: string): void {
