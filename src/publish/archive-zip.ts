@@ -19,6 +19,9 @@ const zip64LocatorBytes = 20;
 /** After a content whose sizes were not known before. */
 const descriptorBytesMax = 24;
 const commentBytesMax = 65_535;
+/** Of what is needed to extract: 6.3 of the format. */
+const versionMax = 63;
+const methodMax = 99;
 
 interface Entry {
   readonly name: string;
@@ -128,10 +131,13 @@ function local({ bytes, view }: Zip, at: number): Entry | null {
   if (at < 0 || at + localBytes > bytes.length) return null;
   if (latin1(bytes.subarray(at, at + 4)) !== marks.local) return null;
   const name = view.getUint16(at + 26, true);
+  const method = view.getUint16(at + 8, true);
+  // A header by chance, in the text of a program that reads archives, has no such numbers.
+  if ((bytes[at + 4] ?? 0) > versionMax || method > methodMax || name === 0) return null;
   return {
     name: text8(bytes.subarray(at + localBytes, at + localBytes + name)),
     flags: view.getUint16(at + 6, true),
-    method: view.getUint16(at + 8, true),
+    method,
     packed: view.getUint32(at + 18, true),
     local: at,
   };

@@ -225,6 +225,8 @@ export function* spacedRunsOf(text: string): Generator<Run> {
   let found: string[] = [];
   let span: [number, number] = [0, 0];
   let at = 0;
+  // Tables of numbers look like bytes; what has offsets is some.
+  let isDump = false;
   for (const line of text.split('\n')) {
     const letters = lineLetters(line, found.length === 0 ? rowLettersMin : 2);
     if (letters === '' && line.trim() === '') {
@@ -232,17 +234,20 @@ export function* spacedRunsOf(text: string): Generator<Run> {
       continue;
     }
     if (letters !== '') {
-      if (found.length === 0) span = [at, at];
+      if (found.length === 0) {
+        span = [at, at];
+        isDump = innerOffset.test(line);
+      }
       found.push(letters);
       span = [span[0], at + line.length];
     } else if (found.length > 0) {
-      yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: true };
+      yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: isDump };
       found = [];
     }
     at += line.length + 1;
   }
   if (found.length > 0) {
-    yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: true };
+    yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: isDump };
   }
 }
 
@@ -282,6 +287,6 @@ export function* decimalRunsOf(text: string): Generator<Run> {
     const numbers = found[0].match(/\d+/g)?.map(Number) ?? [];
     if (numbers.some((one) => one > 255)) continue;
     const span = [found.index, found.index + found[0].length] as const;
-    yield { bytes: Uint8Array.from(numbers), via: 'decimal', span, mixed: true, sure: true };
+    yield { bytes: Uint8Array.from(numbers), via: 'decimal', span, mixed: true, sure: false };
   }
 }

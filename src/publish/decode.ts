@@ -2,7 +2,7 @@
  * Opens what is to leave: the texts that are in it, however they are encoded, packed or archived,
  * and what could not be looked into.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { limits } from '../limits.ts';
 import { without, type Archive } from './archive.ts';
 import { readAr } from './archive-ar.ts';
@@ -142,9 +142,11 @@ function* take(bytes: Uint8Array, place: Place, left: Left): Generator<Unscannab
   return false;
 }
 
+const digestOf = (bytes: Uint8Array): string => hash('sha1', bytes, 'base64');
+
 /** Whether all that is in it was told: what was met deeper down was opened less far. */
 function isRepeated(bytes: Uint8Array, { encodings }: Place, left: Left): boolean {
-  const digest = createHash('sha1').update(bytes).digest('base64');
+  const digest = digestOf(bytes);
   const before = left.seen.get(digest);
   if (before !== undefined && before <= encodings) return true;
   left.seen.set(digest, encodings);
@@ -194,6 +196,8 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
     for (const run of runs) {
       if (!hasMeaning(run)) continue;
       if (isDeep) {
+        // What was met less deep was opened there.
+        if (left.seen.has(digestOf(run.bytes))) continue;
         yield closed(place, `encoded more than ${encodingsMax} times over`);
         return;
       }
@@ -203,7 +207,8 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
   }
   if (isDeep) return;
   for (const view of viewsOf(text)) {
-    yield* open(view.bytes, inner(span(view.span), view.via), left);
+    // A view is text, whatever characters its escapes stand for.
+    yield* open(view.bytes, inner(span(view.span), view.via, 'guess'), left);
   }
 }
 

@@ -13,7 +13,7 @@ const words: ReadonlySet<string> = new Set(
     'template templates test tests testdata theme themes third party tmp tools ts types typings ui',
     'user users util utils utility utilities vendor version views web website workflows worker',
     'workers workspace www esm cjs umd mjs cts mts lib es cli dev prod debug legacy latest next',
-    'internal private default index readme license licence changelog contributing authors notice',
+    'default index readme license licence changelog contributing authors notice',
     'copying history security makefile dockerfile gemfile package lock tsconfig jest eslint',
     'prettier babel webpack rollup vite setup init conftest manage settings env environment',
     // what code does
@@ -48,6 +48,12 @@ const words: ReadonlySet<string> = new Set(
     'unit update upload url use utf util validate validation validator validators value values var',
     'variable variables verify view visitor void wait walk watch watcher weak with without wrap',
     'wrapper write writer yaml xml zip',
+    // what is about code, and common besides
+    'accessor algorithm argument arguments calendar character commonjs declaration decorator detail',
+    'details discussion ensure getting grammar immediate incident inherit inherits iterable iterator',
+    'language limit month primary problem quick regular reports response secondary sentinel series',
+    'simple special started stream streams summary threat timezone tutorial upgrade upgrading usage',
+    'warning warnings weekday wordwrap writable readable',
   ].flatMap((line) => line.split(' ')),
 );
 

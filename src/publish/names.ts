@@ -35,8 +35,9 @@ const hitsMax = 100;
  * What counts as told:
  * - a whole path of two parts and more, if one word of it is not one that paths have everywhere:
  *   `block`. Before it there may be a directory, as in `a/`, `./` and absolute paths;
- * - its last two parts, or its last one, if they have such a word: `review`. Also without the
- *   extension of a source, with that of what is made of it (`.d.ts`, `.js.map`);
+ * - its last two parts, if both have such a word, or its last one, if it is long and several words:
+ *   `review`. So is the path of a source without its extension, or with that of what is made of it
+ *   (`.d.ts`, `.js.map`);
  * - names of packages: as {@link packageNames} decides;
  * - names of the policy: `block`.
  *
@@ -81,19 +82,35 @@ export class DeniedNames {
   }
 }
 
+const sameMax = 2;
+
+const endOf = (path: string, parts: number): string => path.split(/[/\\]/).slice(-parts).join('/');
+
 function patternsOf(given: NamesGiven): Map<string, PackageName> {
   const { paths, packages = [], visible = [] } = given;
   const whole = new Map<string, PackageName>();
   const parts = new Map<string, PackageName>();
-  for (const name of paths) {
+  const ends = new Map<string, number>();
+  const all = [...paths];
+  for (const name of all) {
+    const end = endOf(name, 1);
+    ends.set(end, (ends.get(end) ?? 0) + 1);
+  }
+  for (const name of all) {
     const path = folded(bytesText(name));
-    const pieces = path.split('/');
-    if (pieces.length > 1 && isDistinctive(name)) whole.set(path, { name, decision: 'block' });
-    for (const end of new Set([path, pieces.slice(-2).join('/'), pieces.at(-1) ?? ''])) {
-      const written = name.split(/[/\\]/).slice(-end.split('/').length).join('/');
-      const enough = end.includes('/') ? isDistinctive(written) : isTellingName(written);
-      if (!enough) continue;
-      for (const form of derivedForms(end)) parts.set(form, { name, decision: 'review' });
+    const told: PackageName = { name, decision: 'review' };
+    if (path.includes('/') && isDistinctive(name)) {
+      for (const form of derivedForms(path)) parts.set(form, told);
+      whole.set(path, { name, decision: 'block' });
+    }
+    const [above = '', last = ''] = endOf(name, 2).split('/');
+    if (isDistinctive(above) && isDistinctive(last)) {
+      parts.set(folded(bytesText(`${above}/${last}`)), told);
+    }
+    const end = endOf(name, 1);
+    // What several directories have is a convention.
+    if (isTellingName(end) && (ends.get(end) ?? 0) <= sameMax) {
+      for (const form of derivedForms(folded(bytesText(end)))) parts.set(form, told);
     }
   }
   // Whatever ends as a path that the audience sees is not told by it.
@@ -120,13 +137,15 @@ const isDistinctive = (path: string): boolean =>
     (word) => word.length >= lettersMin && !isGeneric(word),
   );
 
-const tellingMin = 10;
+const tellingMin = 12;
+const ownLettersMin = 6;
 
-/** Whether the name of a file by itself tells of it: long, and not made of common words. */
+/** Whether the name of a file by itself tells of it: of several words, of which one is no common one. */
 function isTellingName(name: string): boolean {
   const stem = name.replace(/\.[^.]*$/, '');
-  const own = wordsOf(stem).filter((word) => word.length > lettersMin && !isGeneric(word));
-  return stem.length >= tellingMin && own.length > 0;
+  const words = wordsOf(stem);
+  const own = words.filter((word) => word.length >= ownLettersMin && !isGeneric(word));
+  return stem.length >= tellingMin && words.length > 1 && own.length > 0 && stem !== name;
 }
 
 const sourceExtension = /\.(?:[cm]?[jt]sx?|d\.ts|vue|svelte|py|rb|go|rs|java|kt|scala|cs|php)$/;
@@ -157,9 +176,14 @@ function isWord(bytes: Uint8Array, [from, to]: readonly [number, number]): boole
   const [last, after = ' '] = latin1(bytes.subarray(to - 1, to + 1));
   const isLetter = (one = ' '): boolean => /[A-Za-z0-9]/.test(one);
   const isCapital = (one = ' '): boolean => /[A-Z]/.test(one);
-  const begins = !isLetter(before) || (isCapital(first) && !isCapital(before));
-  const ends = !isLetter(after) || (isCapital(after) && !isCapital(last));
-  return begins && ends;
+  const isDigit = (one = ' '): boolean => /\d/.test(one);
+  // A word begins with a capital after a small letter, and where digits begin or end.
+  const changes = (one = ' ', next = ' '): boolean =>
+    !isLetter(one) ||
+    !isLetter(next) ||
+    (isCapital(next) && !isCapital(one)) ||
+    isDigit(one) !== isDigit(next);
+  return changes(before, first) && changes(last, after);
 }
 
 /**
@@ -209,7 +233,7 @@ function tomlName(text: string, secret: RegExp): readonly PackageName[] {
 
 /** A name without a scope may be any word. */
 function named(name: string, isPrivate: boolean, isPublic: boolean): readonly PackageName[] {
-  const isScoped = /^@[^/]+\/./.test(name);
+  const isScoped = /^@[^/]+\/./.test(name) && isDistinctive(name);
   if (!isScoped && !(isPrivate && isTellingName(`${name}.x`))) return [];
   if (!isPrivate && isPublic) return [];
   return [{ name, decision: isScoped && isPrivate ? 'block' : 'review' }];
