@@ -1,6 +1,6 @@
 /**
- * npm run bench:publish -- --corpus DIR [--logs DIR] [--snippets N]: what the matching half of
- * the publication gate finds and flags.
+ * npm run bench:publish -- --corpus DIR [--logs DIR] [--snippets N] [--files N]: what the matching
+ * half of the publication gate finds and flags.
  *
  * DIR holds packages (or other projects), one directory each, for instance made by
  * `npm i --ignore-scripts` of some 150 packages in an empty directory (its node_modules).
@@ -12,7 +12,7 @@ import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { DeniedIndex, matchText, type Match } from '../src/publish/index.ts';
-import { forms } from './publish-forms.ts';
+import { forms } from '../test/support/publish-forms.ts';
 import { figuresOf } from './stats.ts';
 
 interface File {
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     corpus: { type: 'string', default: 'node_modules' },
     logs: { type: 'string' },
     snippets: { type: 'string', default: '200' },
+    files: { type: 'string', default: '1500' },
     verbose: { type: 'boolean', default: false },
   },
 });
@@ -37,10 +38,16 @@ const corpus = split(values.corpus);
 const index = build();
 let missedVerbatim = 0;
 recall();
-await flagged('held out, same projects', corpus.heldOut);
-await flagged('independent', corpus.independent);
-if (values.logs !== undefined) await flagged('logs', filesOf(values.logs, ['*', '**/*']));
+await flagged('held out, same projects', sampled(corpus.heldOut));
+await flagged('independent', sampled(corpus.independent));
 latency();
+if (values.logs !== undefined) await flagged('logs', filesOf(values.logs, ['*', '**/*']));
+
+/** At most `--files`, from anywhere among them. */
+function sampled(files: readonly File[]): File[] {
+  const order = files.toSorted((a, b) => seeded(a.path) - seeded(b.path));
+  return order.slice(0, Number(values.files));
+}
 
 /** Deterministic: a run is comparable with the one before. */
 function seeded(text: string): number {

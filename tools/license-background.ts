@@ -46,11 +46,11 @@ if (existsSync(debian)) {
 const numbers = Uint32Array.from(kept).toSorted();
 const data = {
   about: `tools/license-background.ts, spdx-license-list ${version}`,
-  sources,
+  sources: sources.join(' '),
   fingerprints: Buffer.from(numbers.buffer).toString('base64'),
 };
 const target = path.join(import.meta.dirname, '../src/publish/background-licenses.json');
-writeFileSync(target, `${JSON.stringify(data)}\n`);
+writeFileSync(target, `${JSON.stringify(data, null, 2)}\n`);
 console.log(`${sources.length} texts, ${numbers.length} fingerprints`);
 
 /** Nothing where it does not fit. */

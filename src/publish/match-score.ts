@@ -9,50 +9,57 @@ import { lineEnd } from './view-normal.ts';
 
 /** Fewer different characters make a rule, a frame or padding. */
 const distinctMin = 4;
+/** A line of which less is in a run is a part of one: idioms are shared within lines. */
+const wholeShare = 0.8;
+const partWeight = 0.75;
 /** How far back the beginning of a line is looked for. */
 const lineCharsMax = 4096;
 
-export interface Novelty {
-  readonly novel: number;
-  /** Line number of the first character, from 1, and of the last. */
-  readonly lines: readonly [number, number];
-}
-
-/** The news in `[from, to)` of a denied content. */
-export function novelChars(content: Content, seen: LineCounts, from: number, to: number): number {
+/** The news in `[from, to)` of a denied content, in characters; 0 where it is less than `least`. */
+export function novelChars(
+  content: Content,
+  seen: LineCounts,
+  [from, to]: readonly [number, number],
+  least: number,
+): number {
   const { chars } = content;
   const pair = new Uint32Array(2);
-  const licensed = licenseMarks(chars, from, to);
+  const news: (readonly [number, number])[] = [];
   let novel = 0;
+  let part = 0;
   for (let start = lineStart(chars, from); start < to;) {
     const end = unitEnd(chars, start);
     const [first, last] = [Math.max(start, from), Math.min(end, to)];
     if (end - start >= lineCharsMin && last > first) {
       hashUnit(chars, start, end, pair);
-      if (!seen.has(pair[0] ?? 0, pair[1] ?? 0))
-        novel += newsIn(chars, first, last, licensed, from);
+      if (!seen.has(pair[0] ?? 0, pair[1] ?? 0) && isTelling(chars, first, last)) {
+        news.push([first, last]);
+        novel += last - first;
+        const whole = (last - first) / (end - start) >= wholeShare;
+        if (!whole) part += last - first;
+      }
     }
     start = chars[end] === lineEnd ? end + 1 : Math.max(end, start + 1);
+  }
+  if (novel < least) return 0;
+  const licensed = licenseMarks(chars, from, to);
+  novel -= Math.ceil(part * (1 - partWeight));
+  if (licensed === null) return novel;
+  for (const [first, last] of news) {
+    for (let at = first; at < last; at += 1) novel -= licensed[at - from] ?? 0;
   }
   return novel;
 }
 
-/** `licensed`: a mark for each character from `base` on. */
-function newsIn(
-  chars: Uint8Array,
-  first: number,
-  last: number,
-  licensed: Uint8Array | null,
-  base = 0,
-): number {
-  const different = new Set<number>();
-  let news = 0;
+function isTelling(chars: Uint8Array, first: number, last: number): boolean {
+  const different: number[] = [];
   for (let at = first; at < last; at += 1) {
-    if (licensed !== null && licensed[at - base] === 1) continue;
-    news += 1;
-    if (different.size < distinctMin) different.add(chars[at] ?? 0);
+    const char = chars[at] ?? 0;
+    if (different.includes(char)) continue;
+    different.push(char);
+    if (different.length >= distinctMin) return true;
   }
-  return different.size < distinctMin ? 0 : news;
+  return false;
 }
 
 function lineStart(chars: Uint8Array, from: number): number {

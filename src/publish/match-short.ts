@@ -58,6 +58,12 @@ export class ShortContents {
     else this.#byStart.set(start, list);
   }
 
+  /** Whether it is one of those that are found whole. */
+  has(content: Content): boolean {
+    const said = shortOf(content);
+    return said !== null && this.#byStart.has(hashStart(said));
+  }
+
   /** Where the text has one of them whole. */
   runs(text: NormalText): Run[] {
     if (this.#byStart.size === 0) return [];
@@ -95,7 +101,7 @@ export class ShortContents {
   /** The score of a chain that has a token-like content whole is at least that of a token. */
   weighed(chain: Chain, novel: number): number {
     const { content, length } = chain;
-    if (length > tokenCharsMax || chain.runs.length > 1) return novel;
+    if (content.chars.length > 2 * tokenCharsMax || chain.runs.length > 1) return novel;
     const said = withoutLineEnds(content.chars);
     if (length < said.length || !tokenLike(said)) return novel;
     if (length >= blockedCharsMin) return Math.max(novel, blockScore);

@@ -69,33 +69,39 @@ export class Matcher {
   match(text: Uint8Array): readonly Match[] {
     const plain = plainText(text);
     const found: Candidate[] = [];
-    for (const view of viewsOf(plain.bytes)) found.push(...this.#inView(plain, view));
+    for (const view of viewsOf(plain.bytes)) this.#inView(plain, view, found);
     return this.#told(text, found);
   }
 
-  #inView(plain: PlainText, view: View): Candidate[] {
+  /** Adds what is found in a view to `found`. */
+  #inView(plain: PlainText, view: View, found: Candidate[]): void {
     const normal = this.#normal;
     normal.clear(plain.bytes.length);
     for (let i = 0; i < view.ranges.length; i += 2) {
       normal.add(plain.bytes, view.ranges[i] ?? 0, view.ranges[i + 1] ?? 0);
     }
     const runs = [...this.#runs(normal), ...this.#sources.short.runs(normal)];
-    const candidates: Candidate[] = [];
-    for (const chain of joinRuns(runs)) {
-      const novel = this.#novel(chain);
-      if (novel < novelMin) continue;
+    const chains = joinRuns(runs).toSorted((a, b) => b.length - a.length);
+    for (const chain of chains) {
+      if (chain.length < novelMin && !this.#sources.short.has(chain.content)) continue;
       const from = normal.at[chain.textFrom] ?? 0;
       const to = normal.at[chain.textTo - 1] ?? 0;
-      const span = plain.at === null ? [from, to + 1] : [plain.at[from], (plain.at[to] ?? 0) + 1];
-      candidates.push({ chain, novel, span: [span[0] ?? 0, span[1] ?? 0], via: view.name });
+      const at = plain.at;
+      const span = at === null ? ([from, to + 1] as const) : spanOf(at, from, to);
+      // Nothing in it could count that is not told already.
+      if (found.some((one) => one.novel >= chain.length && isWithin(span, one.span))) continue;
+      const novel = this.#novel(chain);
+      if (novel >= novelMin) found.push({ chain, novel, span, via: view.name });
     }
-    return candidates;
   }
 
   #novel(chain: Chain): number {
     const { seen, short } = this.#sources;
+    const least = chain.runs.length > 1 ? 1 : novelMin;
     let novel = 0;
-    for (const { content, from, to } of chain.runs) novel += novelChars(content, seen, from, to);
+    for (const { content, from, to } of chain.runs) {
+      novel += novelChars(content, seen, [from, to], least);
+    }
     return short.weighed(chain, novel);
   }
 
@@ -154,6 +160,14 @@ function whole(run: Run): boolean {
 /** Whether a run already goes through this character of the content. */
 function isIn(open: readonly Run[], content: Content, at: number): boolean {
   return open.some((run) => run.content === content && run.from <= at && at < run.to);
+}
+
+function spanOf(at: Uint32Array, from: number, to: number): readonly [number, number] {
+  return [at[from] ?? 0, (at[to] ?? 0) + 1];
+}
+
+function isWithin(inner: readonly [number, number], outer: readonly [number, number]): boolean {
+  return outer[0] <= inner[0] && inner[1] <= outer[1];
 }
 
 /** Whether `one` lies mostly within `other`, whatever its source. */

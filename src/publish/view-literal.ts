@@ -32,8 +32,10 @@ export function literalRanges(
   return found ? ranges : [];
 }
 
-/** Without its quotes; at least half of the line. */
+/** Without its quotes; at least a third of the line. */
 function longestLiteral(text: string, from: number, to: number): readonly [number, number] | null {
+  const logged = logLiteral(text, from, to);
+  if (logged !== null) return logged;
   let best: readonly [number, number] | null = null;
   for (let at = from; at < to; at += 1) {
     const quote = text[at];
@@ -43,8 +45,20 @@ function longestLiteral(text: string, from: number, to: number): readonly [numbe
     if (best === null || end - at - 1 > best[1] - best[0]) best = [at + 1, end];
     at = end;
   }
+  if (best === null) return null;
   const said = text.slice(from, to).trim().length;
-  return best !== null && (best[1] - best[0] + 2) * 2 >= said ? best : null;
+  return (best[1] - best[0] + 2) * 3 >= said ? best : null;
+}
+
+const logKey = /\s*\{"(?:log|message|msg|line|text|content|output|data|body)":"/y;
+
+/** What a line of a log in JSON says, however short. */
+function logLiteral(text: string, from: number, to: number): readonly [number, number] | null {
+  logKey.lastIndex = from;
+  if (!logKey.test(text)) return null;
+  const begin = logKey.lastIndex;
+  const end = literalEnd(text, begin, to, '"');
+  return end < 0 ? null : [begin, end];
 }
 
 function literalEnd(text: string, from: number, to: number, quote: string): number {

@@ -3,12 +3,12 @@
  * follows them in logs, marks of diffs, quotations and comments.
  */
 
-/** `12:` `12-` `12|` `12)` of grep, editors and compilers; `  12<tab>` of cat -n and nl. */
-const number = /[ \t]*\d{1,7}(?:[ \t]*[:|=)\]\u0000]|[-.]|[ \t])[ \t]*/y;
+/** `12:` `12-` `12 | ` `12)` of grep, editors and compilers; `  12<tab>` of cat -n and nl. */
+const number = /[ \t]*\d{1,7}(?:[:|=)\].-]|[ ][|│:](?= |$)|[ \t])/y;
 /** `src/a.ts:12:` `a.py-12-` `src/a.ts:` `a.c:12:34:` of grep and its like. */
 const file =
-  /[ \t]*(?:\.{0,2}\/)?(?:[\w.@~+-]+\/)*[\w@~+-][\w.@~+-]*(?:\/|\.\w{1,8})[:\u0000](?:\d+:){0,2}/y;
-const fileContext = /[ \t]*(?:\.{0,2}\/)?(?:[\w.@~+-]+\/)*[\w@~+.]*\.\w{1,8}-\d+-/y;
+  /[ \t]*(?:\.{0,2}\/)?(?:[\w.@~+-]+\/)*[\w@~+-][\w.@~+-]*(?:\/|\.\w{1,8}):(?:\d+:){0,2}/y;
+const fileContext = /[ \t]*(?:\.{0,2}\/)?(?:[\w.@~+-]+\/)*[\w@~+.-]*?\.\w{1,8}-\d+-/y;
 /** A file without an extension, with a line number. */
 const fileLine = /[ \t]*[\w./@~+-]+:\d+:(?:\d+:)?/y;
 
@@ -29,57 +29,71 @@ const stamps = [
   String.raw`\d{9,13}(?:\.\d{1,9})?(?=[ \t:|\]])`,
   String.raw`\d{1,9}\.\d{3,9}(?:s|ms)?(?=[ \t:|\]])`,
 ];
-const stamp = new RegExp(String.raw`[ \t]*(?:${stamps.join('|')})[ \t]*[:|,;>-]?[ \t]?`, 'y');
+const stamp = new RegExp(String.raw`[ \t]*(?:${stamps.join('|')})(?:[:|,;>]| [|>-](?= ))?`, 'y');
 /** `[12:03:04]`, `[pid 12]`, `[info]`, `<14>1`. */
-const bracket = /[ \t]*(?:\[[^\][\n]{1,60}\]|<\d{1,3}>\d?)[ \t]*[:|-]?[ \t]?/y;
+const bracket = /[ \t]*(?:\[[^\][\n]{1,60}\]|<\d{1,3}>\d?)(?:[:|]| [|-](?= ))?/y;
 const levels = 'TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|LOG|VERBOSE';
 const level = new RegExp(
-  String.raw`[ \t]*(?:${levels}|info|debug|warn|error)\b[ \t]*[:|-]*[ \t]?`,
+  String.raw`[ \t]*(?:${levels}|info|debug|warn|error)\b(?:[:|\]]| [:|-](?= ))?`,
+  'y',
+);
+/** `[INFO]`, `[pid 12]`, `[main]`, `[3]`: surely of a log. */
+const tag = new RegExp(
+  String.raw`[ \t]*\[(?:${levels}|info|debug|warn|error|main|\w+[ =-]\d+|[\d:., TZ-]+)\]` +
+    String.raw`(?:[:|]| [|-](?= ))?`,
   'y',
 );
 /** Kubernetes' logs: `stdout F `. */
 const streamOf = /[ \t]*(?:stdout|stderr) [FP] /y;
 /** docker compose, foreman, concurrently: `web-1  | `. */
-const column = /[ \t]*[\w.@/-]{1,60}(?: *\|| {1,20}│)[ \t]?/y;
+const column = /[ \t]*[\w.@/-]{1,60}(?: *\|| {1,20}│)/y;
 /** After a time stamp: `host program[12]: `, `program: `, `name - `, `12345 `. */
-const origin =
-  /[ \t]*[\w.@/-]{1,80}(?: [\w.@/()-]{1,60})?(?:\[\d+\])?(?::(?=[ \t]|$)| - | \| )[ \t]?/y;
-const originLoose = /[ \t]*(?:[\w.@-]+ )?[\w.@/-]+\[\d+\]:?[ \t]/y;
+const origin = /[ \t]*[\w.@/-]{1,80}(?: [\w.@/()-]{1,60})?(?:\[\d+\])?(?::(?=[ \t]|$)| - | \| )/y;
+/** `host program[12]: `. */
+const program = /[ \t]*(?:[\w.@-]+ )?[\w.@/-]+\[\d+\]:?[ \t]/y;
 
 const anywhere: readonly RegExp[] = [
-  number,
-  file,
-  fileContext,
-  fileLine,
   stamp,
+  number,
+  fileContext,
+  file,
+  fileLine,
   bracket,
   level,
   streamOf,
   column,
 ];
-const afterStamp: readonly RegExp[] = [stamp, bracket, level, streamOf, originLoose, origin];
+/** What surely is no part of the line. */
+const afterStamp: readonly RegExp[] = [stamp, tag, level, streamOf, program];
+/** What may be the beginning of the line as well: `name: `. */
+const afterStampLoose: readonly RegExp[] = [stamp, bracket, level, streamOf, program, origin];
 const partsMax = 8;
 
 /** Where what tools put before the line `text[from, to)` ends; `from`: there is nothing. */
 export function prefixEnd(text: string, from: number, to: number): number {
+  return endOf(text, from, to, afterStamp);
+}
+
+/** The same, with the name of a program or a logger that may stand behind a time stamp. */
+export function loosePrefixEnd(text: string, from: number, to: number): number {
+  return endOf(text, from, to, afterStampLoose);
+}
+
+function endOf(text: string, from: number, to: number, after: readonly RegExp[]): number {
   if (!mayHavePrefix(text, from, to)) return from;
   let at = from;
   let stamped = false;
   for (let read = 0; read < partsMax && at < to; read += 1) {
-    const before = at;
-    const parts: readonly RegExp[] = stamped ? afterStamp : anywhere;
-    for (const part of parts) {
-      // A host and a program are named once.
-      part.lastIndex = at;
-      if (!part.test(text) || part.lastIndex > to || part.lastIndex === at) continue;
-      at = part.lastIndex;
-      stamped ||= part === stamp || part === bracket || part === streamOf;
-      if (part === origin || part === originLoose) return at;
-      break;
-    }
-    if (at === before) break;
-    // One line number, or one name of a file with one: what follows is the line.
-    if (!stamped && read > 0) break;
+    const parts: readonly RegExp[] = stamped ? after : anywhere;
+    const part = parts.find((one) => {
+      one.lastIndex = at;
+      return one.test(text) && one.lastIndex <= to && one.lastIndex > at;
+    });
+    if (part === undefined) return at;
+    at = part.lastIndex;
+    stamped ||= part === stamp || part === bracket || part === streamOf || part === column;
+    // One line number, or one name of a file with one, or one name: what follows is the line.
+    if (!stamped || part === origin || part === program) return at;
   }
   return at;
 }
@@ -97,9 +111,21 @@ function mayHavePrefix(text: string, from: number, to: number): boolean {
   return /[:|│\]]|-\d+-/.test(text.slice(at, Math.min(to, at + 160)));
 }
 
+/** The column that `diff` puts before a line, or two of a merge's. */
+const diffMark = /(?:[+-]{1,2}|[<>] |[|!] )/y;
+
+/** Where the mark of a diff ends; `from`: there is none. */
+export function diffMarkEnd(text: string, from: number, to: number): number {
+  diffMark.lastIndex = from;
+  return diffMark.test(text) && diffMark.lastIndex <= to ? diffMark.lastIndex : from;
+}
+
 /** One mark: of a diff, a quotation, a comment, a table, a prompt. */
-const marker =
-  /[ \t]*(?:[+-]{1,2}(?![+-])|>>> |\.\.\. |>{1,3}|<(?![\w/!])|<!--|\/\*\*?|\/{2,4}!?|#{1,4}|\*{1,2}(?=\s)|\*(?!\w)|--|;{1,3}|%{1,2}|\||!|│|rem |REM |dnl |@|~|=|\$ )[ \t]?/y;
+const marks = [
+  String.raw`[+-]{1,2}(?![+-])|>>> |\.\.\. |>{1,3}|<(?![\w/!])|--|\||!|│|@|~|=|\$ `,
+  String.raw`<!--|\/\*\*?|\/{2,4}!?|#{1,4}|\*{1,2}(?=\s)|\*(?!\w)|;{1,3}|%{1,2}|rem |REM |dnl `,
+];
+const marker = new RegExp(String.raw`[ \t]*(?:${marks.join('|')})`, 'y');
 
 /** Where the first mark of the line ends; `from`: there is none. */
 export function markerEnd(text: string, from: number, to: number): number {

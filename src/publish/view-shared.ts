@@ -16,7 +16,7 @@ export function sharedPrefixes(
   known: readonly number[],
 ): number[] {
   const count = known.length;
-  const common = new Array<number>(count).fill(0);
+  const common = Array.from({ length: count }, () => 0);
   for (let i = 0; i + 1 < count; i += 1) {
     common[i] = commonChars(text, lines, known, i);
   }
