@@ -85,14 +85,14 @@ async function oneWriter(
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
-  let failure: unknown = null;
+  let failure: Error | null = null;
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     if (text === '') {
       setTimeout(() => {
         try {
           crash(child);
         } catch (error) {
-          failure = error;
+          failure = error instanceof Error ? error : new Error(String(error));
           child.kill('SIGKILL');
         }
       }, Math.random() * 80);
@@ -102,7 +102,7 @@ async function oneWriter(
   await new Promise((resolve) => {
     child.once('close', resolve);
   });
-  if (failure !== null) throw failure;
+  mustNot(failure);
   const lines = text.split('\n').slice(0, -1);
   assert.ok(lines.length > 0, 'the writer wrote nothing');
   for (const line of lines) {
@@ -135,6 +135,10 @@ async function repairs(directory: string): Promise<number> {
   const { publicKey } = openAuditKey(directory);
   const { logs } = await verifyLogs({ directory, publicKey });
   return logs.reduce((sum, { repaired }) => sum + repaired.length, 0);
+}
+
+function mustNot(failure: Error | null): void {
+  if (failure !== null) throw failure;
 }
 
 function must(command: string, args: readonly string[]): void {

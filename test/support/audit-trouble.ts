@@ -66,9 +66,9 @@ async function readOnly(): Promise<void> {
   await before.append([auditEvent(0)]);
   const head = before.head() ?? '';
   await before.close();
-  must('mount', ['-o', 'remount,ro', root]);
+  must('mount', ['-o', 'remount,bind,ro', root]);
   await assert.rejects(openAuditLog({ directory }), (error) => mustBe(error, /read-only/));
-  must('mount', ['-o', 'remount,rw', root]);
+  must('mount', ['-o', 'remount,bind,rw', root]);
   const after = await openAuditLog({ directory });
   await after.append([auditEvent(1)]);
   await after.close();
