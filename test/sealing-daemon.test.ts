@@ -62,6 +62,9 @@ describe('a runtime with an auditor', { skip: whyNoBox }, () => {
     assert.match(data.stdout, /aws=\[HIDDEN/);
     assert.deepEqual(data.warnings, []);
     const directory = rawDirectory(daemon);
+    // Of that command alone: what the runtime runs to test its sandbox is not sealed.
+    const names = readdirSync(directory).toSorted();
+    assert.deepEqual(names, [`${data.exec_id}.key`, `${data.exec_id}.log`]);
     const base = path.join(directory, data.exec_id);
     const raw = await revealed(base);
     assert.match(

@@ -40,7 +40,7 @@ export async function probeGround(
     box,
   };
   const permitted = permit('self-test', 'the runtime probes its own sandbox');
-  await runners.launch(approve(plan, permitted), []);
+  await runners.launch(approve(plan, permitted), [], true);
   const link = await runners.link();
   const [output] = await Promise.all([
     collect(link, plan.exec_id, 64 * 1024),

@@ -77,12 +77,18 @@ export class Runners {
 
   /**
    * Starts a command whose exit is awaited with {@link exited}; its output does not show `known`.
+   *
+   * @param own whether it is the runtime's: what it prints is not sealed
    */
-  async launch(approved: ApprovedPlan, known: readonly KnownSecret[]): Promise<void> {
+  async launch(
+    approved: ApprovedPlan,
+    known: readonly KnownSecret[],
+    own: boolean = false,
+  ): Promise<void> {
     const link = await this.link();
     this.expect(approved.plan.exec_id);
     try {
-      await launch(link, approved, known);
+      await launch(link, approved, { known, own });
     } catch (error) {
       this.#exits.delete(approved.plan.exec_id);
       throw error;

@@ -22,7 +22,7 @@ import { Holders } from './holders.ts';
 import type { JournalSpace } from './journal.ts';
 import type { Waiting } from './processes.ts';
 import { openTerminal } from './pty.ts';
-import { LateSink, Redaction, type RedactionChannel } from './redaction.ts';
+import { LateSink, Redaction, type OpenOf } from './redaction.ts';
 import { States } from './state.ts';
 import type { Refreshed } from './wire.ts';
 
@@ -99,11 +99,16 @@ export class Keep {
   }
 
   /**
-   * Starts a command; `known` are the values that its output must not show.
+   * Starts a command; `known` are the values that its output must not show; what the runtime's own
+   * prints is not sealed.
    *
    * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`
    */
-  async launch(plan: Plan, known: readonly KnownSecret[]): Promise<Execution> {
+  async launch(
+    plan: Plan,
+    known: readonly KnownSecret[],
+    own: boolean = false,
+  ): Promise<Execution> {
     const running = this.#live().length;
     if (running >= this.#commandsMax) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
@@ -111,7 +116,8 @@ export class Keep {
     this.#closed.delete(plan.session_id);
     const { taken, box } = isOnce(plan) ? await this.#openOnce(plan) : await this.#enterHeld(plan);
     const sink = new LateSink();
-    const redaction = await this.#openRedaction(plan, known, sink).catch(async (error: unknown) => {
+    const open = this.#openOf(plan, known, own);
+    const redaction = await this.redaction.open(open, sink).catch(async (error: unknown) => {
       await box.discard();
       throw error;
     });
@@ -185,16 +191,11 @@ export class Keep {
     return refreshed;
   }
 
-  #openRedaction(
-    plan: Plan,
-    known: readonly KnownSecret[],
-    sink: LateSink,
-  ): Promise<RedactionChannel> {
-    const interactive = plan.pty !== null || plan.stdin.kind === 'open';
-    const own = this.states.secrets(plan.session_id);
+  #openOf(plan: Plan, known: readonly KnownSecret[], own: boolean): OpenOf {
     const { command, exec_id: exec } = plan;
-    const all = { exec, command, known: [...known, ...own], interactive };
-    return this.redaction.open(all, sink);
+    const interactive = plan.pty !== null || plan.stdin.kind === 'open';
+    const carried = this.states.secrets(plan.session_id);
+    return { exec: own ? null : exec, command, known: [...known, ...carried], interactive };
   }
 
   /** A moment later, so that the answer to the last command leaves an unoccupied machine. */

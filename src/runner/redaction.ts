@@ -66,7 +66,10 @@ export interface RedactionEnd {
 }
 
 /** What a channel is opened with, besides its number. */
-export type OpenOf = Omit<ChannelOpen, 'channel' | 'seal'> & { readonly exec: ExecId };
+export interface OpenOf extends Omit<ChannelOpen, 'channel' | 'seal'> {
+  /** Under what its output is sealed, where there are recipients; `null`: it is not. */
+  readonly exec: ExecId | null;
+}
 
 export class RedactionChannel {
   readonly #link: RedactorLink;
@@ -362,7 +365,7 @@ export class Redaction {
     const link = this.#link;
     const sealing = this.#sealing;
     await link.ready;
-    const seal = sealing === null ? null : sealOf(sealing, exec);
+    const seal = sealing === null || exec === null ? null : sealOf(sealing, exec);
     return link.open({ open, seal, required: sealing?.required === true, sink });
   }
 

@@ -108,7 +108,8 @@ export async function serve(served: Served, link: Link, message: object): Promis
   switch (request['op']) {
     case 'launch': {
       const plan = link.verify(request);
-      return entryOf(await keep.launch(plan, knownOf(request['known'])));
+      const own = request['own'] === true;
+      return entryOf(await keep.launch(plan, knownOf(request['known']), own));
     }
     case 'follow':
       return follow(served, link, request);

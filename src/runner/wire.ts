@@ -73,8 +73,8 @@ export class BoxMemory<Value> {
 }
 
 export type RunnerRequest =
-  /** `known`: the values that its output must not show. */
-  | ({ op: 'launch'; known: readonly KnownSecret[] } & SealedPlan)
+  /** `known`: the values that its output must not show; `own`: the runtime's, not sealed. */
+  | ({ op: 'launch'; known: readonly KnownSecret[]; own?: boolean } & SealedPlan)
   /** Values that have become known; `session_id`: of that session alone, also later. */
   | { op: 'learn'; known: readonly KnownSecret[]; session_id?: SessionId }
   /** How output is redacted, and sealed, from now on; without it nothing runs. */
