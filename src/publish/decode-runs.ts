@@ -52,12 +52,44 @@ export function* runsOf(text: string): Generator<Run> {
         yield { bytes: hex(inner), via: 'hex', span, mixed: isMixed(inner), sure };
       }
     }
+    if (letters.length < phaseLettersMin) {
+      if (mixed || mayMean(letters)) {
+        yield { bytes: base64(letters), via: 'base64', span, mixed, sure };
+      }
+      continue;
+    }
     yield { bytes: base64(letters), via: 'base64', span, mixed, sure };
-    if (letters.length < phaseLettersMin) continue;
     for (const at of otherStarts(letters)) {
       yield { bytes: base64(letters.slice(at)), via: 'base64', span, mixed, sure: false };
     }
   }
+}
+
+const scratch = Buffer.alloc(phaseLettersMin);
+const packedHead = /^(?:H4sI|UEsDB|KLUv|e[AFJN])/;
+
+/**
+ * Whether few letters may stand for text or a packed format: most are a word or a path, and tell
+ * so by their first bytes.
+ */
+function mayMean(letters: string): boolean {
+  if (packedHead.test(letters)) return true;
+  const length = scratch.write(letters, 'base64');
+  const [a, b, c, d] = scratch;
+  // Two or four bytes a character.
+  if ((a === 0 && c === 0) || (b === 0 && d === 0)) return true;
+  for (let at = 0; at < length; at += 1) {
+    const byte = scratch[at] ?? 0;
+    if (byte >= 0x80) {
+      if (byte < 0xc2 || byte > 0xf4) return false;
+      const more = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+      for (let next = 1; next <= more && at + next < length; next += 1) {
+        if (((scratch[at + next] ?? 0) & 0xc0) !== 0x80) return false;
+      }
+      at += more;
+    } else if (byte < 0x20 && (byte < 7 || (byte > 13 && byte !== 0x1b))) return false;
+  }
+  return true;
 }
 
 const digestLetters: ReadonlySet<number> = new Set([32, 40, 56, 64, 96, 128]);
