@@ -41,6 +41,8 @@ interface Worker {
   generation: number;
   /** The last that is known to have ended. */
   done: number;
+  /** What stood after the last kill, until another ends: several, where it met one at work. */
+  stood: number[];
 }
 
 export class KilledRuntime implements AsyncDisposable {
@@ -64,7 +66,7 @@ export class KilledRuntime implements AsyncDisposable {
         shell: '/bin/bash',
         working_dir: daemon.root,
       });
-      workers.push({ session: data.session_id, dir, generation: 0, done: 0 });
+      workers.push({ session: data.session_id, dir, generation: 0, done: 0, stood: [] });
     }
     const made = new KilledRuntime(daemon, workers, kills);
     const [first] = workers;
@@ -118,6 +120,7 @@ export class KilledRuntime implements AsyncDisposable {
         const answer = await client.ask('exec.run', { session_id, command });
         if (answer.data?.exit_code !== 0) return;
         worker.done = worker.generation;
+        worker.stood = [];
         this.#kills.commands += 1;
       }
     } catch {
@@ -145,7 +148,7 @@ export class KilledRuntime implements AsyncDisposable {
     const generations = own.flatMap(([name, text]) => wholeOf(name, text));
     if (dir === 'one') {
       const met = generations.filter(([name]) => /^one\/(f\d+|whole)$/.test(name));
-      const right = [worker.done, worker.generation];
+      const right = [worker.done, worker.generation, ...worker.stood];
       const odd = met.filter(([, generation]) => !right.includes(generation));
       assert.deepEqual(odd, [], `${which}: generations other than ${right.join(', ')}`);
       // What runs on to its end is applied as a whole.
@@ -153,6 +156,7 @@ export class KilledRuntime implements AsyncDisposable {
       assert.ok(which === 'runner' || all.size <= 1, `of several: ${JSON.stringify(met)}`);
       // The last one may not have begun.
       worker.done = Math.min(worker.generation, ...all);
+      worker.stood = [...all];
     }
     const sums = `find ${dir} -type f ! -name staged -exec sha256sum {} + | sort`;
     const seen = await told(client, 'exec.run', { session_id, command: sums });
