@@ -92,8 +92,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
   const auditDirectory = join(stateHome(), 'audit');
   const auditLog = new LateLog(auditDirectory);
-  const { required } = configuration.audit;
-  const auditing = new Auditing({ sink: auditLog, required, masking, log: masked });
+  const auditing = auditingOf({ auditLog, args, configuration, masking, log: masked });
   auditing.note(configurationEvent(configuration));
   boundRawLogs(runners, auditing, masked);
   await tellPolicies(policies, auditing);
@@ -123,6 +122,23 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     log: masked,
   });
   return { core, place, close: () => auditLog.close() };
+}
+
+interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {
+  readonly auditLog: LateLog;
+  readonly configuration: Configuration;
+  readonly masking: Masking;
+}
+
+function auditingOf({ auditLog, args, configuration, masking, log }: AuditingParts): Auditing {
+  return new Auditing({
+    sink: auditLog,
+    required: configuration.audit.required,
+    masking,
+    // A runtime of one command follows nothing of an earlier one.
+    unended: async () => (args.ephemeral ? [] : auditLog.unended()),
+    log,
+  });
 }
 
 async function tellPolicies(policies: Policies, auditing: Auditing): Promise<void> {

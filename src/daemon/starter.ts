@@ -16,6 +16,7 @@ import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
 import { basisOf, type ExecBasis, type Shown } from './auditing/basis.ts';
 import { askedEvents, refusalEvents, type ExecRecorder } from './auditing/exec-recorder.ts';
 import { shownBy } from './auditing/shown.ts';
+import { tellUnended } from './auditing/unended.ts';
 import { levelOf, reachOf, revertLate } from './ground.ts';
 import type { Grounds } from './grounds.ts';
 import { hinted } from './hints.ts';
@@ -114,6 +115,7 @@ export class Starter {
       if (entry.exit !== null) this.#options.runners.learn(entry.exit);
       this.#resume(session, { ...record, parked: null });
     }
+    await tellUnended(this.#options.auditing, new Set(open.map(({ id }) => id)));
     // Last: by then it shows which sessions are busy.
     for (const [session, record] of waiting) {
       // What policy permits for its question must be known before somebody answers it.

@@ -7,6 +7,7 @@ import type { ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { AuditMark } from '../../run.ts';
 import type { Masking } from '../masking.ts';
+import type { Unended } from './unended.ts';
 
 /** An event as the rest of the daemon tells it. */
 export interface Told {
@@ -26,6 +27,8 @@ export interface AuditingOptions {
   readonly masking: Pick<Masking, 'deep'>;
   /** Must not throw. */
   readonly log: (text: string) => void;
+  /** Commands of earlier runtimes whose end the log does not tell. Default: none. */
+  readonly unended?: () => Promise<readonly Unended[]>;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -111,6 +114,11 @@ export class Auditing {
       if (!isTrlError(error, 'AUDIT_UNAVAILABLE')) throw error;
       this.noteAll(told);
     }
+  }
+
+  /** Commands of earlier runtimes whose end the log does not tell. */
+  async unended(): Promise<readonly Unended[]> {
+    return (await this.#options.unended?.()) ?? [];
   }
 
   /** Writes what was noted, as far as it can be written. */

@@ -6,7 +6,9 @@ import type { AppendOptions, AuditEvent, AuditPosition, AuditSink } from '../../
 import { openAuditKey, type AuditKey } from '../../audit/key.ts';
 import { openAuditLog } from '../../audit/logs.ts';
 import type { AuditLog } from '../../audit/log.ts';
+import { directoryOfLog } from '../../audit/read.ts';
 import { version } from '../../protocol/version.ts';
+import { unendedIn, type Unended } from './unended.ts';
 
 export class LateLog implements AuditSink {
   readonly #directory: string;
@@ -39,6 +41,13 @@ export class LateLog implements AuditSink {
   key(): AuditKey {
     this.#key ??= openAuditKey(this.#directory);
     return this.#key;
+  }
+
+  /** Commands whose end this log does not tell; none where it cannot be opened. */
+  async unended(): Promise<readonly Unended[]> {
+    const log = this.#log ?? (await this.#open().catch(() => null));
+    const directory = log === null ? null : directoryOfLog(this.#directory, log.id);
+    return directory === null ? [] : unendedIn(directory);
   }
 
   async close(): Promise<void> {
