@@ -1,10 +1,11 @@
 /**
  * The words every part shares: what is asked, what would be done, what was done.
- * This module imports nothing and holds no behaviour.
+ * This module imports types of words only and holds no behaviour.
  *
  * The way of one command:
  * Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
  */
+import type { RedactionSummary } from './redacted.ts';
 
 /** `s-` and 32 lower-case hex digits (128 random bits). */
 export type SessionId = `s-${string}`;
@@ -365,51 +366,4 @@ export type AssuranceLevel = 'full' | 'root-uid' | 'none';
 export interface Assurance {
   readonly level: AssuranceLevel;
   readonly checks: readonly { readonly name: string; readonly enforced: boolean }[];
-}
-
-/**
- * `known`: a value that a source holds, in whatever encoding. `format`: the form of one provider's
- * keys. `context`: what stands beside it says so. `score`: it looks drawn at random.
- */
-export type FindingKind = 'known' | 'format' | 'context' | 'score';
-
-/** A secret whose value is known beforehand: in memory and on the way to a redactor only. */
-export interface KnownSecret {
-  readonly name: string;
-  /** At most 64 KiB in UTF-8. */
-  readonly value: string;
-}
-
-/** A known secret with what stands in its place. */
-export interface KnownValue extends KnownSecret {
-  /** What stands in its place: `[HIDDEN:8f2a1b]`. */
-  readonly tag: string;
-}
-
-/** One secret that was hidden in output, and how often; never a character of it. */
-export interface RedactionEntry {
-  /** What stands in its place: `[HIDDEN:8f2a1b]`. */
-  readonly tag: string;
-  readonly kind: FindingKind;
-  /** Stable: `github-token`, `key-value`, `url-userinfo`, `known`. */
-  readonly rule: string;
-  /** How sure, from 0 to 1. */
-  readonly score: number;
-  /** The name beside it, or of the known value; `null`: none. */
-  readonly key: string | null;
-  /** Bytes of its first occurrence; `null` for a known value. */
-  readonly length: number | null;
-  readonly count: number;
-}
-
-/** What was hidden in the output of one execution. */
-export interface RedactionSummary {
-  /** Every replacement. */
-  readonly count: number;
-  /** Times that what was held back was given out early, because somebody waited for it. */
-  readonly forced_flushes: number;
-  /** Distinct secrets in the order they came, at most `limits.redactionEntries`. */
-  readonly entries: readonly RedactionEntry[];
-  /** Distinct secrets beyond that bound. */
-  readonly omitted: number;
 }

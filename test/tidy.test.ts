@@ -17,6 +17,7 @@ const words = [
   'frame.ts',
   'limits.ts',
   'names.ts',
+  'redacted.ts',
 ];
 const concepts = [
   'identity',

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { openKey } from '../approval/key.ts';
-import type { KnownSecret } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
 import { priorOf } from '../redaction/detect/prior.ts';

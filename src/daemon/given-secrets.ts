@@ -2,7 +2,8 @@
  * Secrets that callers gave their own sessions by `env`. A file that a command wrote may hold one
  * long after it ended, so they are hidden until the session is destroyed. In memory only.
  */
-import type { KnownSecret, SessionId } from '../command.ts';
+import type { SessionId } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import { checkMaskable } from '../redaction/known/maskable.ts';
 import { maskedParts } from '../secrets/masked-parts.ts';
 import { isSecretVariable } from '../secrets/secret-name.ts';

@@ -2,7 +2,8 @@
  * Known secrets in the texts that the daemon itself writes: answers, errors, records, its log.
  * Output of commands is redacted before it gets here (`redactor/`) and is not looked at again.
  */
-import type { KnownSecret, KnownValue, SessionId } from '../command.ts';
+import type { SessionId } from '../command.ts';
+import type { KnownSecret, KnownValue } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { KnownIndex } from '../redaction/known/known-index.ts';

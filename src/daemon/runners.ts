@@ -3,11 +3,11 @@ import type {
   ApprovedPlan,
   ExecId,
   Exit,
-  KnownSecret,
   OutputProgress,
   SessionId,
   StopReason,
 } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import { launch } from '../process/launch.ts';
 import type { RunnerLink } from '../process/link.ts';

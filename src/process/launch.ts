@@ -1,5 +1,6 @@
 /** Launching takes nothing but an approved plan. */
-import type { ApprovedPlan, KnownSecret } from '../command.ts';
+import type { ApprovedPlan } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import type { RunnerLink } from './link.ts';
 
 /**

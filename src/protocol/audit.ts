@@ -90,3 +90,16 @@ export interface AuditLogView {
   }[];
   readonly finding_count: number;
 }
+
+/**
+ * Where an event lies in the audit log for good. Who keeps it keeps a head of the log elsewhere.
+ */
+export interface AuditMarkView {
+  /** 32 lower-case hex digits: which log of the machine. */
+  readonly log: string;
+  readonly seq: number;
+  /** SHA-256 of the event's leaf (RFC 6962), hex. */
+  readonly leaf: string;
+  /** The newest signed head above it, a signed note (C2SP `tlog-checkpoint`). */
+  readonly head: string;
+}

@@ -13,14 +13,14 @@ import type {
   FileGrants,
   JudgedShell,
   PolicyProfile,
-  RedactionSummary,
   SandboxKind,
   SessionId,
   ShellDialect,
   StopReason,
   Verdict,
 } from '../command.ts';
-import type { AuditAnswers } from './audit.ts';
+import type { RedactionSummary } from '../redacted.ts';
+import type { AuditAnswers, AuditMarkView } from './audit.ts';
 import type { EnvironmentView } from './environment.ts';
 import type { PublishAnswers } from './publish.ts';
 import type { SecretAnswers } from './secrets.ts';
@@ -124,17 +124,6 @@ export interface ExecParams {
   readonly wait_ms?: number;
   /** For this command; default the session's. */
   readonly workspace_mode?: WorkspaceMode;
-}
-
-/** Where an event lies in the audit log for good. Who keeps it keeps a head of the log elsewhere. */
-export interface AuditMarkView {
-  /** 32 lower-case hex digits: which log of the machine. */
-  readonly log: string;
-  readonly seq: number;
-  /** SHA-256 of the event's leaf (RFC 6962), hex. */
-  readonly leaf: string;
-  /** The newest signed head above it, a signed note (C2SP `tlog-checkpoint`). */
-  readonly head: string;
 }
 
 /** The answer to one command. Its output is redacted; counts and offsets are those of that. */

@@ -1,8 +1,8 @@
 /** What is found in output, and what takes its place. Pure; holds no state. */
 
-import type { FindingKind } from '../command.ts';
+import type { FindingKind } from '../redacted.ts';
 
-export type { FindingKind, KnownValue } from '../command.ts';
+export type { FindingKind, KnownValue } from '../redacted.ts';
 
 /** One secret in a text; never a character of it. */
 export interface Finding {

@@ -1,5 +1,5 @@
 /** The output of one execution: both streams, what was hidden in them, and what is sealed. */
-import type { RedactionEntry, RedactionSummary } from '../command.ts';
+import type { RedactionEntry, RedactionSummary } from '../redacted.ts';
 import { limits } from '../limits.ts';
 import { priorOf } from '../redaction/detect/prior.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';

@@ -5,7 +5,7 @@
  * auditors (`sealing/`) and nothing else.
  */
 import { Socket } from 'node:net';
-import type { KnownSecret, KnownValue } from '../command.ts';
+import type { KnownSecret, KnownValue } from '../redacted.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { RuleSet } from '../redaction/rules/ruleset.ts';
 import { KnownIndex } from '../redaction/known/known-index.ts';

@@ -13,7 +13,8 @@
  *   redactor → runner  {checked: {n, names}}
  *   redactor → runner  {unsealed: {channel, failure}}            what follows is not in the raw log
  */
-import type { KnownSecret, RawLog, RedactionSummary } from '../command.ts';
+import type { RawLog } from '../command.ts';
+import type { KnownSecret, RedactionSummary } from '../redacted.ts';
 import type { RedactionOptions } from '../redaction/open.ts';
 import type { SealFailure, SealOptions } from '../sealing/writer.ts';
 

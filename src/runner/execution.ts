@@ -2,15 +2,8 @@
  * One command from its script to its exit record. The exit code comes from a wait, the counts
  * from the bytes read; where the runtime ended the command, the record says why.
  */
-import type {
-  ExecId,
-  Exit,
-  KnownSecret,
-  OutputProgress,
-  Plan,
-  SessionId,
-  StopReason,
-} from '../command.ts';
+import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import type { CommandBox } from './box.ts';
 import { boundMemory, type MemoryGroup } from './cgroup.ts';

@@ -1,13 +1,6 @@
 /** The exit record of a command, from what was waited for and counted. Nothing here acts. */
-import type {
-  EnforcedLimit,
-  Exit,
-  OutputDigests,
-  Plan,
-  RawLog,
-  RedactionSummary,
-  StopReason,
-} from '../command.ts';
+import type { EnforcedLimit, Exit, OutputDigests, Plan, RawLog, StopReason } from '../command.ts';
+import type { RedactionSummary } from '../redacted.ts';
 import type { CommandBox, WaitedFor } from './box.ts';
 import type { MemoryGroup } from './cgroup.ts';
 import type { Journal } from './journal.ts';

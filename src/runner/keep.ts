@@ -3,15 +3,8 @@
  * executions. Nothing here is a process except a prepared sandbox, which expires.
  */
 import type { BytePath } from '../change.ts';
-import type {
-  ExecId,
-  Exit,
-  KnownSecret,
-  OutputProgress,
-  Plan,
-  SessionId,
-  StopReason,
-} from '../command.ts';
+import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, shapeOf } from './box.ts';

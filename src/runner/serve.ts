@@ -1,5 +1,6 @@
 /** The runner's requests, one function each. */
-import type { ExecId, KnownSecret, SessionId, StopReason } from '../command.ts';
+import type { ExecId, SessionId, StopReason } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 import type { Execution, Kept } from './execution.ts';

@@ -2,7 +2,8 @@
  * What a command left in its shell: untrusted bytes, read as data. Values live here, in the
  * runner's memory, and nowhere else.
  */
-import type { KnownSecret, Plan, SessionId } from '../command.ts';
+import type { Plan, SessionId } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 import { limits } from '../limits.ts';
 import { isInjectionName } from '../names.ts';
 import { readExports } from './exports.ts';

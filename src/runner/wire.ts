@@ -15,15 +15,8 @@ import { createHmac } from 'node:crypto';
 import type { BytePath } from '../change.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 import type { ErrorCode } from '../errors.ts';
-import type {
-  ExecId,
-  Exit,
-  KnownSecret,
-  OutputProgress,
-  Plan,
-  SessionId,
-  StopReason,
-} from '../command.ts';
+import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '../command.ts';
+import type { KnownSecret } from '../redacted.ts';
 
 export const wireVersions: readonly number[] = [3];
 /** HMAC-SHA-256 of `parts`, joined by line feeds, in hex: every proof and seal is one. */

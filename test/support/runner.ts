@@ -3,15 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { approve } from '../../src/approval/approve.ts';
-import type {
-  Box,
-  ExecId,
-  Exit,
-  KnownSecret,
-  OutputProgress,
-  Plan,
-  SessionId,
-} from '../../src/command.ts';
+import type { Box, ExecId, Exit, OutputProgress, Plan, SessionId } from '../../src/command.ts';
+import type { KnownSecret } from '../../src/redacted.ts';
 import { permit } from '../../src/policy/verdict.ts';
 import { openRunner } from '../../src/process/start.ts';
 import type { Sealing } from '../../src/redactor/wire.ts';

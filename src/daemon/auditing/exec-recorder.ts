@@ -1,4 +1,4 @@
-/** Tells the audit log of commands: before they start, and before anybody is told how they ended. */
+/** Tells the log of commands: before they start, and before anybody is told how they ended. */
 import type { Json } from '../../audit/event.ts';
 import type { ExecId, Exit, OutputProgress, SessionId } from '../../command.ts';
 import type { RecordedChanges } from '../../change.ts';

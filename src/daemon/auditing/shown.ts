@@ -1,4 +1,4 @@
-/** Texts of callers as the log keeps them: it cannot be changed, so what is likely is hidden too. */
+/** Texts of callers as the log keeps them: for good, so what is likely secret is hidden, too. */
 import { priorOf } from '../../redaction/detect/prior.ts';
 import { openRedactor } from '../../redaction/open.ts';
 import type { DiffRedaction } from '../diff-redaction.ts';
