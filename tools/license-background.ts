@@ -1,11 +1,12 @@
 // Makes src/publish/background-licenses.json, the fingerprints of license texts that the
 // publication gate takes for known to everybody:
 //
-//     npm i --ignore-scripts spdx-license-list@6.12.0    in an empty directory
-//     tools/node tools/license-background.ts DIRECTORY/node_modules/spdx-license-list
+//     npm i --ignore-scripts spdx-license-list@6.12.0 tslib@2.9.1 @babel/runtime@7.29.14
+//     tools/node tools/license-background.ts DIRECTORY/node_modules
 //
-// The texts are SPDX's, as that package (CC0-1.0) has them, and those that Debian ships in
-// /usr/share/common-licenses. Only 32-bit hashes of their letters and digits are kept.
+// The texts are SPDX's, as that package (CC0-1.0) has them, those that Debian ships in
+// /usr/share/common-licenses, and the helpers that compilers and bundlers write into each file they
+// make (tslib, 0BSD; @babel/runtime, MIT). Only 32-bit hashes of their letters and digits are kept.
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Grams, gramChars } from '../src/publish/fingerprint.ts';
@@ -27,7 +28,27 @@ const ids = `
 `;
 const debian = '/usr/share/common-licenses';
 
-const directory = process.argv[2] ?? '';
+const modules = process.argv[2] ?? '';
+const directory = path.join(modules, 'spdx-license-list');
+/** What bundlers wrap around a module. */
+const wrappers = `
+  (function (global, factory) { typeof exports === 'object' && typeof module !== 'undefined' ?
+  factory(exports) : typeof define === 'function' && define.amd ? define(['exports'], factory) :
+  (global = typeof globalThis !== 'undefined' ? globalThis : global || self,
+  factory(global.name = {})); })(this, (function (exports) { 'use strict';
+  !function(e,t){"object"==typeof exports&&"undefined"!=typeof module?module.exports=t():
+  "function"==typeof define&&define.amd?define(t):(e="undefined"!=typeof globalThis?globalThis:
+  e||self).name=t()}(this,(function(){"use strict";
+  ?module.exports=t(require("name")):"function"==typeof define&&define.amd?define(["name"],t):
+  (function webpackUniversalModuleDefinition(root, factory) { if(typeof exports === 'object' &&
+  typeof module === 'object') module.exports = factory(); else if(typeof define === 'function' &&
+  define.amd) define([], factory); else if(typeof exports === 'object') exports["name"] = factory();
+  Object.defineProperty(exports, "__esModule", { value: true });
+  function _interopRequireDefault(obj) { return obj && obj.__esModule ? obj : { default: obj }; }
+  http://www.w3.org/2000/svg https://developer.mozilla.org/en-US/docs/Web/JavaScript/Reference/
+  https://developer.mozilla.org/docs/Web/JavaScript/Reference/Global_Objects/
+  Object.create(Object.getPrototypeOf(this), Object.getOwnPropertyDescriptors(this))
+`;
 const { version }: { version: string } = JSON.parse(
   readFileSync(path.join(directory, 'package.json'), 'utf8'),
 );
@@ -43,10 +64,15 @@ if (existsSync(debian)) {
     add(`debian:${name}`, readFileSync(path.join(debian, name), 'utf8'));
   }
 }
+const helpers = ['tslib/tslib.js', '@babel/runtime/helpers/*.js'];
+for (const name of globSync(helpers, { cwd: modules }).toSorted()) {
+  add(name, readFileSync(path.join(modules, name), 'utf8'));
+}
+add('wrappers', wrappers);
 const numbers = Uint32Array.from(kept).toSorted();
 const data = {
-  about: `tools/license-background.ts, spdx-license-list ${version}`,
-  sources: sources.join(' '),
+  about: `tools/license-background.ts, spdx-license-list ${version}, tslib, @babel/runtime`,
+  sources: sources.filter((name) => !name.includes('helpers/')).join(' '),
   fingerprints: Buffer.from(numbers.buffer).toString('base64'),
 };
 const target = path.join(import.meta.dirname, '../src/publish/background-licenses.json');

@@ -11,7 +11,7 @@ import { lineEnd } from './view-normal.ts';
 const distinctMin = 4;
 /** A line of which less is in a run is a part of one: idioms are shared within lines. */
 const wholeShare = 0.8;
-const partWeight = 0.75;
+const partWeight = 0.6;
 /** How far back the beginning of a line is looked for. */
 const lineCharsMax = 4096;
 

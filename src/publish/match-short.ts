@@ -58,10 +58,11 @@ export class ShortContents {
     else this.#byStart.set(start, list);
   }
 
-  /** Whether it is one of those that are found whole. */
+  /** Whether it counts, found whole, for more than its characters. */
   has(content: Content): boolean {
-    const said = shortOf(content);
-    return said !== null && this.#byStart.has(hashStart(said));
+    if (content.chars.length > 2 * tokenCharsMax) return false;
+    const said = withoutLineEnds(content.chars);
+    return said.length >= reviewedCharsMin && tokenLike(said);
   }
 
   /** Where the text has one of them whole. */

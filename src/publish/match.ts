@@ -47,7 +47,7 @@ interface Candidate {
 }
 
 /** Below it a match says nothing: idioms that independent authors write alike. */
-const novelMin = 32;
+const novelMin = 48;
 /** Contents that are compared for one gram; what more have is no evidence against one. */
 const placesMax = 16;
 /** Characters compared for each one of the text before only one place a gram is looked at. */

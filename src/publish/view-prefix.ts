@@ -24,27 +24,27 @@ const stamps = [
     String.raw`${zone}(?: +[A-Z]{3,4})?(?: +\d{4})?`,
   // klog: `I0102 15:04:05.123456   12345 file.go:12] `.
   String.raw`[IWEFDV]\d{4} ${clock}(?: +\d+)?(?: +[\w./-]+:\d+\])?`,
-  String.raw`${clock}${zone}`,
+  String.raw`\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?${zone}`,
   // Seconds, also since the epoch, as dmesg and `ts -s` write them.
   String.raw`\d{9,13}(?:\.\d{1,9})?(?=[ \t:|\]])`,
   String.raw`\d{1,9}\.\d{3,9}(?:s|ms)?(?=[ \t:|\]])`,
 ];
-const stamp = new RegExp(String.raw`[ \t]*(?:${stamps.join('|')})(?:[:|,;>]| [|>-](?= ))?`, 'y');
-/** `[12:03:04]`, `[pid 12]`, `[info]`, `<14>1`. */
-const bracket = /[ \t]*(?:\[[^\][\n]{1,60}\]|<\d{1,3}>\d?)(?:[:|]| [|-](?= ))?/y;
-const levels = 'TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|LOG|VERBOSE';
-const level = new RegExp(
-  String.raw`[ \t]*(?:${levels}|info|debug|warn|error)\b(?:[:|\]]| [:|-](?= ))?`,
+const stamp = new RegExp(
+  String.raw`[ \t]*(?:${stamps.join('|')})[:|,;>]?(?: (?:stdout|stderr) [FP](?= |$))?`,
   'y',
 );
+/** `[12:03:04]`, `[pid 12]`, `[info]`, `<14>1`. */
+const bracket = /[ \t]*(?:\[[^\][\n]{1,60}\]|<\d{1,3}>\d?)[:|]?/y;
+const levels = 'TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|FATAL|CRIT(?:ICAL)?|LOG|VERBOSE';
+const level = new RegExp(String.raw`[ \t]*(?:${levels}|info|debug|warn|error)\b[:|\]]?`, 'y');
 /** `[INFO]`, `[pid 12]`, `[main]`, `[3]`: surely of a log. */
 const tag = new RegExp(
-  String.raw`[ \t]*\[(?:${levels}|info|debug|warn|error|main|\w+[ =-]\d+|[\d:., TZ-]+)\]` +
-    String.raw`(?:[:|]| [|-](?= ))?`,
+  String.raw`[ \t]*(?:##)?\[(?:${levels}|info|debug|warn|error|main|\w+[ =-]\d+|[\d:., TZ-]+)\]` +
+    String.raw`[:|]?`,
   'y',
 );
-/** Kubernetes' logs: `stdout F `. */
-const streamOf = /[ \t]*(?:stdout|stderr) [FP] /y;
+/** Between the parts of what loggers write. */
+const dash = /[ \t]*[|>:-](?=[ \t])/y;
 /** docker compose, foreman, concurrently: `web-1  | `. */
 const column = /[ \t]*[\w.@/-]{1,60}(?: *\|| {1,20}│)/y;
 /** After a time stamp: `host program[12]: `, `program: `, `name - `, `12345 `. */
@@ -60,13 +60,14 @@ const anywhere: readonly RegExp[] = [
   fileLine,
   bracket,
   level,
-  streamOf,
   column,
 ];
 /** What surely is no part of the line. */
-const afterStamp: readonly RegExp[] = [stamp, tag, level, streamOf, program];
+const afterStamp: readonly RegExp[] = [stamp, tag, level, program];
 /** What may be the beginning of the line as well: `name: `. */
-const afterStampLoose: readonly RegExp[] = [stamp, bracket, level, streamOf, program, origin];
+const afterStampLoose: readonly RegExp[] = [stamp, bracket, level, program, origin, dash];
+/** A program is named once. */
+const afterName: readonly RegExp[] = [tag, level, dash];
 const partsMax = 8;
 
 /** Where what tools put before the line `text[from, to)` ends; `from`: there is nothing. */
@@ -74,7 +75,12 @@ export function prefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStamp);
 }
 
-/** The same, with the name of a program or a logger that may stand behind a time stamp. */
+/** Where the first part of it ends: the line itself may begin with a number or a date, too. */
+export function firstPrefixEnd(text: string, from: number, to: number): number {
+  return endOf(text, from, to, []);
+}
+
+/** As `prefixEnd`, with the name of a program or a logger that may stand behind a time stamp. */
 export function loosePrefixEnd(text: string, from: number, to: number): number {
   return endOf(text, from, to, afterStampLoose);
 }
@@ -83,17 +89,19 @@ function endOf(text: string, from: number, to: number, after: readonly RegExp[])
   if (!mayHavePrefix(text, from, to)) return from;
   let at = from;
   let stamped = false;
+  let named = false;
   for (let read = 0; read < partsMax && at < to; read += 1) {
-    const parts: readonly RegExp[] = stamped ? after : anywhere;
+    const parts: readonly RegExp[] = named ? afterName : stamped ? after : anywhere;
     const part = parts.find((one) => {
       one.lastIndex = at;
       return one.test(text) && one.lastIndex <= to && one.lastIndex > at;
     });
     if (part === undefined) return at;
     at = part.lastIndex;
-    stamped ||= part === stamp || part === bracket || part === streamOf || part === column;
-    // One line number, or one name of a file with one, or one name: what follows is the line.
-    if (!stamped || part === origin || part === program) return at;
+    stamped ||= part === stamp || part === bracket || part === column;
+    // One line number, or one name of a file with one: what follows is the line.
+    if (!stamped) return at;
+    if (part === origin || part === program) named = true;
   }
   return at;
 }
@@ -122,7 +130,7 @@ export function diffMarkEnd(text: string, from: number, to: number): number {
 
 /** One mark: of a diff, a quotation, a comment, a table, a prompt. */
 const marks = [
-  String.raw`[+-]{1,2}(?![+-])|>>> |\.\.\. |>{1,3}|<(?![\w/!])|--|\||!|│|@|~|=|\$ `,
+  String.raw`[+-]{1,2}(?![+-])|>>> |\.\.\. |>(?: ?>){0,3}|<(?![\w/!])|--|\||!|│|@|~|=|\$ `,
   String.raw`<!--|\/\*\*?|\/{2,4}!?|#{1,4}|\*{1,2}(?=\s)|\*(?!\w)|;{1,3}|%{1,2}|rem |REM |dnl `,
 ];
 const marker = new RegExp(String.raw`[ \t]*(?:${marks.join('|')})`, 'y');

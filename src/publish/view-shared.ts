@@ -20,17 +20,22 @@ export function sharedPrefixes(
   for (let i = 0; i + 1 < count; i += 1) {
     common[i] = commonChars(text, lines, known, i);
   }
+  const inner = known.map((_, i) => Math.min(common[i - 1] ?? 0, common[i] ?? 0));
   return known.map((from, i) => {
-    const before = i > 0 ? (common[i - 1] ?? 0) : 0;
-    const after = common[i] ?? 0;
-    // At the edge of a block the inner neighbour alone says what is shared.
-    const inner = Math.min(before, after);
-    const chars = inner > 0 ? inner : Math.max(before, after);
-    const end = from + chars;
+    // At the edge of a block the line within says what all of them share.
+    const own = inner[i] ?? 0;
+    const after = edge(common[i], inner[i + 1]);
+    const chars = own > 0 ? own : Math.max(after, edge(common[i - 1], inner[i - 1]));
     if (chars < 3) return from;
     const recognised = from !== lines[i];
+    const end = from + chars;
     return recognised || /[\d[\]:|]/.test(text.slice(from, end)) ? end : from;
   });
+}
+
+/** What a line shares with a neighbour, of which the neighbour shares `within` with all. */
+function edge(common = 0, within = 0): number {
+  return within > 0 ? Math.min(common, within) : common;
 }
 
 /** What line `i` and the next share behind their known prefixes, up to a separator. */

@@ -4,7 +4,14 @@
  * after the other, so that what is found can be shown where it stands.
  */
 import { literalRanges } from './view-literal.ts';
-import { diffMarkEnd, loosePrefixEnd, markerEnd, markersEnd, prefixEnd } from './view-prefix.ts';
+import {
+  diffMarkEnd,
+  firstPrefixEnd,
+  loosePrefixEnd,
+  markerEnd,
+  markersEnd,
+  prefixEnd,
+} from './view-prefix.ts';
 import { sharedPrefixes } from './view-shared.ts';
 
 export type ViewName = 'text' | 'prefix' | 'marker' | 'literal';
@@ -18,7 +25,7 @@ export interface View {
 /** Lines before and after a changed one that are read with it. */
 const contextLines = 2;
 
-/** At most ten, the text itself first; the others only where they differ from it. */
+/** At most eleven, the text itself first; the others only where they differ from it. */
 export function viewsOf(bytes: Uint8Array): readonly View[] {
   // One character a byte, so that places in the string are places in the bytes.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
@@ -31,6 +38,7 @@ export function viewsOf(bytes: Uint8Array): readonly View[] {
   const all: View[] = [{ name: 'text', ranges: [0, bytes.length] }];
   const known: (readonly number[])[] = [plain];
   const steps = [
+    ['prefix', at(plain, firstPrefixEnd)],
     ['prefix', prefix],
     ['prefix', at(plain, loosePrefixEnd)],
     ['prefix', shared],
