@@ -176,7 +176,7 @@ test('a log with a changed event is left as evidence, and the next one tells', a
   });
 });
 
-test('a log that is deleted, replaced or cut short refuses, and then the next one tells', async () => {
+test('a log that is deleted, replaced or cut refuses, and then the next one tells', async () => {
   const attacks: ((file: string) => void)[] = [
     (file) => rmSync(file),
     (file) => truncateSync(file, 700),

@@ -191,7 +191,7 @@ test('a log that goes another way after a head is found by that head', async () 
   });
 });
 
-test('an old head, a head by another key or of another log is found at the end of a log', async () => {
+test('a head that is old, by another key or of another log is found at the end', async () => {
   await withAudit(async (directory) => {
     const other = `${directory}.other`;
     sameKey(directory, other);

@@ -93,7 +93,7 @@ test('what JSON cannot hold is refused', () => {
   }
 });
 
-test('canonical text is JSON of the same value, and does not depend on the order of members', () => {
+test('canonical text is JSON of the same value, whatever the order of members', () => {
   const property = fc.property(fc.jsonValue(), (value) => {
     const text = canonicalJson(value);
     assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)));

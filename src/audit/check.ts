@@ -81,7 +81,7 @@ export function missingOf(options: CheckOptions, logs: readonly LogReport[]): Fi
     if (kept === null) {
       missing.add('key.changed', {}, 'A head that was kept elsewhere was not signed by this key.');
     } else if (!known.has(kept.log)) {
-      const text = `Log ${kept.log}, of which a head over ${kept.size} events was kept, is not here.`;
+      const text = `Log ${kept.log} is not here; a head of it over ${kept.size} events was kept.`;
       missing.add('log.missing', {}, text);
     }
   }

@@ -4,7 +4,7 @@
  *   {"event":{…},"prev":"<leaf hash of the event before, hex>","seq":N}
  *   {"head":"<signed note>"}
  *
- * The first event has a `prev` of zeros. Each byte of a line counts: a leaf is the hash of the line.
+ * The first event has a `prev` of zeros. Each byte of a line counts: a leaf is the hash of it.
  */
 import { canonicalJson } from '../canonical.ts';
 import type { AuditEvent } from './event.ts';

@@ -1,6 +1,6 @@
 // npm run prove: a writer of the audit log is killed at random moments, and loses the power of its
-// file system (ext4 in an image, shut down without a flush), which needs root. What was answered for
-// is there after each, and the log is checked to the byte.
+// file system (ext4 in an image, shut down without a flush), which needs root. What was answered
+// for is there after each, and the log is checked to the byte.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,9 +42,11 @@ function whyNoPower(): string | null {
   return loop.status === 0 ? null : `there is no loop device: ${loop.stderr?.trim() ?? ''}`;
 }
 
-function say(what: string, { trials, acknowledged, repaired }: CrashFigures): void {
+function say(what: string, figures: CrashFigures): void {
+  const { trials, acknowledged, repaired, lostInTheMoment } = figures;
   process.stdout.write(
     `${trials} ${what}: ${acknowledged} events answered for, none lost; ` +
-      `${repaired} unfinished ends set aside and recorded; each log checked good\n`,
+      `${repaired} unfinished ends set aside and recorded; each log checked good; ` +
+      `${lostInTheMoment} lost of those answered for while the crash was made\n`,
   );
 }

@@ -16,6 +16,11 @@ export interface CrashFigures {
   readonly acknowledged: number;
   /** Unfinished ends that were set aside. */
   readonly repaired: number;
+  /**
+   * Events that were answered for while the file system was being shut down, which takes a moment,
+   * and are not there. A power cut takes none.
+   */
+  readonly lostInTheMoment: number;
 }
 
 /** Leaf hashes by log and number of what was answered for. */
@@ -28,11 +33,13 @@ export async function killWriters(trials: number): Promise<CrashFigures> {
   const acknowledged: Acknowledged = new Map();
   try {
     for (let trial = 0; trial < trials; trial += 1) {
-      await oneWriter(directory, acknowledged, (child) => void child.kill('SIGKILL'));
+      const late = await oneWriter(directory, acknowledged, (child) => void child.kill('SIGKILL'));
+      // What a process said, it said before it was killed.
+      for (const [leaf, event] of late) acknowledged.set(event, leaf);
       await mustBeWhole(directory, acknowledged);
     }
     const repaired = await repairs(directory);
-    return { trials, acknowledged: acknowledged.size, repaired };
+    return { trials, acknowledged: acknowledged.size, repaired, lostInTheMoment: 0 };
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
@@ -50,11 +57,12 @@ export async function cutPower(trials: number, root: string): Promise<CrashFigur
   writeFileSync(image, '');
   truncateSync(image, 96 * 2 ** 20);
   must('mkfs.ext4', ['-q', '-F', image]);
-  let repaired = 0;
+  let [repaired, lostInTheMoment] = [0, 0];
   for (let trial = 0; trial < trials; trial += 1) {
     must('mount', ['-o', 'loop', image, mount]);
+    let late: Acknowledged = new Map();
     try {
-      await oneWriter(directory, acknowledged, (child) => {
+      late = await oneWriter(directory, acknowledged, (child) => {
         // EXT4_IOC_SHUTDOWN without a flush of the journal.
         const go = 'open F,"<",$ARGV[0] or die; my $f=pack("L",2); ioctl(F,0x8004587d,$f) or die';
         must('perl', ['-e', go, mount]);
@@ -65,30 +73,37 @@ export async function cutPower(trials: number, root: string): Promise<CrashFigur
     }
     must('mount', ['-o', 'loop', image, mount]);
     try {
-      await mustBeWhole(directory, acknowledged);
+      const there = await mustBeWhole(directory, acknowledged);
+      for (const leaf of there.values()) late.delete(leaf);
+      lostInTheMoment += late.size;
       repaired = await repairs(directory);
     } finally {
       must('umount', [mount]);
     }
   }
-  return { trials, acknowledged: acknowledged.size, repaired };
+  return { trials, acknowledged: acknowledged.size, repaired, lostInTheMoment };
 }
 
-/** The writer as it runs until `crash`, at a random moment after its first answer. */
+/**
+ * The writer as it runs until `crash`, at a random moment after its first answer; answers with what
+ * was told after the crash began.
+ */
 async function oneWriter(
   directory: string,
   acknowledged: Acknowledged,
   crash: (child: ChildProcess) => void,
-): Promise<void> {
+): Promise<Acknowledged> {
   const program = path.join(import.meta.dirname, 'audit-victim.ts');
   const child = spawn(process.execPath, [program, directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
   let failure: Error | null = null;
+  let told = Infinity;
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     if (text === '') {
       setTimeout(() => {
+        told = text.length;
         try {
           crash(child);
         } catch (error) {
@@ -103,16 +118,21 @@ async function oneWriter(
     child.once('close', resolve);
   });
   mustNot(failure);
-  const lines = text.split('\n').slice(0, -1);
-  assert.ok(lines.length > 0, 'the writer wrote nothing');
-  for (const line of lines) {
+  assert.ok(text.includes('\n'), 'the writer wrote nothing');
+  const late: Acknowledged = new Map();
+  let end = 0;
+  for (const line of text.split('\n').slice(0, -1)) {
+    end += line.length + 1;
     const [word, log, seq, leaf = ''] = line.split(' ');
-    if (word === 'ack') acknowledged.set(`${log} ${seq}`, leaf);
+    if (word !== 'ack') continue;
+    if (end <= told) acknowledged.set(`${log} ${seq}`, leaf);
+    else late.set(leaf, `${log} ${seq}`);
   }
+  return late;
 }
 
 /** Nothing that was answered for is lost, and the next runtime goes on with the same log. */
-async function mustBeWhole(directory: string, acknowledged: Acknowledged): Promise<void> {
+async function mustBeWhole(directory: string, acknowledged: Acknowledged): Promise<Acknowledged> {
   const { publicKey } = openAuditKey(directory);
   const crashed = await verifyLogs({ directory, publicKey, patienceMs: 0 });
   const found = crashed.logs.flatMap(({ findings }) => findings);
@@ -129,6 +149,7 @@ async function mustBeWhole(directory: string, acknowledged: Acknowledged): Promi
   const there = new Map<string, string>();
   for (const one of readEvents(directory)) there.set(`${one.log} ${one.seq}`, one.leaf);
   for (const [event, leaf] of acknowledged) assert.equal(there.get(event), leaf, `lost ${event}`);
+  return there;
 }
 
 async function repairs(directory: string): Promise<number> {
