@@ -54,7 +54,7 @@ test('public is an audience where no file speaks of publishing', () => {
   assert.equal(audienceOf(profilePolicy('guarded'), '__proto__'), null);
 });
 
-test("a project's file adds to an audience, and makes none that its author could publish to", () => {
+test("a project's file adds to an audience, and makes none to publish for", () => {
   const text = 'publication: {audiences: {public: {deny: [a]}, friends: {deny: []}}}';
   const project = readPolicyFile(text, { ...origin, kind: 'project' });
   const policy = loadPolicy({

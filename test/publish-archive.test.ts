@@ -54,6 +54,8 @@ const ar = (members: readonly (readonly [string, Uint8Array])[]): Uint8Array =>
   ]);
 
 const xz = Buffer.concat([Buffer.from('fd377a585a00', 'hex'), noise(200)]);
+const image = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), noise(300)]);
+const publicKey = Buffer.concat([Buffer.from('\0\0\0\x07ssh-rsa'), noise(2_000)]);
 const end = Buffer.alloc(1_024);
 const long = `${'deep/'.repeat(40)}file.txt`;
 
@@ -182,9 +184,7 @@ const attacks: readonly (readonly [string, Uint8Array, readonly string[]])[] = [
   ['an encrypted text', Buffer.from('-----BEGIN PGP MESSAGE-----\n\nhQEMA\n'), ['a: encrypted']],
   [
     'an image in a page',
-    Buffer.from(
-      `<img src="data:image/png;base64,${Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), noise(300)]).toString('base64')}">`,
-    ),
+    Buffer.from(`<img src="data:image/png;base64,${image.toString('base64')}">`),
     ['a: an image is not read'],
   ],
   [
@@ -207,10 +207,7 @@ const harmless: readonly (readonly [string, string | Uint8Array])[] = [
   ['digests', `${noise(32).toString('hex')}  x\n`.repeat(40)],
   ['lines of go.sum', `x v1 h1:${noise(32).toString('base64')}\n`.repeat(40)],
   ['a lock file', `"integrity": "sha512-${noise(64).toString('base64')}"\n`.repeat(40)],
-  [
-    'a public key',
-    `ssh-rsa ${Buffer.concat([Buffer.from('\0\0\0\x07ssh-rsa'), noise(2_000)]).toString('base64')} me\n`,
-  ],
+  ['a public key', `ssh-rsa ${publicKey.toString('base64')} me\n`],
   ['paths', '/usr/lib/node_modules/some/long/path/to/a/file/without/any/dot\n'.repeat(100)],
   ['a progress bar', '\x1b[2K\r[=====>    ] 40%\b\b\b\x07\n'.repeat(30)],
   ['names between zeros', 'src/a.ts\0src/b.ts\0'.repeat(50)],

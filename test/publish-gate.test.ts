@@ -223,7 +223,7 @@ test('non-interference holds only if it holds for every item, and hides no findi
   assert.equal((await checkPublication(input([]))).basis, 'scan');
 });
 
-test('that a command could read what is denied is told, and held back where policy says so', async () => {
+test('that a command could read what is denied is told, and policy may hold it back', async () => {
   const possible = { interference: { kind: 'possible', reason: 'exec x-1' } } as const;
   for (const answer of ['pass', 'review', 'block'] as const) {
     const verdict = await checkPublication(
@@ -248,7 +248,7 @@ test('what a person let pass passes, for the same bytes, and never what is block
   assert.equal((await checkPublication(input([item(code)], { approved: all }))).decision, 'block');
 });
 
-test('an id has a form, is the same for the same bytes, and another one with another key', async () => {
+test('an id is the same for the same bytes, and another one with another key', async () => {
   const [a, b] = [await check(plan), await check(plan)];
   assert.deepEqual(a.findings, b.findings);
   for (const { trace } of a.findings) assert.match(trace, /^t-[0-9a-f]{16}$/);

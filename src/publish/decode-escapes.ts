@@ -37,6 +37,9 @@ const quoted: Escapes = {
     /^=[0-9a-fA-F]/.test(escape) ? String.fromCharCode(Number.parseInt(escape.slice(1), 16)) : '',
 };
 
+/** What each text in it has: the sign itself, written, a blank or line end, or a broken line. */
+const quotedSign = /=(?:3[dD]|20|0[aA]|\r?\n)/;
+
 const entities = new Map(
   (
     'lt:< gt:> amp:& quot:" apos:\' lpar:( rpar:) lcub:{ rcub:} lbrace:{ rbrace:} lsqb:[ rsqb:] ' +
@@ -74,10 +77,21 @@ const simple = new Map([
   ['\r', ''],
 ]);
 
+const hexDigit = '[0-9a-fA-F]';
+/** Longest first: two that are one character, one, a byte, a broken line, any sign. */
+const escapeForms = [
+  String.raw`u[dD][89abAB]${hexDigit}{2}\\u[dD][c-fC-F]${hexDigit}{2}`,
+  `u${hexDigit}{4}`,
+  String.raw`u\{${hexDigit}{1,6}\}`,
+  `x${hexDigit}{2}`,
+  '[0-3][0-7]{2}',
+  String.raw`\r\n`,
+  '[^]',
+];
+
 const escaped: Escapes = {
   via: 'json',
-  pattern:
-    /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|\r\n|[^])/g,
+  pattern: new RegExp(String.raw`\\(?:${escapeForms.join('|')})`, 'g'),
   gap: 512,
   least: 1,
   decode: unescape,
@@ -110,7 +124,7 @@ function utf8(point: number): string {
 export function* viewsOf(text: string): Generator<View> {
   if (text.includes('%')) yield* viewOf(text, url);
   if (text.includes('&')) yield* viewOf(text, html);
-  if (text.includes('=')) yield* viewOf(text, quoted);
+  if (quotedSign.test(text)) yield* viewOf(text, quoted);
   if (looksLikeJson(text)) yield literals(text);
   if (text.includes('\\')) yield* viewOf(text, escaped);
 }

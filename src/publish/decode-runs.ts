@@ -32,7 +32,7 @@ const innerHex = /[0-9a-fA-F]{24,}/g;
 const wrappedMin = 32;
 const phaseLettersMin = 64;
 
-/** What stands in base64 or hex in a text; what it decodes to may be nothing that means anything. */
+/** What stands in base64 or hex in a text; what it decodes to may mean nothing. */
 export function* runsOf(text: string): Generator<Run> {
   for (const joined of joinedRuns(text)) {
     const { letters, span, lines } = joined;
@@ -250,7 +250,7 @@ const offset = /^[ \t+>*#/-]{0,8}(?:(?:0x)?[0-9a-fA-F]{4,16}(?::|[ \t])[ \t]*)?/
 const innerOffset = /\b[0-9a-fA-F]{7,16}(?::[ \t]|[ \t]{1,2})(?=[0-9a-fA-F]{2})/;
 const pairs = /^(?:(?:0x|\\x)?[0-9a-fA-F]{2}){1,8}(?:[ \t]{1,2}|[:,+-][ \t]?|(?=[^0-9A-Za-z]|$))/;
 
-/** Bytes that are written apart: `64 65`, `64:65`, `0x64, 0x65`, `\x64\x65`, dumps of xxd and hexdump. */
+/** Bytes that are written apart: `64 65`, `64:65`, `0x64, 0x65`, `\x64\x65`, and dumps. */
 export function* spacedRunsOf(text: string): Generator<Run> {
   const isMarked = (text.includes('0x') || text.includes('\\x')) && markedHex.test(text);
   if (!isMarked && !spacedHex.test(text)) return;

@@ -1,4 +1,4 @@
-/** Sources that a source map carries (ECMA-426): their names, and their texts where they are in it. */
+/** Sources that a source map carries (ECMA-426): names, and texts where they are in it. */
 
 export interface Source {
   readonly name: string;

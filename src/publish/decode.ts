@@ -245,14 +245,15 @@ function* openPacked(
   place: Place,
   left: Left,
 ): Generator<Part | Unscannable, boolean> {
+  const unpacked = unpack(kind, bytes, left.bytes);
+  // Two bytes make zlib: what does not inflate was something else.
+  const isDamaged = 'failed' in unpacked && unpacked.failed === 'damaged';
+  if (kind === 'zlib' && isDamaged) return false;
   if (place.encodings >= encodingsMax) {
     yield closed(place, `packed more than ${encodingsMax} times over`);
     return true;
   }
-  const unpacked = unpack(kind, bytes, left.bytes);
   if ('failed' in unpacked) {
-    // Two bytes make zlib: what does not inflate was something else.
-    if (kind === 'zlib' && unpacked.failed === 'damaged') return false;
     yield closed(place, `${kind}: ${unpacked.failed}`);
     yield* openStrings(bytes, place, left);
     return true;

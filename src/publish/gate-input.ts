@@ -45,7 +45,7 @@ export interface GateInput {
   readonly findSecrets: (bytes: Uint8Array) => Promise<readonly SecretHit[]> | readonly SecretHit[];
   /** What it means that a command could read what is denied. Default `pass`: it is told. */
   readonly onInterference?: 'pass' | 'review' | 'block';
-  /** Key of the trace ids: the same finding in the same bytes has the same id. At least 16 bytes. */
+  /** Key of the trace ids, at least 16 bytes: equal findings in equal bytes have equal ids. */
   readonly traceKey: Uint8Array;
   /**
    * Trace ids of earlier checks with the same key that a person let pass. They hold for the same

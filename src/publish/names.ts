@@ -140,7 +140,7 @@ const isDistinctive = (path: string): boolean =>
 const tellingMin = 12;
 const ownLettersMin = 6;
 
-/** Whether the name of a file by itself tells of it: of several words, of which one is no common one. */
+/** Whether the name of a file by itself tells of it: several words, not all of them common. */
 function isTellingName(name: string): boolean {
   const stem = name.replace(/\.[^.]*$/, '');
   const words = wordsOf(stem);
