@@ -148,6 +148,7 @@ export class DaemonPublishing implements PublicationDesk {
       policyVersion: policy.version,
       items,
       contents,
+      itemsDigest: await itemsDigest({ items, contents }, turn),
       session,
       exec,
       execs: [
@@ -252,7 +253,7 @@ export class DaemonPublishing implements PublicationDesk {
       data: {
         ...shownVerdict(inspected, verdictDigest(inspected), false),
         trace: first?.trace ?? null,
-        items_digest: itemsDigest(inspected),
+        items_digest: inspected.itemsDigest,
       },
     });
   }

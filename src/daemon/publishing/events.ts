@@ -17,19 +17,27 @@ export interface Inspected {
   readonly items: readonly Leaving[];
   /** By item, SHA-256 in hex. */
   readonly contents: readonly string[];
+  /** Of {@link itemsDigest}. */
+  readonly itemsDigest: string;
   /** Commands that had a part in it. */
   readonly execs: readonly ExecId[];
   readonly session?: SessionId | undefined;
   readonly exec?: ExecId | undefined;
 }
 
-export function itemsDigest({ items, contents }: Inspected): string {
-  const all = items.map(({ name, file }, at) => ({
-    name,
-    mode: file?.mode ?? null,
-    sha256: contents[at] ?? null,
-  }));
-  return sha256(canonicalJson(all));
+/** SHA-256 (hex) of all items by name, mode and content: one line of canonical JSON each. */
+export async function itemsDigest(
+  { items, contents }: Pick<Inspected, 'items' | 'contents'>,
+  turn: () => Promise<void>,
+): Promise<string> {
+  const digest = createHash('sha256');
+  for (const [at, { name, file }] of items.entries()) {
+    await turn();
+    const sha256 = contents[at] ?? null;
+    const mode = file?.mode ?? null;
+    digest.update(`${canonicalJson({ name: name.toWellFormed(), mode, sha256 })}\n`);
+  }
+  return digest.digest('hex');
 }
 
 /** What a person who says yes has seen. */
@@ -37,7 +45,7 @@ export function verdictDigest(inspected: Inspected): string {
   const { verdict, audience, policyVersion } = inspected;
   const findings = verdict.findings.map(({ rule, decision, trace }) => ({ rule, decision, trace }));
   const { decision } = verdict;
-  const items = itemsDigest(inspected);
+  const items = inspected.itemsDigest;
   return sha256(canonicalJson({ audience, policyVersion, decision, items, findings }));
 }
 
@@ -60,7 +68,7 @@ export function publicationEvent(
       basis: verdict.basis,
       items: verdict.items,
       bytes: verdict.bytes,
-      items_digest: itemsDigest(inspected),
+      items_digest: inspected.itemsDigest,
       digest: verdictDigest(inspected),
       subjects: items.slice(0, namedMax).map(({ name }, at): Json => ({
         name: name.toWellFormed(),

@@ -114,7 +114,7 @@ function gateInput(
     collection.items.flatMap(({ path }) => (path === null ? [] : [[textOf(path), path]])),
   );
   return {
-    items,
+    items: paced(items, turn),
     match: (text) => denied.match(text, turn),
     deniedFile: (sha256) => (out.has(sha256) ? null : denied.fileOf(sha256)),
     isDenied: (path) => visibility.hides(bytes.get(path) ?? bytePathOf(path)),
@@ -149,4 +149,15 @@ function unreadFinding({ name, reason, key }: Unread, traceKey: Uint8Array): Gat
       text: null,
     },
   };
+}
+
+/** The gate has a turn of its own for long items only; of many short ones each may be the last. */
+async function* paced(
+  items: readonly GateItem[],
+  turn: () => Promise<void>,
+): AsyncGenerator<GateItem, void, void> {
+  for (const item of items) {
+    await turn();
+    yield item;
+  }
 }
