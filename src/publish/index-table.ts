@@ -8,6 +8,7 @@ const inTableMax = 4;
 const loadMax = 0.8;
 const growth = 1.5;
 const capacityMin = 1024;
+const spreading = 0x9e3779b1;
 
 export class FingerprintTable {
   #hashes = new Uint32Array(capacityMin);
@@ -28,10 +29,21 @@ export class FingerprintTable {
     return arrays + this.#spilled.size * 80 + this.#spilledCount * 8;
   }
 
-  /** `false`: the fingerprint is in no place. `true`: it may be. */
-  may(hash: number): boolean {
-    const bit = spread(hash) >>> this.#shift;
-    return ((this.#bits[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
+  /**
+   * Which of `hashes[0, count)` may be in a place: their indices are written to `into`, which has
+   * room for all. The others are in none. Answers how many there are.
+   */
+  possible(hashes: Uint32Array, count: number, into: Uint32Array): number {
+    const bits = this.#bits;
+    const shift = this.#shift;
+    let found = 0;
+    for (let i = 0; i < count; i += 1) {
+      const bit = Math.imul(hashes[i] ?? 0, spreading) >>> shift;
+      if (((bits[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) continue;
+      into[found] = i;
+      found += 1;
+    }
+    return found;
   }
 
   /** Writes at most `into.length` places of the fingerprint; answers how many. */
@@ -179,5 +191,5 @@ export class FingerprintTable {
 
 /** Winnowing keeps small hashes, so their leading bits are mostly 0. */
 function spread(hash: number): number {
-  return Math.imul(hash, 0x9e3779b1) >>> 0;
+  return Math.imul(hash, spreading) >>> 0;
 }

@@ -60,6 +60,7 @@ export class Matcher {
   readonly #sources: MatchSources;
   readonly #normal = new NormalText();
   readonly #grams = new Grams();
+  #possible = new Uint32Array(0);
   readonly #places = new Uint32Array(placesMax);
 
   constructor(sources: MatchSources) {
@@ -113,12 +114,13 @@ export class Matcher {
     const runs: Run[] = [];
     let open: Run[] = [];
     let budget = comparedMax * text.length + 65_536;
-    for (let i = 0; i < grams.count; i += 1) {
-      const hash = grams.hashes[i] ?? 0;
-      if (!table.may(hash)) continue;
-      const count = table.find(hash, this.#places);
+    if (this.#possible.length < grams.count) this.#possible = new Uint32Array(grams.count);
+    const possible = table.possible(grams.hashes, grams.count, this.#possible);
+    for (let i = 0; i < possible; i += 1) {
+      const gram = this.#possible[i] ?? 0;
+      const count = table.find(grams.hashes[gram] ?? 0, this.#places);
       if (count === 0) continue;
-      const start = grams.starts[i] ?? 0;
+      const start = grams.starts[gram] ?? 0;
       open = open.filter((run) => run.textTo > start);
       for (let n = 0; n < (budget > 0 ? count : 1); n += 1) {
         const place = this.#places[n] ?? 0;
