@@ -1,4 +1,4 @@
-// `trl publish check|run` as a person uses it: exit codes, what is written, and a yes at a terminal.
+// `trl publish check|run` as a person uses it: exit codes, what is written, a yes at a terminal.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {

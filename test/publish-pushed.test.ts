@@ -126,7 +126,7 @@ test('merges have what is in none of their parents; tags have their text', async
   assert.ok(base.length === 40);
 });
 
-test('moves show under both names, links by where they lead, LFS by what it stands for', async () => {
+test('moves show under both names, links by where they lead, LFS by its file', async () => {
   const tree = new Worktree('forms');
   tree.write('private/plan.md', 'the plan\n');
   const base = tree.commit('base');
