@@ -49,7 +49,11 @@ export function* runsOf(text: string): Generator<Run> {
     } else {
       // A name or `0x` stands before it.
       for (const [inner] of letters.matchAll(innerHex)) {
-        yield { bytes: hex(inner), via: 'hex', span, mixed: isMixed(inner), sure };
+        const mixed = isMixed(inner);
+        yield { bytes: hex(inner), via: 'hex', span, mixed, sure };
+        if (inner.length % 2 === 1) {
+          yield { bytes: hex(inner.slice(1)), via: 'hex', span, mixed, sure };
+        }
       }
     }
     if (letters.length < phaseLettersMin) {
