@@ -37,11 +37,17 @@ function longestLiteral(text: string, from: number, to: number): readonly [numbe
   const logged = logLiteral(text, from, to);
   if (logged !== null) return logged;
   let best: readonly [number, number] | null = null;
+  let open = '';
   for (let at = from; at < to; at += 1) {
     const quote = text[at];
     if (quote !== '"' && quote !== "'" && quote !== '`') continue;
+    if (open.includes(quote)) continue;
     const end = literalEnd(text, at + 1, to, quote);
-    if (end < 0) continue;
+    if (end < 0) {
+      // Nor will the next of its kind end: each would be followed to the end of the line.
+      open += quote;
+      continue;
+    }
     if (best === null || end - at - 1 > best[1] - best[0]) best = [at + 1, end];
     at = end;
   }
