@@ -8,8 +8,6 @@ import { lineEnd } from './view-normal.ts';
 
 export const gramChars = 24;
 const windowGrams = 17;
-/** Fewer different characters in a gram say nothing: rules, padding, zeros. */
-const distinctMin = 5;
 
 const base = 0x2c9277b5;
 const leaving = power(base, gramChars);
@@ -90,16 +88,21 @@ export function winnow(chars: Uint8Array, grams: Grams, kept: Grams): void {
   }
 }
 
+/** Five different characters; fewer say nothing: rules, padding, zeros. */
 function telling(chars: Uint8Array, start: number): boolean {
-  const different: number[] = [];
+  // Without an array: it is asked for each fingerprint that is kept.
+  let [one, two, three, four] = [-1, -1, -1, -1];
   let seen = 0;
   for (let i = start; seen < gramChars && i < chars.length; i += 1) {
     const char = chars[i] ?? 0;
     if (char === lineEnd) continue;
     seen += 1;
-    if (different.includes(char)) continue;
-    different.push(char);
-    if (different.length >= distinctMin) return true;
+    if (char === one || char === two || char === three || char === four) continue;
+    if (one < 0) one = char;
+    else if (two < 0) two = char;
+    else if (three < 0) three = char;
+    else if (four < 0) four = char;
+    else return true;
   }
   return false;
 }
