@@ -115,7 +115,10 @@ export class Starter {
       if (entry.exit !== null) this.#options.runners.learn(entry.exit);
       this.#resume(session, { ...record, parked: null });
     }
-    await tellUnended(this.#options.auditing, new Set(open.map(({ id }) => id)));
+    // One that looks parked may have been started: its record is written after its yes is used.
+    const waits = new Set(waiting.map(([, { id }]) => id));
+    const known = open.filter(({ id }) => !waits.has(id)).map(({ id }) => id);
+    await tellUnended(this.#options.auditing, new Set(known));
     // Last: by then it shows which sessions are busy.
     for (const [session, record] of waiting) {
       // What policy permits for its question must be known before somebody answers it.

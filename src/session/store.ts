@@ -41,8 +41,9 @@ export class Store {
     try {
       this.#db = new DatabaseSync(path, { timeout: 0 });
       this.#db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;');
-      // Records of a runtime that starts over are no loss after a power cut; the audit log is.
-      this.#db.exec('PRAGMA synchronous=OFF; BEGIN IMMEDIATE;');
+      // A power cut may take the newest records, which the audit log tells of, and never all of
+      // them: with OFF it left files that could not be opened.
+      this.#db.exec('PRAGMA synchronous=NORMAL; BEGIN IMMEDIATE;');
       for (const table of tables) {
         this.#db.exec(
           `CREATE TABLE IF NOT EXISTS ${table}(id TEXT PRIMARY KEY, json TEXT) STRICT;`,
@@ -81,7 +82,7 @@ export class Store {
     try {
       this.#put[table].run(id, json);
     } finally {
-      this.#db.exec('PRAGMA synchronous=OFF');
+      this.#db.exec('PRAGMA synchronous=NORMAL');
     }
   }
 
