@@ -10,9 +10,10 @@ import type { AuditEvent } from '../src/audit/event.ts';
 import { eventOfLine, noteOfLine } from '../src/audit/line.ts';
 import { leafHash, Tree } from '../src/audit/merkle.ts';
 import { openAuditKey } from '../src/audit/key.ts';
-import { openAuditLog } from '../src/audit/logs.ts';
+import { logDirectories, openAuditLog } from '../src/audit/logs.ts';
 import type { LogState } from '../src/audit/log.ts';
 import { openHead } from '../src/audit/note.ts';
+import { readLog } from '../src/audit/read.ts';
 import { segmentsOf } from '../src/audit/segments.ts';
 import { isTrlError } from '../src/errors.ts';
 
@@ -255,20 +256,33 @@ test('a key that others can read is refused', async () => {
   });
 });
 
-test('what is no JSON, or too large, is refused by itself', async () => {
+test('more than goes into one group is refused by itself', async () => {
   await withDirectory(async (directory) => {
     const log = await openAuditLog({ directory });
-    const [bad, large, good] = await Promise.allSettled([
-      log.append([event(0), event(Number.NaN)]),
-      log.append([event(1, 'x'.repeat(5 * 2 ** 20))]),
-      log.append([event(2)]),
-    ]);
-    assert.deepEqual(
-      [bad.status, large.status, good.status],
-      ['rejected', 'rejected', 'fulfilled'],
-    );
+    const large = Array.from({ length: 5 }, () => event(1, 'x'.repeat(3.9 * 2 ** 20)));
+    const [much, good] = await Promise.allSettled([log.append(large), log.append([event(2)])]);
+    assert.deepEqual([much.status, good.status], ['rejected', 'fulfilled']);
     await log.close();
     await assert.rejects(log.append([event(3)]), /closed/);
     assert.deepEqual(contents(directory), ['log.opened', 2]);
   });
+});
+
+test('an event that cannot be told as it is keeps no other from being told', async (t) => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'trl-audit-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const log = await openAuditLog({ directory });
+  const failed = (data: AuditEvent['data']): AuditEvent => {
+    return { kind: 'exec.failed', at: 1, actor: null, data };
+  };
+  await log.append([failed({ half: 'a\ud800b' }), failed({ fine: true })]);
+  await log.append([failed({ much: 'x'.repeat(5 * 1024 * 1024) })]);
+  await log.close();
+  const [place = ''] = logDirectories(directory);
+  const told = [...readLog(place, { kinds: ['exec.failed'] }, 'oldest')].map(
+    ({ event: { data } }) => data,
+  );
+  assert.deepEqual(told[0], { half: 'a\ufffdb' });
+  assert.deepEqual(told[1], { fine: true });
+  assert.equal(typeof told[2]?.['omitted_sha256'], 'string');
 });

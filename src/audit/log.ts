@@ -2,7 +2,7 @@
  * The log that is written: chain, tree and signed heads above a store. While one group is on its
  * way to the disk the next one gathers, so that many wait for the disk once.
  */
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { canonicalJson } from '../canonical.ts';
 import type { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -76,6 +76,27 @@ export function freshHead(key: AuditKey): { readonly log: string; readonly head:
   return { log, head: signHead(checkpoint, key.privateKey, keyHashOf(log, key.rawPublicKey)) };
 }
 
+/**
+ * An event that cannot be told as it is must not keep others from being told: half characters are
+ * replaced, and of what is larger than `auditEventBytes` only the digest is kept.
+ */
+function textOf(event: AuditEvent): string {
+  const text = canonicalOf(event);
+  if (Buffer.byteLength(text) <= limits.auditEventBytes.max) return text;
+  const data = { omitted_bytes: Buffer.byteLength(text), omitted_sha256: hash('sha256', text) };
+  return canonicalJson({ ...event, data });
+}
+
+function canonicalOf(event: AuditEvent): string {
+  try {
+    return canonicalJson(event);
+  } catch {
+    const replaced = (_: string, one: unknown): unknown =>
+      typeof one === 'string' ? one.toWellFormed() : one;
+    return canonicalJson(JSON.parse(JSON.stringify(event, replaced)));
+  }
+}
+
 export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions;
   readonly #clock: () => number;
@@ -125,8 +146,8 @@ export class AuditLog implements AuditSink {
   }
 
   /**
-   * @throws TrlError `AUDIT_UNAVAILABLE` when they cannot be written, are no canonical JSON or
-   *   larger than `auditEventBytes`, `auditGroupBytes`; or too much waits for the disk
+   * @throws TrlError `AUDIT_UNAVAILABLE` when they cannot be written, are together larger than
+   *   `auditGroupBytes`, or too much waits for the disk
    */
   async append(
     events: readonly AuditEvent[],
@@ -134,7 +155,7 @@ export class AuditLog implements AuditSink {
   ): Promise<readonly AuditPosition[]> {
     if (this.#isClosed) throw this.#unavailable('it is closed');
     if (events.length === 0) return [];
-    const texts = events.map((event) => this.#text(event));
+    const texts = events.map(textOf);
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + placeBytes, 0);
     if (bytes > limits.auditGroupBytes.max - ownBytes) {
       throw this.#unavailable(`${bytes} bytes are more than are written at once`);
@@ -166,17 +187,6 @@ export class AuditLog implements AuditSink {
     for (const torn of this.#stored.torn) {
       this.#own.push({ kind: 'log.repaired', at, actor: null, data: { ...torn } });
     }
-  }
-
-  #text(event: AuditEvent): string {
-    let text: string;
-    try {
-      text = canonicalJson(event);
-    } catch (cause) {
-      throw this.#unavailable(`an event "${event.kind}" is no JSON: ${String(cause)}`, cause);
-    }
-    if (text.length <= limits.auditEventBytes.max) return text;
-    throw this.#unavailable(`an event "${event.kind}" has ${text.length} characters`);
   }
 
   async #writeAll(): Promise<void> {

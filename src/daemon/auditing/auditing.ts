@@ -5,8 +5,11 @@
 import type { AuditEvent, AuditSink, EventKind } from '../../audit/event.ts';
 import type { ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
 import type { AuditMark } from '../../run.ts';
 import type { Masking } from '../masking.ts';
+import { countWithin, fitted, sizeOf, type Fitted } from './fitting.ts';
+import { masked } from './masked.ts';
 import type { Unended } from './unended.ts';
 
 /** An event as the rest of the daemon tells it. */
@@ -34,8 +37,15 @@ export interface AuditingOptions {
 }
 
 const retryMs = 1_000;
+/** Of events that waited, as many as go along with others. */
+const lateAtOnce = 20;
 /** Events that wait to be written, at most; more than these are counted. */
 const lateMax = 10_000;
+const lateBytesMax = 64 * 1024 * 1024;
+/** Of what waited, at once: a log that was away for a while takes it in parts. */
+const groupBytesMax = limits.auditGroupBytes.max / 4;
+/** What goes with the end of a command into the room that is put by. */
+const withEndBytesMax = limits.auditReserveBytes.default / 4;
 
 export class Auditing {
   /** Called when the log cannot be written any more, and nothing may go on unrecorded. */
@@ -43,7 +53,7 @@ export class Auditing {
   readonly required: boolean;
   readonly #options: AuditingOptions;
   readonly #clock: () => number;
-  #late: AuditEvent[] = [];
+  #late: Fitted[] = [];
   #dropped = 0;
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
   #isFailing = false;
@@ -70,24 +80,32 @@ export class Auditing {
   }
 
   async #record(told: readonly Told[], urgent: boolean): Promise<AuditMark | null> {
-    const events = told.map((one) => this.#event(one));
-    const late = this.#takeLate();
+    const own = told.map((one) => this.#event(one));
+    let late = this.#takeLate();
+    if (urgent && own.length > 0 && sizeOf(late) > withEndBytesMax) {
+      this.#putBack(late);
+      late = [];
+    }
     const { sink, log } = this.#options;
     try {
-      const places = await sink.append([...late, ...events], { urgent });
+      while (sizeOf(late) > groupBytesMax) {
+        const count = countWithin(late, groupBytesMax);
+        await sink.append(eventsOf(late.slice(0, count)), { urgent });
+        late = late.slice(count);
+      }
+      const places = await sink.append(eventsOf([...late, ...own]), { urgent });
       this.#isFailing = false;
       const last = places.at(-1);
       return last === undefined ? null : { ...last, head: sink.head() ?? '' };
     } catch (error) {
-      this.#late = [...late, ...this.#late];
+      this.#putBack(late);
       if (!isTrlError(error, 'AUDIT_UNAVAILABLE')) throw error;
       const isNews = !this.#isFailing;
       this.#isFailing = true;
       if (isNews) log(error.message);
-      if (!this.required) {
-        this.#keep(events);
-        return null;
-      }
+      // What has happened is told when it can be; what was to happen must not.
+      if (urgent || !this.required) this.#keep(own);
+      if (!this.required) return null;
       if (isNews) this.onFailing();
       throw error;
     }
@@ -95,8 +113,8 @@ export class Auditing {
 
   /** An event that nobody waits for. It is kept until it is on disk. */
   note(told: Told): void {
-    this.#keep([this.#event(told)]);
     this.#timer ??= setImmediate(() => this.#flush());
+    this.#keep([this.#event(told)]);
   }
 
   noteAll(told: readonly Told[]): void {
@@ -125,44 +143,58 @@ export class Auditing {
   async close(): Promise<void> {
     clearTimer(this.#timer);
     this.#timer = null;
-    if (this.#late.length > 0) await this.record().catch(() => null);
+    if (this.#late.length > 0) await this.recordEnd().catch(() => null);
   }
 
-  #event({ kind, actor, session, exec, data }: Told): AuditEvent {
+  #event({ kind, actor, session, exec, data }: Told): Fitted {
     const at = this.#clock();
-    return {
+    return fitted({
       kind,
       at,
       actor: actor ?? null,
       session,
       exec,
-      data: this.#options.masking.deep(data),
-    };
+      data: masked(data, this.#options.masking),
+    });
   }
 
-  #takeLate(): AuditEvent[] {
+  #takeLate(): readonly Fitted[] {
     const late = this.#late;
     this.#late = [];
     if (this.#dropped === 0) return late;
     const dropped = this.#dropped;
     this.#dropped = 0;
-    const data = { dropped };
-    return [...late, { kind: 'log.interrupted', at: this.#clock(), actor: null, data }];
+    return [...late, this.#event({ kind: 'log.interrupted', data: { dropped } })];
   }
 
-  #keep(events: readonly AuditEvent[]): void {
-    const room = Math.max(0, lateMax - this.#late.length);
-    this.#late.push(...events.slice(0, room));
-    this.#dropped += Math.max(0, events.length - room);
+  #keep(events: readonly Fitted[]): void {
+    let bytes = sizeOf(this.#late);
+    for (const one of events) {
+      bytes += one.bytes;
+      if (this.#late.length < lateMax && bytes <= lateBytesMax) this.#late.push(one);
+      else this.#dropped += 1;
+    }
+    this.#later();
+  }
+
+  /** Before what came meanwhile. */
+  #putBack(late: readonly Fitted[]): void {
+    if (late.length === 0) return;
+    this.#late = [...late, ...this.#late];
+    this.#later();
+  }
+
+  #later(): void {
+    this.#timer ??= setTimeout(() => this.#flush(), retryMs).unref();
   }
 
   #flush(): void {
     this.#timer = null;
-    void this.record().catch(() => {
-      this.#timer ??= setTimeout(() => this.#flush(), retryMs).unref();
-    });
+    void this.record().catch(() => this.#later());
   }
 }
+
+const eventsOf = (all: readonly Fitted[]): AuditEvent[] => all.map(({ event }) => event);
 
 function clearTimer(timer: NodeJS.Timeout | NodeJS.Immediate | null): void {
   if (timer === null) return;
