@@ -37,8 +37,6 @@ export interface AuditingOptions {
 }
 
 const retryMs = 1_000;
-/** Of events that waited, as many as go along with others. */
-const lateAtOnce = 20;
 /** Events that wait to be written, at most; more than these are counted. */
 const lateMax = 10_000;
 const lateBytesMax = 64 * 1024 * 1024;
