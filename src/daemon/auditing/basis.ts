@@ -4,6 +4,7 @@ import type { AssuranceLevel, Bounds, FileGrants, SessionId } from '../../comman
 import type { WorkspaceMode } from '../../change.ts';
 import type { Decided, Ground } from '../../run.ts';
 import type { Masking } from '../masking.ts';
+import { masked } from './masked.ts';
 
 /** Hides secrets in a text, known or likely. */
 export type Shown = (text: string) => string;
@@ -81,7 +82,7 @@ export function basisOf(
 ): ExecBasis {
   const { approved, verdict, approval, reach, contents, requester, workspaceMode } = decided;
   const { plan, digest, box } = approved;
-  return masking.deep({
+  const basis: ExecBasis = {
     session: plan.session_id,
     requester,
     ...commandData(shown(plan.command), plan.command),
@@ -113,7 +114,8 @@ export function basisOf(
       beyond: ground.beyond,
     },
     bounds: plan.bounds,
-  });
+  };
+  return masked(basis, masking);
 }
 
 /** @param shown the text without secrets: it is cut after that, or a value would show in part */

@@ -8,8 +8,9 @@ import { changesDigest, changeView, stateCounts } from '../workspace-wire.ts';
 import { failureOf, type Auditing, type Told } from './auditing.ts';
 import { commandData, type ExecBasis, type Shown } from './basis.ts';
 
-/** Changes that one event names. */
+/** Changes that one event names, and their bytes: names and links can be long. */
 const changesMax = 1_000;
+const changesBytesMax = 512 * 1024;
 
 /** Makes the signed statement of a command. */
 export interface Stating {
@@ -215,6 +216,14 @@ function endData(exit: Exit, reverted: readonly string[]): Told['data'] {
 
 function changeData({ snapshot, mode, changes, complete }: RecordedChanges): Told['data'] {
   const { before, after, method } = snapshot;
+  let bytes = 0;
+  const named = changes
+    .slice(0, changesMax)
+    .map((change) => {
+      const { before: was, after: is, ...rest } = changeView(change);
+      return { ...rest, before: was && { ...was }, after: is && { ...is } };
+    })
+    .filter((view) => (bytes += Buffer.byteLength(JSON.stringify(view))) <= changesBytesMax);
   return {
     before,
     after,
@@ -223,10 +232,7 @@ function changeData({ snapshot, mode, changes, complete }: RecordedChanges): Tol
     complete,
     counts: stateCounts(changes),
     digest: changesDigest(changes),
-    changes: changes.slice(0, changesMax).map((change) => {
-      const { before: was, after: is, ...rest } = changeView(change);
-      return { ...rest, before: was && { ...was }, after: is && { ...is } };
-    }),
-    omitted: Math.max(0, changes.length - changesMax),
+    changes: named,
+    omitted: changes.length - named.length,
   };
 }

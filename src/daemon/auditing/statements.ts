@@ -9,6 +9,7 @@ import { payloadOf, statementOf } from '../../provenance/statement.ts';
 import type { Masking } from '../masking.ts';
 import type { Outcome } from '../../run.ts';
 import type { ExecBasis } from './basis.ts';
+import { masked } from './masked.ts';
 import type { Stating } from './exec-recorder.ts';
 
 /** Programs of one command whose contents are looked at. */
@@ -16,12 +17,12 @@ const programsMax = 32;
 
 export class Statements implements Stating {
   readonly #key: () => KeyObject;
-  readonly #masking: Pick<Masking, 'text'>;
+  readonly #masking: Pick<Masking, 'deep' | 'text'>;
   readonly #programs = new ProgramDigests();
   #signer: Signer | null = null;
 
   /** @param key private, ed25519: the log's. Asked for when the log has it */
-  constructor(key: () => KeyObject, masking: Pick<Masking, 'text'>) {
+  constructor(key: () => KeyObject, masking: Pick<Masking, 'deep' | 'text'>) {
     this.#key = key;
     this.#masking = masking;
   }
@@ -33,7 +34,9 @@ export class Statements implements Stating {
   }
 
   /** @throws TrlError `AUDIT_UNAVAILABLE` without a key */
-  state(id: ExecId, basis: ExecBasis, { exit, recorded }: Omit<Outcome, 'audit'>): Json {
+  state(id: ExecId, started: ExecBasis, { exit, recorded }: Omit<Outcome, 'audit'>): Json {
+    // What became known while it ran is hidden now: what is signed cannot be masked any more.
+    const basis = masked(started, this.#masking);
     const programs = programsOf(basis).map((one) => ({
       ...one,
       ...(one.path === null ? {} : this.#programs.of(one.path)),
@@ -45,7 +48,7 @@ export class Statements implements Stating {
       recorded,
       programs,
       mask: basis.mask,
-      carried: exit.state_names,
+      carried: exit.state_names.map((name) => this.#masking.text(name)),
       runtime: { version: version(), host: `${process.platform}-${process.arch}` },
       redact: (text) => this.#masking.text(text),
     });
