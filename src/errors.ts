@@ -131,3 +131,18 @@ export class TrlError extends Error {
 /** Whether `error` is a {@link TrlError} (of `code`, when given). */
 export const isTrlError = (error: unknown, code?: ErrorCode): error is TrlError =>
   error instanceof TrlError && (code === undefined || error.code === code);
+
+const diskReasons: ReadonlyMap<unknown, string> = new Map([
+  ['ENOSPC', 'no space is left on a disk'],
+  ['EDQUOT', 'the quota of a disk is used up'],
+  ['EROFS', 'a file system is read-only'],
+  ['EIO', 'a disk reports an error'],
+]);
+
+/** What a caller may know of a disk that fails: no path. `null`: it is no such failure. */
+export function diskFailure(action: string, error: unknown): TrlError | null {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : null;
+  const reason = diskReasons.get(code);
+  if (reason === undefined) return null;
+  return new TrlError('BACKEND_UNAVAILABLE', `Cannot ${action}: ${reason}`, { cause: error });
+}

@@ -63,7 +63,7 @@ function cutPower(state: string): void {
 }
 
 /** Ends every process of the runtime at once; the file system goes with the last of them. */
-async function endAll(daemon: Daemon): Promise<void> {
+export async function endAll(daemon: Daemon): Promise<void> {
   const all = descendantsOf(daemon.pid).map(({ pid }) => pid);
   await daemon.kill();
   for (const pid of all) {

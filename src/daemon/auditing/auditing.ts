@@ -4,7 +4,7 @@
  */
 import type { AuditEvent, AuditSink, EventKind } from '../../audit/event.ts';
 import type { ExecId, SessionId } from '../../command.ts';
-import { isTrlError, TrlError } from '../../errors.ts';
+import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { AuditMark } from '../../run.ts';
 import type { Masking } from '../masking.ts';
@@ -202,7 +202,8 @@ function clearTimer(timer: NodeJS.Timeout | NodeJS.Immediate | null): void {
 
 /** What is told of a failure: its code and its sentence. */
 export function failureOf(error: unknown): { readonly code: string; readonly message: string } {
-  return error instanceof TrlError
-    ? { code: error.code, message: error.message }
-    : { code: 'INTERNAL_ERROR', message: 'The runtime failed' };
+  const known = error instanceof TrlError ? error : diskFailure('go on', error);
+  return known === null
+    ? { code: 'INTERNAL_ERROR', message: 'The runtime failed' }
+    : { code: known.code, message: known.message };
 }

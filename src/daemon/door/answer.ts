@@ -1,5 +1,5 @@
 /** Answers in wire form. */
-import { isTrlError } from '../../errors.ts';
+import { diskFailure, isTrlError } from '../../errors.ts';
 import type { WireError } from '../../protocol/types.ts';
 import type { RedactedText } from '../../redaction/text.ts';
 import type { Masking } from '../masking.ts';
@@ -30,6 +30,8 @@ export function failed(id: string, action: string, error: unknown, says: Says): 
 export function wireError(action: string, error: unknown, { log }: Says): WireError {
   if (isTrlError(error)) return { code: error.code, message: error.message };
   log(`${action}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  const disk = diskFailure(`run ${action}`, error);
+  if (disk !== null) return { code: disk.code, message: disk.message };
   const message = `Cannot run ${action}: the runtime failed; its log has the cause`;
   return { code: 'INTERNAL_ERROR', message };
 }
