@@ -1,5 +1,5 @@
 /** What a command costs against the size of the tree, as a picture and as text. */
-import type { CostRow } from './workspace-cost.ts';
+import { ratioMax, type CostRow } from './workspace-cost.ts';
 
 const width = 760;
 const height = 420;
@@ -12,10 +12,10 @@ interface Point {
   readonly high: number;
 }
 
-/** @param bareMs p50 of the same command in a sandbox without a workspace */
+/** @param bareMs p50 of the same command in a sandbox without a workspace, unrecorded */
 export function costSvg(rows: readonly CostRow[], bareMs: number, about: string): string {
   const points = pointsOf(rows);
-  const top = 1.15 * Math.max(bareMs * 1.3, ...points.map(({ high }) => high));
+  const top = 1.15 * Math.max(bareMs * ratioMax, ...points.map(({ high }) => high));
   const x = axis(points);
   const px = (files: number): number => box.left + x(files) * (width - box.left - box.right);
   const py = (ms: number): number => height - box.bottom - (ms / top) * (height - box.top - 60);
@@ -37,7 +37,7 @@ export function costSvg(rows: readonly CostRow[], bareMs: number, about: string)
     }),
     text({ x: 12, y: 42, label: `dot: median; line: minimum to p95. ${about}`, style: grey }),
     ...level(bareMs, `bare sandbox ${bareMs.toFixed(1)}`, '6 4'),
-    ...level(bareMs * 1.3, 'target: 1.3 times', '2 4'),
+    ...level(bareMs * ratioMax, `target: ${ratioMax} times`, '2 4'),
     `<polyline points="${line.join(' ')}" fill="none" stroke="#2563eb" stroke-width="2"/>`,
     ...points.flatMap(({ files, ms, low, high }) => [
       `<line x1="${px(files).toFixed(1)}" x2="${px(files).toFixed(1)}" ` +

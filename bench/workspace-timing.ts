@@ -5,6 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
+import { ExecRecorder } from '../src/daemon/auditing/exec-recorder.ts';
 import { Grounds } from '../src/daemon/grounds.ts';
 import { Runners } from '../src/daemon/runners.ts';
 import { Committing } from '../src/daemon/workspaces/committing.ts';
@@ -58,6 +59,8 @@ if (isMainThread && file !== undefined) {
   time(SessionWorkspace, 'fresh', 'fresh');
   time(SessionWorkspace, 'begin', 'begin');
   time(SessionWorkspace, 'settle', 'settle');
+  time(ExecRecorder, 'starting', 'start');
+  time(ExecRecorder, 'ended', 'end');
   time(UpperCapture, 'capture', 'capture');
   time(UpperCapture, 'clearApplied', 'clear');
   time(Committing, 'commit', 'commit');
