@@ -267,6 +267,28 @@ test('a log that was deleted, and another key, are found by heads that were kept
   });
 });
 
+test('a log that is there twice is found; one that nothing was written to is none', async () => {
+  await withAudit(async (directory) => {
+    await writeLog(directory);
+    const options = { directory, publicKey: openAuditKey(directory).publicKey };
+    cpSync(logAt(directory), logAt(directory, 1), { recursive: true });
+    // Both go on, each in its own way, under one id and one key.
+    await writeLog(directory, { events: 1 });
+    const twice = await verifyLogs(options);
+    assert.deepEqual(twice.logs.map(kindsOf), [[], []]);
+    assert.deepEqual(
+      twice.findings.map(({ kind }) => kind),
+      ['log.forked'],
+    );
+    rmSync(logAt(directory, 1), { recursive: true });
+    mkdirSync(logAt(directory, 1));
+    for (const name of ['lock', 'nodes']) writeFileSync(path.join(logAt(directory, 1), name), '');
+    assert.ok((await verifyLogs(options)).isGood);
+    writeFileSync(path.join(logAt(directory, 1), 'nodes'), Buffer.alloc(32));
+    assert.ok(!(await verifyLogs(options)).isGood);
+  });
+});
+
 test('an end that was set aside is told, and must be what was set aside', async () => {
   await withAudit(async (directory) => {
     await writeLog(directory);

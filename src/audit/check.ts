@@ -72,7 +72,7 @@ export class Check {
   }
 }
 
-/** Of logs that are not among these, and of heads that another key signed. */
+/** Of logs that are not among these, or there twice, and of heads that another key signed. */
 export function missingOf(options: CheckOptions, logs: readonly LogReport[]): Finding[] {
   const missing = new Findings();
   const known = new Set(logs.map(({ log }) => log));
@@ -84,6 +84,12 @@ export function missingOf(options: CheckOptions, logs: readonly LogReport[]): Fi
       const text = `Log ${kept.log} is not here; a head of it over ${kept.size} events was kept.`;
       missing.add('log.missing', {}, text);
     }
+  }
+  for (const [at, { log, directory }] of logs.entries()) {
+    const first = logs.slice(0, at).find((one) => log !== null && one.log === log);
+    if (first === undefined) continue;
+    const text = `Log ${log} is there twice, in "${first.directory}" and "${directory}".`;
+    missing.add('log.forked', {}, text);
   }
   return missing.sorted();
 }

@@ -19,7 +19,7 @@ export const findingKinds = [
   'segment.order',
   /** A head that was kept elsewhere covers more events than there are. */
   'log.truncated',
-  /** A head that was kept elsewhere covers other events. */
+  /** A head that was kept elsewhere covers other events, or there is a second log of this id. */
   'log.forked',
   /** A head of it was kept elsewhere, and it is not there. */
   'log.missing',

@@ -2,7 +2,7 @@
  * Checks every byte of a log: chain, tree, heads and signatures, in one pass and bounded memory. It
  * trusts nothing but the public key, and heads that were kept elsewhere.
  */
-import { closeSync } from 'node:fs';
+import { closeSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { limits } from '../limits.ts';
@@ -10,7 +10,7 @@ import { Check, missingOf, type CheckOptions, type LogReport } from './check.ts'
 import type { Finding } from './findings.ts';
 import { linesOf } from './lines.ts';
 import { logDirectories } from './logs.ts';
-import { hasCode, openRead, segmentsOf, type Segment } from './segments.ts';
+import { fileNames, hasCode, namesIn, openRead, segmentsOf, type Segment } from './segments.ts';
 import { withFile } from './tail.ts';
 import { checkFiles } from './verify-files.ts';
 
@@ -40,11 +40,33 @@ const defaultPatienceMs = 500;
 export async function verifyLogs(options: VerifyOptions): Promise<LogsReport> {
   const logs: LogReport[] = [];
   for (const directory of logDirectories(options.directory)) {
+    if (isUnbegun(directory)) continue;
     logs.push(await verifyLog({ ...options, directory }));
   }
   const findings = missingOf(options, logs);
   return { isGood: findings.length === 0 && logs.every(({ isGood }) => isGood), logs, findings };
 }
+
+/** A process took it, and ended before it wrote anything: nobody was told of an event in it. */
+function isUnbegun(directory: string): boolean {
+  try {
+    const names = namesIn(directory);
+    const isEmpty = (name: string): boolean => statSync(path.join(directory, name)).size === 0;
+    return (
+      names.includes(fileNames.lock) &&
+      names.every((name) => unbegun.has(name) && (name !== fileNames.nodes || isEmpty(name)))
+    );
+  } catch {
+    return false;
+  }
+}
+
+const unbegun: ReadonlySet<string> = new Set([
+  fileNames.lock,
+  fileNames.nodes,
+  fileNames.reserve,
+  `${fileNames.reserve}.new`,
+]);
 
 /** A directory without a log, or one that cannot be read, is a finding and no error. */
 export async function verifyLog(options: VerifyOptions): Promise<LogReport> {

@@ -37,8 +37,9 @@ async function verifyHere(args: Args): Promise<number> {
   }
   const keyFile = path.join(directory, 'key.pub');
   const chosen = keyOf(args);
-  if (chosen === null && !existsSync(keyFile))
+  if (chosen === null && !existsSync(keyFile)) {
     return tellLost(args, given.length + seen.heads.size);
+  }
   const publicKey = chosen ?? readPublicKey(keyFile);
   const heads = [...given, ...seen.heads.values()];
   const report = await verifyLogs({ directory, publicKey, heads });
@@ -55,7 +56,8 @@ async function verifyHere(args: Args): Promise<number> {
 
 /** Heads were kept, and there is not even a key to check them with. */
 function tellLost(args: Args, heads: number): number {
-  const text = `There is no key in "${auditDirectory()}", and ${heads} heads of its logs were kept.`;
+  const kept = `${heads} heads of its logs were kept`;
+  const text = `There is no key in "${auditDirectory()}", and ${kept}.`;
   if (args.has('json')) {
     sayJson({ good: false, findings: [{ kind: 'log.missing', text }], logs: [] });
   } else {
