@@ -10,7 +10,7 @@ import { Busy } from './audit-busy.ts';
 import { auditDirectory } from './audit-daemon.ts';
 import { addUp, settled, type CrashCounts, type Held } from './audit-told.ts';
 import { startRuntime, type Daemon } from './daemon.ts';
-import { descendantsOf, runnerPid } from './processes.ts';
+import { descendantsOf, processesWhere, runnerPid } from './processes.ts';
 import { endRuntime } from './recovery.ts';
 
 const patience = { TRL_RUNNER_LINGER_MS: '60000' };
@@ -22,6 +22,8 @@ export class KilledAudit implements AsyncDisposable {
   readonly #counts: CrashCounts;
   readonly #busy = new Busy();
   #daemon: Daemon;
+  /** Of the last kill, should no daemon take it over. */
+  #runner: number | null = null;
   /** Ends that were torn on purpose. */
   #torn = 0;
   #held: Held | null = null;
@@ -40,6 +42,7 @@ export class KilledAudit implements AsyncDisposable {
     const stop = new AbortController();
     const working = this.#busy.work(this.#daemon, stop.signal);
     await this.#busy.moment(working, withinMs);
+    this.#runner = runnerPid(this.#daemon);
     if (victim === 'daemon') {
       await this.#daemon.kill();
       if (this.#counts.crashes % 2 === 0) this.#tear();
@@ -69,6 +72,10 @@ export class KilledAudit implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await endRuntime(this.#daemon).catch(() => undefined);
     await this.#daemon.stop();
+    // Where no daemon could be started again, its commands go with it.
+    const isRunner = /runner\.js /;
+    const left = processesWhere((pid) => pid === this.#runner);
+    for (const { pid, command } of left) if (isRunner.test(command)) process.kill(pid, 'SIGKILL');
   }
 
   /** Half a group, as a write that was cut off leaves it. */

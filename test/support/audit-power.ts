@@ -77,15 +77,22 @@ export async function endAll(daemon: Daemon): Promise<void> {
   if (left.length > 0) throw new Error(`still there: ${JSON.stringify(left)}`);
 }
 
-/** A runtime whose state is on a disk of its own; `home`: one that was cut off before. */
+/**
+ * A runtime whose state is on a disk of its own; `home`: one that was cut off before. Disposed, it
+ * leaves no process, and so no mount.
+ */
 export async function startOnDisk(home?: string): Promise<Daemon> {
   const env = { TRL_RUNNER_LINGER_MS: '60000' };
-  if (home !== undefined) return startRuntime({ home, within, env });
   const prepare = (made: string): Record<string, string> => {
-    makeDisk(made);
+    if (home === undefined) makeDisk(made);
     return {};
   };
-  return startRuntime({ within, env, prepare });
+  const daemon = await startRuntime({ ...(home && { home }), within, env, prepare });
+  const stop = async (): Promise<void> => {
+    await endAll(daemon).catch(() => undefined);
+    await daemon.stop();
+  };
+  return { ...daemon, stop, [Symbol.asyncDispose]: stop };
 }
 
 export class PoweredAudit implements AsyncDisposable {
@@ -125,7 +132,6 @@ export class PoweredAudit implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await endAll(this.#daemon).catch(() => undefined);
     await this.#daemon.stop();
   }
 }
