@@ -1,8 +1,9 @@
 // What is appended is on disk under a signed head, in its order, whoever appends meanwhile; a log
 // is gone on with by the next process, and a failed write refuses.
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { appendFileSync, truncateSync, readdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, closeSync, existsSync, mkdtempSync, openSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -103,6 +104,17 @@ test('two runtimes write two logs', async () => {
     await Promise.all([two.close(), three.close()]);
     assert.deepEqual(contents(directory), ['log.opened', 1]);
     assert.deepEqual(contents(directory, 1), ['log.opened', 2]);
+  });
+});
+
+test('a log that is closed twice closes nothing that was opened since', async () => {
+  await withDirectory(async (directory) => {
+    const log = await openAuditLog({ directory });
+    await log.append([event(0)]);
+    await Promise.all([log.close(), log.close()]);
+    const opened = Array.from({ length: 4 }, () => openSync('/', 'r'));
+    await log.close();
+    for (const fd of opened) closeSync(fd);
   });
 });
 

@@ -8,7 +8,7 @@ import { openAuditKey } from '../src/audit/key.ts';
 import { openAuditLog } from '../src/audit/logs.ts';
 import { checkHeads, checkProof, proveEvent, proveHeads } from '../src/audit/prove.ts';
 import { directoryOfLog, eventAt, readEvents, type EventFilter } from '../src/audit/read.ts';
-import type { Order } from '../src/audit/read.ts';
+import type { Order } from '../src/audit/search.ts';
 import { auditEvent, logAt, segmentFiles, withAudit, writeLog } from './support/audit-log.ts';
 
 test('each event has a proof that holds without the log, and for no other event', async () => {
@@ -127,7 +127,7 @@ test('events of several logs come in the order of their time, and as asked for',
       all.filter((n) => n % 2 === 0),
     );
     assert.deepEqual(found({ kinds: ['policy.loaded'], since: 5, until: 9 }), [5, 7, 9]);
-    assert.deepEqual(found({ text: 'text 17' }), [17]);
+    assert.deepEqual(found({ texts: ['text 17'] }), [17]);
     assert.deepEqual(found({ actor: 'user:nobody' }), []);
     // What has no head was not answered for.
     writeFileSync(segmentFiles(directory).at(-1) ?? '', '{"event":{', { flag: 'a' });

@@ -11,7 +11,7 @@ import { RawLogWriter } from '../src/sealing/writer.ts';
 const document = path.join(path.dirname(import.meta.dirname), 'docs/raw-logs.md');
 const [, program = ''] = /```js\n([^]*?)```/.exec(readFileSync(document, 'utf8')) ?? [];
 
-test('the program of docs/raw-logs.md reads what was sealed, and nothing that was altered', async () => {
+test('the program of docs/raw-logs.md reads what was sealed, and nothing altered', async () => {
   const dir = mkdtempSync(path.join(tmpdir(), 'trl-raw-document-'));
   try {
     const [own, other] = [newIdentity(), newIdentity()];

@@ -23,7 +23,7 @@ const failures = [
 ] as const satisfies { steps: readonly Failing[]; code: string; told: string }[];
 
 for (const { steps, code, told } of failures) {
-  test(`a disk that fails at ${steps.join(', ')} (${code}) is told, and loses nothing`, async () => {
+  test(`a disk that fails at ${steps.join(', ')} (${code}) is told; nothing is lost`, async () => {
     const dir = mkdtempSync(path.join(tmpdir(), 'trl-writer-'));
     try {
       const segments = await Segments.open({ directory: dir, key, segmentBytes: 1e6, log }, log);

@@ -62,14 +62,23 @@ export function* linesOf(
   }
 }
 
-/** Bytes from `begin` up to `end`, or as far as the file goes. */
-export function bytesOf(fd: number, begin: number, end: number): Buffer {
-  const buffer = Buffer.allocUnsafe(Math.max(0, end - begin));
+/**
+ * Bytes from `begin` up to `end`, or as far as the file goes.
+ *
+ * @param room for them, of at least so many bytes: its own unless given
+ */
+export function bytesOf(
+  fd: number,
+  begin: number,
+  end: number,
+  room: Buffer = Buffer.allocUnsafe(Math.max(0, end - begin)),
+): Buffer {
+  const wanted = Math.max(0, end - begin);
   let filled = 0;
-  while (filled < buffer.length) {
-    const read = readSync(fd, buffer, filled, buffer.length - filled, begin + filled);
+  while (filled < wanted) {
+    const read = readSync(fd, room, filled, wanted - filled, begin + filled);
     if (read === 0) break;
     filled += read;
   }
-  return buffer.subarray(0, filled);
+  return room.subarray(0, filled);
 }

@@ -117,6 +117,7 @@ export class AuditLog implements AuditSink {
   #isBroken = false;
   #isReserved = false;
   #isClosed = false;
+  #closing: Promise<void> | null = null;
 
   constructor({ store, stored }: Opened, options: AuditLogOptions) {
     this.#options = options;
@@ -172,8 +173,12 @@ export class AuditLog implements AuditSink {
   }
 
   /** Waits for what was appended. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#isClosed = true;
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     await this.#writing;
     await this.#store.close();
     this.#options.onClosed?.();

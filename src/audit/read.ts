@@ -2,15 +2,15 @@
  * Reads events out of the files of logs, while a runtime may be writing them. What no head covers
  * was not answered for, and is not given. Nothing is checked here: `verify.ts` does that.
  */
-import { closeSync } from 'node:fs';
+import { closeSync, fstatSync } from 'node:fs';
 import { limits } from '../limits.ts';
-import { linesBackward } from './backward.ts';
 import type { AuditEvent } from './event.ts';
-import { eventOfLine, headBegin, noteOfLine } from './line.ts';
+import { eventBegin, eventOfLine, headBegin, noteOfLine, type StoredEvent } from './line.ts';
 import { bytesOf, linesOf } from './lines.ts';
 import { logDirectories } from './logs.ts';
 import { leafHash } from './merkle.ts';
 import { readNote } from './note.ts';
+import { linesWith, type Marks, type Order } from './search.ts';
 import { openRead, segmentsOf, type Segment } from './segments.ts';
 import { withFile } from './tail.ts';
 
@@ -35,15 +35,13 @@ export interface EventFilter {
   /** Unix milliseconds, both inclusive. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** Somewhere in the line as it is written: a part of a JSON text. */
-  readonly text?: string | undefined;
+  /** One of them is somewhere in the line as it is written: parts of JSON texts. */
+  readonly texts?: readonly string[] | undefined;
 }
 
-export type Order = 'newest' | 'oldest';
-
 const lineBytesMax = limits.auditEventBytes.max + 1024;
-/** At once, in the search for a segment. */
-const searchedBytes = 1024 * 1024;
+/** From the end of a segment, in the search for its last head. */
+const firstLook = 64 * 1024;
 
 /**
  * Events of every log of an `audit` directory, merged by their time, one by one as they are asked
@@ -71,17 +69,11 @@ export function* readLog(
   const segments = segmentsOf(directory);
   const log = logOf(segments);
   if (log === null) return;
-  const needles = [filter.exec, filter.session, filter.actor, filter.text]
-    .filter((one) => one !== undefined)
-    .map((one) => Buffer.from(one));
+  const marks = marksOf(filter);
   const inOrder = order === 'newest' ? segments.toReversed() : segments;
   for (const { file } of inOrder) {
-    // Most segments have nothing of one command: that is seen without looking at their lines.
-    if (!needles.every((one) => holds(file, one))) continue;
-    for (const bytes of order === 'newest' ? backward(file) : forward(file)) {
-      if (!needles.every((one) => bytes.includes(one))) continue;
-      const found = foundOf(log, bytes.toString());
-      if (found !== null && passes(found.event, filter)) yield found;
+    for (const found of eventsIn(file, marks, order)) {
+      if (passes(found.stored.event, filter)) yield foundOf(log, found);
     }
   }
 }
@@ -93,8 +85,8 @@ export function eventAt(directory: string, seq: number): FoundEvent | null {
   const segment = segments.findLast(({ first }) => first <= seq);
   if (log === null || segment === undefined) return null;
   const end = Buffer.from(`","seq":${seq}}`);
-  for (const bytes of forward(segment.file)) {
-    if (bytes.subarray(-end.length).equals(end)) return foundOf(log, bytes.toString());
+  for (const found of eventsIn(segment.file, [[end]], 'oldest')) {
+    if (found.stored.seq === seq) return foundOf(log, found);
   }
   return null;
 }
@@ -115,36 +107,34 @@ function logOf([first]: readonly Segment[]): string | null {
 }
 
 const head = Buffer.from(headBegin);
+const headMark = Buffer.from(`\n${headBegin}`);
 const isHead = (bytes: Buffer): boolean => bytes.subarray(0, head.length).equals(head);
 
-function* backward(file: string): Generator<Buffer> {
+interface Read {
+  readonly line: string;
+  readonly stored: StoredEvent;
+}
+
+/** Events of a segment whose lines hold the marks, up to its last head. */
+function* eventsIn(file: string, marks: Marks, order: Order): Generator<Read> {
   const fd = openRead(file);
   try {
-    let isCovered = false;
-    for (const bytes of linesBackward(
-      fd,
-      withFile(file, (_, size) => size),
-    )) {
-      if (isHead(bytes)) isCovered = true;
-      else if (isCovered) yield bytes;
+    const length = coveredBytes(fd, fstatSync(fd).size);
+    for (const bytes of linesWith(fd, length, marks, order)) {
+      const line = bytes.toString();
+      const stored = eventOfLine(line);
+      if (stored !== null) yield { line, stored };
     }
   } finally {
     closeSync(fd);
   }
 }
 
-function* forward(file: string): Generator<Buffer> {
-  for (const bytes of coveredLines(file)) if (!isHead(bytes)) yield bytes;
-}
-
 /** Lines up to the last head, heads among them; each is only good until the next is asked for. */
 export function* coveredLines(file: string): Generator<Buffer> {
   const fd = openRead(file);
   try {
-    const end = coveredBytes(
-      fd,
-      withFile(file, (_, size) => size),
-    );
+    const end = coveredBytes(fd, fstatSync(fd).size);
     for (const { buffer, start, end: stop } of linesOf(fd, 0, end, lineBytesMax)) {
       yield buffer.subarray(start, stop);
     }
@@ -153,33 +143,46 @@ export function* coveredLines(file: string): Generator<Buffer> {
   }
 }
 
-/** Up to its last head. */
+/** Up to the end of its last head; what comes behind, a line without an end too, is not covered. */
 function coveredBytes(fd: number, length: number): number {
-  let end = length;
-  for (const bytes of linesBackward(fd, length)) {
-    if (isHead(bytes)) return end;
-    end -= bytes.length + 1;
+  for (let look = firstLook; ; look *= 4) {
+    const begin = Math.max(0, length - look);
+    const bytes = bytesOf(fd, begin, length);
+    const lines = bytes.subarray(0, bytes.lastIndexOf(10) + 1);
+    // The first line has no newline before it.
+    const at = lines.lastIndexOf(headMark);
+    if (at >= 0) return begin + lines.indexOf(10, at + 1) + 1;
+    if (begin > 0) continue;
+    return isHead(lines) ? lines.indexOf(10) + 1 : 0;
   }
-  return 0;
 }
 
-/** Whether the bytes are anywhere in the file. */
-function holds(file: string, needle: Buffer): boolean {
-  return withFile(file, (fd, length) => {
-    for (let begin = 0; begin < length; begin += searchedBytes) {
-      const end = Math.min(length, begin + searchedBytes + needle.length - 1);
-      if (bytesOf(fd, begin, end).includes(needle)) return true;
-    }
-    return false;
-  });
-}
-
-function foundOf(log: string, line: string): FoundEvent | null {
-  const stored = eventOfLine(line);
-  if (stored === null) return null;
-  const { event, seq } = stored;
+function foundOf(log: string, { line, stored: { event, seq } }: Read): FoundEvent {
   return { log, seq, leaf: leafHash(line).toString('hex'), line, event };
 }
+
+/**
+ * What is in a line that passes, as canonical JSON has it: quotes in texts are behind a backslash,
+ * so that no text looks like a member.
+ */
+function marksOf({ exec, session, actor, kinds, texts }: EventFilter): Marks {
+  const marks: (readonly string[])[] = [];
+  if (exec !== undefined) marks.push([member('exec', exec)]);
+  if (texts !== undefined) marks.push(texts);
+  if (session !== undefined) marks.push([member('session', session)]);
+  if (kinds !== undefined) marks.push(kinds.map(kindMark));
+  if (actor !== undefined) marks.push([member('actor', actor)]);
+  marks.push([eventBegin]);
+  // Each of a list is looked for by itself: the shortest is looked for first.
+  return marks
+    .toSorted((one, other) => one.length - other.length)
+    .map((any) => any.map((one) => Buffer.from(one)));
+}
+
+const member = (name: string, value: string): string => `"${name}":${JSON.stringify(value)}`;
+
+const kindMark = (wanted: string): string =>
+  wanted.endsWith('.*') ? member('kind', wanted.slice(0, -1)).slice(0, -1) : member('kind', wanted);
 
 function passes(event: AuditEvent, filter: EventFilter): boolean {
   const { kinds, exec, session, actor, since = -Infinity, until = Infinity } = filter;

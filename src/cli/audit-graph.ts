@@ -7,21 +7,33 @@ import { allEvents, eventsOf } from './audit-read.ts';
 import { toExecId } from './reach.ts';
 import { only } from './session.ts';
 
-/** Kinds that tell of other commands that share something with one. */
-const kinds = ['exec.changed', 'publication.*'];
+/** As many as are looked for in each line faster than the line is read. */
+const textsMax = 64;
 
 export async function graph(args: Args): Promise<number> {
   const exec = toExecId(only(args, 'audit graph'));
   const made = new CommandGraph(exec);
   for (const { event } of eventsOf(exec)) made.own(event);
-  for (const { event } of allEvents({ kinds })) made.other(event);
-  const related = new Set(made.commands());
-  const texts = new Map<string, string>();
-  for (const { event } of allEvents({ kinds: ['exec.requested'] })) {
-    const { command } = event.data;
-    if (event.exec === undefined || !related.has(event.exec)) continue;
-    if (typeof command === 'string') texts.set(event.exec, command);
+  const contents = made.contents();
+  if (contents.length > 0) {
+    const texts = contents.length > textsMax ? undefined : contents;
+    for (const { event } of allEvents({ kinds: ['exec.changed'], texts })) made.other(event);
   }
-  writeOut(args, toDot(made.finish(texts)));
+  for (const { event } of allEvents({ kinds: ['publication.*'], texts: [exec] })) made.other(event);
+  writeOut(args, toDot(made.finish(commandsOf(made.commands().slice(1)))));
   return 0;
+}
+
+/** What others that are related ran, by exec id. */
+function commandsOf(related: readonly string[]): Map<string, string> {
+  const wanted = new Set(related);
+  const texts = new Map<string, string>();
+  if (wanted.size === 0) return texts;
+  for (const { event } of allEvents({ kinds: ['exec.requested'], texts: related })) {
+    const { command } = event.data;
+    if (event.exec === undefined || !wanted.delete(event.exec)) continue;
+    if (typeof command === 'string') texts.set(event.exec, command);
+    if (wanted.size === 0) break;
+  }
+  return texts;
 }

@@ -94,6 +94,12 @@ export class CommandGraph {
     return [this.#exec, ...this.#related];
   }
 
+  /** In hex, what the command found and left: events that say none of it are of no relation. */
+  contents(): readonly string[] {
+    const both = [...this.#files.values()].flatMap(({ before, after }) => [before, after]);
+    return [...new Set(both)].filter((one) => one !== null);
+  }
+
   /** @param texts what is known of related commands, by exec id */
   finish(texts: ReadonlyMap<string, string> = new Map()): Graph {
     const own: GraphNode = { id: this.#id, kind: 'command', lines: [this.#exec, ...this.#lines] };

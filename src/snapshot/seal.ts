@@ -38,7 +38,7 @@ export function deriveKeys(key: Uint8Array): Keys {
     idOf: (sha256) => {
       const found = known.get(sha256);
       if (found !== undefined) return found;
-      // 128 bits: whoever has no key cannot look for two contents of one id, and reads are verified.
+      // 128 bits: without the key nobody can look for two contents of one id; reads are verified.
       const mac = createHmac('sha256', ids).update(sha256).digest();
       const id = mac.toString('base64url', 0, idBytes);
       if (known.size === knownMax) known.clear();

@@ -1,6 +1,6 @@
-// A log on a disk that fills up, that is read-only, or where files may not grow. Run in a process of
-// its own: `full DIRECTORY` and `readonly DIRECTORY` on a small file system that may be filled and
-// mounted anew, `limit DIRECTORY` anywhere.
+// A log on a disk that fills up, that is read-only, or where files may not grow. Run in a process
+// of its own: `full DIRECTORY` and `readonly DIRECTORY` on a small file system that may be filled
+// and mounted anew, `limit DIRECTORY` anywhere.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

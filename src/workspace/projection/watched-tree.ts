@@ -127,7 +127,7 @@ export class WatchedTree {
     this.#enqueue(async () => this.#lookAgain());
   }
 
-  /** It, or what holds it, came, went or moved: what stands there by now is looked at as a whole. */
+  /** It, or what holds it, came, went or moved: what is there by now is looked at as a whole. */
   #isReplaced(watched: Watched): boolean {
     if (this.#again.size === 0) return false;
     for (let at = watched; at.parent !== null; at = at.parent) {
