@@ -25,6 +25,7 @@ const workspaces = [
   'raw',
   'network',
   'publication',
+  'unversioned',
 ] as const;
 
 let daemon: Daemon;
@@ -288,4 +289,16 @@ test('output that tells denied content is not published', { skip }, async () => 
   const passed = await client.ask('publish', of(clean.exec_id));
   assert.equal(passed.ok, true, JSON.stringify(passed));
   await session.destroy();
+});
+
+const todo = 'without a repository all that is visible counts as known to the audience';
+test('nor from a copy in a workspace without a repository', { skip, todo }, async () => {
+  const files = { 'private/plan.md': plan, 'notes.txt': `notes\n\n${plan}` };
+  const { dir, session } = await workspace('unversioned', files);
+  const { exec_id: id } = await session.run('cat notes.txt');
+  using client = await raw(daemon.socketPath);
+  const asked = { kind: 'exec', exec_id: id, output: true, path: dir };
+  const checked = await client.ask('publish.check', asked);
+  await session.destroy();
+  assert.equal(checked.data?.decision, 'block', JSON.stringify(checked));
 });
