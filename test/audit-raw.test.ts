@@ -131,6 +131,16 @@ test('another output under the name of a command is told apart', async () => {
   assert.equal(run('reveal', one.exec_id, '--identity', identity()).status, 0);
 });
 
+test('a key is shredded though the sealed file was taken elsewhere', async () => {
+  const { exec_id: exec } = await printed('echo moved');
+  const [log, key] = ['log', 'key'].map((end) => path.join(rawDirectory(), `${exec}.${end}`));
+  renameSync(log ?? '', `${log}.away`);
+  assert.equal(run('shred', exec).status, 0);
+  assert.equal(existsSync(key ?? ''), false);
+  renameSync(`${log}.away`, log ?? '');
+  assert.notEqual(run('reveal', exec, '--identity', identity()).status, 0);
+});
+
 test('what was shredded is gone for everybody, and the log says so', async () => {
   const { exec_id: exec } = await printed('echo gone');
   assert.equal(run('shred', exec).status, 0);

@@ -2,6 +2,7 @@
  * `trl audit keygen|reveal|shred`: raw output, which only an auditor's key opens. That it is shown
  * or destroyed is on disk in the audit log before it happens.
  */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AuditEvent } from '../audit/event.ts';
@@ -10,6 +11,7 @@ import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { version } from '../protocol/version.ts';
 import { SealingError } from '../sealing/error.ts';
+import { keyPath } from '../sealing/files.ts';
 import type { RevealedPiece } from '../sealing/pieces.ts';
 import { newIdentity, parseIdentities, type Identity } from '../sealing/keys.ts';
 import { reveal as revealPieces, sealedDigest } from '../sealing/reveal.ts';
@@ -76,10 +78,12 @@ export async function shred(args: Args): Promise<number> {
   const kept = new Map((await keptLogs(rawDirectory())).map((log) => [log.exec, log]));
   const results: { exec_id: ExecId; shredded: boolean }[] = [];
   for (const exec of execs) {
-    const found = kept.get(exec);
-    const isThere = found?.readable === true;
-    if (isThere) await record(exec, 'raw-log.shredded', { bytes: found.bytes, why: 'asked for' });
-    const shredded = isThere && (await shredLog(path.join(rawDirectory(), exec)));
+    const base = path.join(rawDirectory(), exec);
+    // The sealed file may lie elsewhere: it is the key that opens every copy of it.
+    const isThere = existsSync(keyPath(base));
+    const data = { bytes: kept.get(exec)?.bytes ?? null, why: 'asked for' };
+    if (isThere) await record(exec, 'raw-log.shredded', data);
+    const shredded = isThere && (await shredLog(base));
     results.push({ exec_id: exec, shredded });
     if (!args.has('json')) {
       say(shredded ? `nobody can read the raw output of ${exec} any more` : `${exec} had no key`);
