@@ -6,6 +6,7 @@ import { homedir, userInfo } from 'node:os';
 import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
+import { record } from './audit-record.ts';
 import { Interrupts } from './interrupts.ts';
 import { say } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
@@ -33,7 +34,11 @@ export async function enroll(args: Args): Promise<number> {
       say('they differ; nothing was changed');
       return 125;
     }
-    await enrolment.enrol(userInfo().username, first, old);
+    const approver = userInfo().username;
+    // Whose yes counts from here on is a change of policy: it is on disk before it is one.
+    const data = { method: 'approvals.enroll', approver, replaces: known };
+    await record('approvals enroll', { kind: 'call.requested', data });
+    await enrolment.enrol(approver, first, old);
   } catch (error) {
     if (!(error instanceof Left) && !signal.aborted) throw error;
     say('nothing was changed');

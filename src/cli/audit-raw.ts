@@ -5,11 +5,8 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { AuditEvent } from '../audit/event.ts';
-import { openAuditLog } from '../audit/logs.ts';
 import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { version } from '../protocol/version.ts';
 import { SealingError } from '../sealing/error.ts';
 import { keyPath } from '../sealing/files.ts';
 import type { RevealedPiece } from '../sealing/pieces.ts';
@@ -18,9 +15,10 @@ import { reveal as revealPieces, sealedDigest } from '../sealing/reveal.ts';
 import { keptLogs, shred as shredLog } from '../sealing/shred.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
-import { auditDirectory, rawDirectory } from './audit-place.ts';
+import { rawDirectory } from './audit-place.ts';
 import { writeOut } from './audit-out.ts';
 import { allEvents } from './audit-read.ts';
+import { record } from './audit-record.ts';
 import { Output } from './output.ts';
 import { toExecId } from './reach.ts';
 import { only } from './session.ts';
@@ -57,7 +55,8 @@ export async function reveal(args: Args): Promise<number> {
   const recorded = recordedDigest(exec);
   const isSame = recorded === null ? null : recorded === sealed.sha256;
   const recipients = identities.map(({ recipient }) => recipient.text);
-  await record(exec, 'raw-log.revealed', { ...sealed, recipients, as_recorded: isSame });
+  const data = { ...sealed, recipients, as_recorded: isSame };
+  await record('audit reveal', { kind: 'raw-log.revealed', exec, data });
   if (isSame === false) say('the sealed output is not what was recorded: do not trust it');
   if (isSame === null) say('the log does not tell of this sealed output: its origin is not proved');
   const show = shower(args);
@@ -82,7 +81,7 @@ export async function shred(args: Args): Promise<number> {
     // The sealed file may lie elsewhere: it is the key that opens every copy of it.
     const isThere = existsSync(keyPath(base));
     const data = { bytes: kept.get(exec)?.bytes ?? null, why: 'asked for' };
-    if (isThere) await record(exec, 'raw-log.shredded', data);
+    if (isThere) await record('audit shred', { kind: 'raw-log.shredded', exec, data });
     const shredded = isThere && (await shredLog(base));
     results.push({ exec_id: exec, shredded });
     if (!args.has('json')) {
@@ -91,22 +90,6 @@ export async function shred(args: Args): Promise<number> {
   }
   if (args.has('json')) sayJson({ shredded: results });
   return results.every(({ shredded }) => shredded) ? 0 : 1;
-}
-
-/** Resolves when it is on disk. @throws TrlError `AUDIT_UNAVAILABLE`: then nothing is shown */
-async function record(
-  exec: ExecId,
-  kind: AuditEvent['kind'],
-  data: AuditEvent['data'],
-): Promise<void> {
-  const about = { version: version(), pid: process.pid, verb: `trl audit ${kind}` };
-  const log = await openAuditLog({ directory: auditDirectory(), about });
-  try {
-    const actor = `uid:${process.getuid?.() ?? 'unknown'}`;
-    await log.append([{ kind, at: Date.now(), actor, exec, data }]);
-  } finally {
-    await log.close();
-  }
 }
 
 /** What the log says that the sealed file is; `null`: it does not. */

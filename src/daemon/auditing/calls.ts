@@ -34,6 +34,8 @@ const telling: Partial<Record<MethodName, Telling>> = {
   'session.update': { kind: 'session.updated', params: ['name', 'unset'], answer: ['session_id'] },
   'session.fork': { kind: 'session.created', params: ['name'], answer: ['session_id'] },
   'session.destroy': { kind: 'session.destroyed', params: ['force'], answer: [], ends: true },
+  // Who ended it, which its own events do not tell.
+  'exec.cancel': { kind: 'call.done', params: ['signal'], answer: ['stopped'], ends: true },
   'approval.decide': {
     kind: 'call.done',
     params: ['approval_id', 'decision', 'scope'],
