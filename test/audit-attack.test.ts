@@ -5,11 +5,14 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync }
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import type { AuditEvent } from '../src/audit/event.ts';
 import { openAuditLog, type OpenLogOptions } from '../src/audit/logs.ts';
 import { readEvents } from '../src/audit/read.ts';
 import { Auditing } from '../src/daemon/auditing/auditing.ts';
+import { LateLog } from '../src/daemon/auditing/late-log.ts';
 import { isTrlError } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
+import { newExecId } from '../src/session/record.ts';
 import { auditDirectory, auditEvents, auditText, kindsOf } from './support/audit-daemon.ts';
 import { raw, startRuntime } from './support/daemon.ts';
 import { openSession } from './support/session.ts';
@@ -142,3 +145,25 @@ function statementOf(home: string, exec: string) {
   assert.ok(auditText(home).includes(payload));
   return JSON.parse(body.toString());
 }
+
+test('a command that another runtime took over is not told as lost', async (t) => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'trl-audit-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const started = (): AuditEvent => {
+    return { kind: 'exec.started', at: 1, actor: null, exec: newExecId(), data: {} };
+  };
+  const [over, lost] = [started(), started()];
+  const first = await openAuditLog({ directory });
+  await first.append([over, lost]);
+  const second = await openAuditLog({ directory });
+  await first.close();
+  await second.append([{ ...over, kind: 'exec.ended' }]);
+  await second.close();
+  const third = new LateLog(directory);
+  const found = await third.unended();
+  await third.close();
+  assert.deepEqual(
+    found.map(({ exec }) => exec),
+    [lost.exec],
+  );
+});

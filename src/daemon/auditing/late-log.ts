@@ -4,7 +4,7 @@
  */
 import type { AppendOptions, AuditEvent, AuditPosition, AuditSink } from '../../audit/event.ts';
 import { openAuditKey, type AuditKey } from '../../audit/key.ts';
-import { openAuditLog } from '../../audit/logs.ts';
+import { logDirectories, openAuditLog } from '../../audit/logs.ts';
 import type { AuditLog } from '../../audit/log.ts';
 import { directoryOfLog } from '../../audit/read.ts';
 import { version } from '../../protocol/version.ts';
@@ -47,7 +47,9 @@ export class LateLog implements AuditSink {
   async unended(): Promise<readonly Unended[]> {
     const log = this.#log ?? (await this.#open().catch(() => null));
     const directory = log === null ? null : directoryOfLog(this.#directory, log.id);
-    return directory === null ? [] : unendedIn(directory);
+    if (directory === null) return [];
+    const others = logDirectories(this.#directory).filter((one) => one !== directory);
+    return unendedIn(directory, others);
   }
 
   async close(): Promise<void> {

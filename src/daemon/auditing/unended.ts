@@ -19,18 +19,28 @@ export interface Unended {
  */
 const eventsMax = 8_000;
 
-/** @param log directory of one log, which no other process writes */
-export function unendedIn(log: string): Unended[] {
+/**
+ * @param log directory of one log, which no other process writes
+ * @param others of the user's: a runtime that took a command over may have told its end there
+ */
+export function unendedIn(log: string, others: readonly string[]): Unended[] {
   const ended = new Set<ExecId>();
   const found: Unended[] = [];
   for (const { event } of readLog(log, {}, 'newest').take(eventsMax)) {
     const { kind, exec, session, actor } = event;
     if (exec === undefined) continue;
-    if (kind === 'exec.ended' || kind === 'exec.failed') ended.add(exec);
+    if (isEnd(kind)) ended.add(exec);
     if (kind === 'exec.started' && !ended.has(exec)) found.push({ exec, session, actor });
   }
-  return found.toReversed();
+  for (const other of found.length === 0 ? [] : others) {
+    for (const { event } of readLog(other, {}, 'newest').take(eventsMax)) {
+      if (event.exec !== undefined && isEnd(event.kind)) ended.add(event.exec);
+    }
+  }
+  return found.filter(({ exec }) => !ended.has(exec)).toReversed();
 }
+
+const isEnd = (kind: string): boolean => kind === 'exec.ended' || kind === 'exec.failed';
 
 /**
  * Says of each that it was lost, so that no start is without an end.
