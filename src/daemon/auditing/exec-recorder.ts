@@ -17,7 +17,7 @@ export interface Stating {
   /** Looks up, while the command runs, what takes a moment. Must not throw. */
   prepare(basis: ExecBasis): void;
   /** The statement of one that has ended, in its envelope, as data of its event. */
-  state(id: ExecId, basis: ExecBasis, outcome: Omit<Outcome, 'audit'>): Json;
+  state(id: ExecId, basis: ExecBasis, outcome: Omit<Outcome, 'audit'>): Promise<Json>;
 }
 
 export class ExecRecorder implements Recorder {
@@ -75,7 +75,7 @@ export class ExecRecorder implements Recorder {
       told.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
     }
     if (basis !== undefined) {
-      const data = { envelope: this.#stating.state(id, basis, outcome) };
+      const data = { envelope: await this.#stating.state(id, basis, outcome) };
       told.push({ kind: 'exec.statement', ...of, data });
     }
     return this.#auditing.recordEnd(...told);

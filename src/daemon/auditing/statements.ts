@@ -1,9 +1,13 @@
 /** Signs what is known of each command that has ended: an in-toto statement in a DSSE envelope. */
 import type { KeyObject } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Json } from '../../audit/event.ts';
+import type { Change } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
+import { limits } from '../../limits.ts';
 import { version } from '../../protocol/version.ts';
 import { ed25519Signer, inTotoPayload, seal, type Signer } from '../../provenance/dsse.ts';
+import { shownPath } from '../../provenance/names.ts';
 import { ProgramDigests, type Program } from '../../provenance/programs.ts';
 import { payloadOf, statementOf } from '../../provenance/statement.ts';
 import type { Masking } from '../masking.ts';
@@ -14,6 +18,8 @@ import type { Stating } from './exec-recorder.ts';
 
 /** Programs of one command whose contents are looked at. */
 const programsMax = 32;
+/** Names of files that are looked through in one turn, some milliseconds. */
+const namesAtOnce = 200;
 
 export class Statements implements Stating {
   readonly #key: () => KeyObject;
@@ -34,7 +40,12 @@ export class Statements implements Stating {
   }
 
   /** @throws TrlError `AUDIT_UNAVAILABLE` without a key */
-  state(id: ExecId, started: ExecBasis, { exit, recorded }: Omit<Outcome, 'audit'>): Json {
+  async state(
+    id: ExecId,
+    started: ExecBasis,
+    { exit, recorded }: Omit<Outcome, 'audit'>,
+  ): Promise<Json> {
+    const shown = await this.#shownNames(recorded?.changes ?? []);
     // What became known while it ran is hidden now: what is signed cannot be masked any more.
     const basis = masked(started, this.#masking);
     const programs = programsOf(basis).map((one) => ({
@@ -50,13 +61,26 @@ export class Statements implements Stating {
       mask: basis.mask,
       carried: exit.state_names.map((name) => this.#masking.text(name)),
       runtime: { version: version(), host: `${process.platform}-${process.arch}` },
-      redact: (text) => this.#masking.text(text),
+      redact: (text) => shown.get(text) ?? this.#masking.text(text),
     });
+    // Of many names each step by itself takes what a turn may take.
+    if (shown.size >= namesAtOnce) await setImmediate();
     this.#signer ??= ed25519Signer(this.#key());
     const { payload, payloadType, signatures } = seal(inTotoPayload, payloadOf(statement), [
       this.#signer,
     ]);
     return { payload, payloadType, signatures: signatures.map((one) => ({ ...one })) };
+  }
+
+  /** Names of files with what is known to be secret hidden, a few at a time: others have a turn. */
+  async #shownNames(changes: readonly Change[]): Promise<ReadonlyMap<string, string>> {
+    const shown = new Map<string, string>();
+    for (const { path } of changes.slice(0, limits.statementSubjects.max)) {
+      const name = shownPath(path);
+      shown.set(name, this.#masking.text(name));
+      if (shown.size % namesAtOnce === 0) await setImmediate();
+    }
+    return shown;
   }
 }
 

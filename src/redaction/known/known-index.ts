@@ -129,12 +129,15 @@ export class KnownIndex {
    * where all are of one kind.
    */
   get layers(): readonly KnownIndex[] {
-    if (this.#layers !== null) return this.#layers;
+    // Each small text asks for them.
+    return (this.#layers ??= this.#apart());
+  }
+
+  #apart(): readonly KnownIndex[] {
     const wide = this.values.filter(({ value }) => isWide(value));
     if (wide.length === 0 || wide.length === this.values.length) return [this];
     const narrow = this.values.filter(({ value }) => !isWide(value));
-    this.#layers = [new KnownIndex(wide), new KnownIndex(narrow)];
-    return this.#layers;
+    return [new KnownIndex(wide), new KnownIndex(narrow)];
   }
 
   #extends(old: KnownIndex, sizes: { readonly long: number; readonly short: number }): boolean {

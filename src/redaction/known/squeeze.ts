@@ -37,6 +37,16 @@ export const emptySymbols = (capacity: number): Symbols => ({
   to: new Int32Array(capacity),
 });
 
+function tableOf(symbols: ArrayLike<number>, handled: readonly number[]): Uint8Array {
+  const table = Uint8Array.from(symbols);
+  for (const byte of handled) table[byte] = special;
+  return table;
+}
+
+const handled = [escape, lineFeed, backspace, 0x5c, 0x25, 0x26, 0x58, 0x78];
+const narrowTable = tableOf(narrowSymbols, handled);
+const wideTable = tableOf(wideSymbols, [...handled, 0xc2, 0xe2, 0xef]);
+
 export class Squeezer {
   readonly #table: Uint8Array;
   readonly #wide: boolean;
@@ -51,10 +61,7 @@ export class Squeezer {
   constructor(wide: boolean, symbols: Symbols) {
     this.#wide = wide;
     this.#symbols = symbols;
-    this.#table = Uint8Array.from(wide ? wideSymbols : narrowSymbols);
-    const handled = [escape, lineFeed, backspace, 0x5c, 0x25, 0x26, 0x58, 0x78];
-    for (const byte of handled) this.#table[byte] = special;
-    if (wide) for (const byte of [0xc2, 0xe2, 0xef]) this.#table[byte] = special;
+    this.#table = wide ? wideTable : narrowTable;
   }
 
   /**

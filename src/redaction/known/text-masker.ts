@@ -10,6 +10,8 @@ import { narrowSymbols } from './symbols.ts';
 
 /** Bytes that are looked at at once. */
 const blockBytes = 64 * 1024;
+/** Room at first: most texts are names and short sentences. */
+const bytesFirst = 256;
 /** Symbols that stay known after their bytes are given out. */
 const historySymbols = 96;
 /** The most symbols to hide beside a needle that is in no dump. */
@@ -19,11 +21,11 @@ type Until = 'push' | 'flush' | 'end';
 
 export class TextMasker {
   readonly #index: KnownIndex;
-  readonly #symbols: Symbols = emptySymbols(1_024);
+  readonly #symbols: Symbols = emptySymbols(bytesFirst);
   readonly #squeezer: Squeezer;
   readonly #matcher: Matcher;
   /** What is not given out; offsets of symbols count from its start. */
-  #bytes = new Uint8Array(1_024);
+  #bytes = new Uint8Array(bytesFirst);
   #length = 0;
   /** Bytes whose symbols are known. */
   #squeezed = 0;
