@@ -250,8 +250,9 @@ function readsAbout({ basis, recorded }: CommandRecord, isComplete: boolean): st
   const { kind, network } = basis.sandbox;
   const bound =
     'An upper bound, not what was read: whatever the projection, its grants and the system ' +
-    'directories show could be read, and so could what the caller gave, and what earlier ' +
-    'commands of the session left in its private directories';
+    'directories show could be read, and so could what the caller gave, what earlier ' +
+    'commands of the session left in its private directories, and what anybody else wrote into ' +
+    'the workspace meanwhile';
   if (isComplete) return `${bound}; the sandbox kept everything else out of reach.`;
   if (kind === 'none') return `${bound}; without a sandbox anything else could be, too.`;
   if (network === 'on') return `${bound}; so could anything that the network gave.`;
