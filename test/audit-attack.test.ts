@@ -1,7 +1,15 @@
 // What callers and commands try, to keep things out of the log or to break what it says.
 import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -166,4 +174,14 @@ test('a command that another runtime took over is not told as lost', async (t) =
     found.map(({ exec }) => exec),
     [lost.exec],
   );
+});
+
+test('nothing is written where others could put another log in its place', async (t) => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'trl-audit-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  await (await openAuditLog({ directory })).close();
+  chmodSync(directory, 0o770);
+  await assert.rejects(openAuditLog({ directory }), isAway);
+  chmodSync(directory, 0o750);
+  await (await openAuditLog({ directory })).close();
 });

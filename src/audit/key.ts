@@ -16,6 +16,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { randomBytes } from 'node:crypto';
@@ -38,13 +39,14 @@ export interface AuditKey {
 /**
  * The key of `directory`, made at first use with the directory itself (0700).
  *
- * @throws TrlError `AUDIT_UNAVAILABLE` when it is not the user's own, is open to others, or is not
- *   an ed25519 key
+ * @throws TrlError `AUDIT_UNAVAILABLE` when key or directory are not the user's own or are open to
+ *   others, or it is not an ed25519 key
  */
 export function openAuditKey(directory: string): AuditKey {
   const file = path.join(directory, 'key');
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
+    mustBeOwn(directory);
     const text = readPrivate(file) ?? makePrivate(file);
     const key = keyOf(createPrivateKey(text));
     publish(path.join(directory, 'key.pub'), key);
@@ -79,6 +81,13 @@ export function keyOf(privateKey: KeyObject): AuditKey {
   if (privateKey.asymmetricKeyType !== 'ed25519') throw new Error('it is not an ed25519 key');
   const publicKey = createPublicKey(privateKey);
   return { privateKey, publicKey, rawPublicKey: rawOf(publicKey), id: keyIdOf(publicKey) };
+}
+
+/** Who can write there can put other logs, and another key, in the place of these. */
+function mustBeOwn(directory: string): void {
+  const { uid, mode } = statSync(directory);
+  if (uid === process.getuid?.() && (mode & 0o022) === 0) return;
+  throw unusable(directory, 'it belongs to another user or others can write there (chmod 700)');
 }
 
 /** `null`: there is none. */
