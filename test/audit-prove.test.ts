@@ -9,7 +9,8 @@ import { openAuditLog } from '../src/audit/logs.ts';
 import { checkHeads, checkProof, proveEvent, proveHeads } from '../src/audit/prove.ts';
 import { directoryOfLog, eventAt, readEvents, type EventFilter } from '../src/audit/read.ts';
 import type { Order } from '../src/audit/search.ts';
-import { auditEvent, logAt, segmentFiles, withAudit, writeLog } from './support/audit-log.ts';
+import { auditEvent, logAt, sameKey, segmentFiles } from './support/audit-log.ts';
+import { withAudit, writeLog } from './support/audit-log.ts';
 
 test('each event has a proof that holds without the log, and for no other event', async () => {
   await withAudit(async (directory) => {
@@ -73,13 +74,18 @@ test('an export is checked by itself, to the byte', async () => {
     const { publicKey } = openAuditKey(directory);
     const file = `${directory}.jsonl`;
     const text = [...exportLog(logAt(directory), publicKey)].join('');
-    writeFileSync(file, text + text);
-    const twice = await verifyExport({ file, publicKey, heads });
+    const elsewhere = `${directory}.elsewhere`;
+    sameKey(directory, elsewhere);
+    await writeLog(elsewhere, { events: 7 });
+    writeFileSync(file, text + [...exportLog(logAt(elsewhere), publicKey)].join(''));
+    const two = await verifyExport({ file, publicKey, heads });
     assert.deepEqual(
-      [twice.isGood, ...twice.logs.map(({ events }) => events)],
-      [true, 20, 20],
-      JSON.stringify(twice),
+      [two.isGood, ...two.logs.map(({ events }) => events)],
+      [true, 20, 8],
+      JSON.stringify(two),
     );
+    writeFileSync(file, text + text);
+    assert.ok(!(await verifyExport({ file, publicKey, heads })).isGood);
     const good = Buffer.from(text);
     for (let at = 0; at < good.length; at += 61) {
       const bad = Buffer.from(good);
