@@ -87,8 +87,7 @@ export function missingOf(options: CheckOptions, logs: readonly LogReport[]): Fi
   }
   for (const [at, { log, directory }] of logs.entries()) {
     const first = logs.slice(0, at).find((one) => log !== null && one.log === log);
-    // One file may hold the same export twice, or an older one and a newer one.
-    if (first === undefined || first.directory === directory) continue;
+    if (first === undefined) continue;
     const text = `Log ${log} is there twice, in "${first.directory}" and "${directory}".`;
     missing.add('log.forked', {}, text);
   }
