@@ -91,6 +91,17 @@ test('a value that becomes known while a command runs is not in its statement', 
   assert.equal(JSON.stringify(statement).includes(value), false);
 });
 
+test('what looks like a secret is not in the words of a refusal', async () => {
+  const token = ['ghp', 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'].join('_');
+  await using daemon = await startRuntime({ env: { TRL_POLICY: 'guarded' } });
+  await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+  for (const refused of [`rm -rf / ${token}`, `git push https://u:${token}@x.example/y.git`]) {
+    assert.equal((await session.ask(refused)).error.code, 'POLICY_DENIED');
+  }
+  assert.equal(auditText(daemon.home).includes(token), false);
+  assert.match(auditText(daemon.home), /publishes commits to a remote repository/);
+});
+
 test('what gathered while the log was away is told when it is back', async (t) => {
   const { directory, auditing, logs, close } = await auditingIn(t);
   await auditing.record({ kind: 'call.requested', data: { n: 0 } });

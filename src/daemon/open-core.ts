@@ -17,6 +17,8 @@ import { AtomicRenames } from '../workspace/commit/renames.ts';
 import { Approving } from './approving.ts';
 import type { Args } from './args.ts';
 import { Auditing } from './auditing/auditing.ts';
+import type { Shown } from './auditing/basis.ts';
+import { shownBy } from './auditing/shown.ts';
 import { LateLog } from './auditing/late-log.ts';
 import { Statements } from './auditing/statements.ts';
 import { configurationEvent, policyEvent, policyRefusal } from './auditing/telling.ts';
@@ -92,7 +94,14 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
   const auditDirectory = join(stateHome(), 'audit');
   const auditLog = new LateLog(auditDirectory);
-  const auditing = auditingOf({ auditLog, args, configuration, masking, log: masked });
+  const auditing = auditingOf({
+    auditLog,
+    args,
+    configuration,
+    masking,
+    shown: shownBy({ options: redaction, tags }, masking),
+    log: masked,
+  });
   auditing.note(configurationEvent(configuration));
   boundRawLogs(runners, auditing, masked);
   await tellPolicies(policies, auditing);
@@ -128,16 +137,16 @@ interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {
   readonly auditLog: LateLog;
   readonly configuration: Configuration;
   readonly masking: Masking;
+  readonly shown: Shown;
 }
 
-function auditingOf({ auditLog, args, configuration, masking, log }: AuditingParts): Auditing {
+function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts): Auditing {
   return new Auditing({
     sink: auditLog,
     required: configuration.audit.required,
-    masking,
+    ...texts,
     // A runtime of one command follows nothing of an earlier one.
     unended: async () => (args.ephemeral ? [] : auditLog.unended()),
-    log,
   });
 }
 

@@ -10,6 +10,7 @@ import type { AuditMark } from '../../run.ts';
 import type { Masking } from '../masking.ts';
 import { countWithin, fitted, sizeOf, type Fitted } from './fitting.ts';
 import { masked } from './masked.ts';
+import type { Shown } from './basis.ts';
 import type { Unended } from './unended.ts';
 
 /** An event as the rest of the daemon tells it. */
@@ -28,6 +29,8 @@ export interface AuditingOptions {
   /** Whether nothing may happen that cannot be recorded. */
   readonly required: boolean;
   readonly masking: Pick<Masking, 'deep'>;
+  /** Hides also what is likely: messages quote what callers wrote. Default: the known alone. */
+  readonly shown?: Shown;
   /** Must not throw. */
   readonly log: (text: string) => void;
   /** Commands of earlier runtimes whose end the log does not tell. Default: none. */
@@ -152,8 +155,19 @@ export class Auditing {
       actor: actor ?? null,
       session,
       exec,
-      data: masked(data, this.#options.masking),
+      data: masked(this.#quoting(data), this.#options.masking),
     });
+  }
+
+  #quoting(data: Told['data']): Told['data'] {
+    const { shown } = this.#options;
+    const { message, why } = data;
+    if (shown === undefined) return data;
+    return {
+      ...data,
+      ...(typeof message === 'string' && { message: shown(message) }),
+      ...(typeof why === 'string' && { why: shown(why) }),
+    };
   }
 
   #takeLate(): readonly Fitted[] {
