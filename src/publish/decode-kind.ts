@@ -17,6 +17,9 @@ const opened: readonly (readonly [Opened, string])[] = [
 const closed: readonly (readonly [string, string])[] = [
   ['\xfd7zXZ\x00', 'xz is not read'],
   ['BZh', 'bzip2 is not read'],
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map(
+    (level) => [`BZh${level}1AY&SY`, 'bzip2 is not read'] as const,
+  ),
   ['\x04\x22\x4d\x18', 'lz4 is not read'],
   ['7z\xbc\xaf\x27\x1c', '7-Zip is not read'],
   ['Rar!\x1a\x07', 'RAR is not read'],

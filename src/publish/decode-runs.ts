@@ -6,7 +6,7 @@ import { latin1 } from './decode-kind.ts';
 
 export interface Run {
   readonly bytes: Uint8Array;
-  readonly via: 'base64' | 'hex' | 'decimal';
+  readonly via: 'base64' | 'hex' | 'decimal' | 'git-patch';
   /** Bytes `[from, to)` of the text that it stands in. */
   readonly span: readonly [number, number];
   /** Whether its letters are mixed as those of packed bytes are; words and paths are not. */
@@ -248,15 +248,16 @@ const hex = (letters: string): Uint8Array => Buffer.from(letters, 'hex');
 
 const spacedHex =
   /\b[0-9a-fA-F]{2}(?:[ :,+-]{1,2}[0-9a-fA-F]{2}){6}|\b[0-9a-fA-F]{4}(?: [0-9a-fA-F]{4}){3}/;
-const markedHex = /(?:(?:0x|\\x)[0-9a-fA-F]{2}[, "']{0,4}){4}/;
-const offset = /^[ \t+>*#/-]{0,8}(?:(?:0x)?[0-9a-fA-F]{4,16}(?::|[ \t])[ \t]*)?/;
+const markedHex = /(?:(?:0[xX]|\\x)[0-9a-fA-F]{2}[, "']{0,4}){4}/;
+const offset = /^[ \t+>*#/-]{0,8}(?:(?:0[xX])?[0-9a-fA-F]{4,16}(?::|[ \t])[ \t]*)?/;
 /** Something stands before the first line of a dump. */
 const innerOffset = /\b[0-9a-fA-F]{7,16}(?::[ \t]|[ \t]{1,2})(?=[0-9a-fA-F]{2})/;
-const pairs = /^(?:(?:0x|\\x)?[0-9a-fA-F]{2}){1,8}(?:[ \t]{1,2}|[:,+-][ \t]?|(?=[^0-9A-Za-z]|$))/;
+const pairs =
+  /^(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}){1,8}(?:[ \t]{1,2}|[:,+-][ \t]?|(?=[^0-9A-Za-z]|$))/;
 
 /** Bytes that are written apart: `64 65`, `64:65`, `0x64, 0x65`, `\x64\x65`, and dumps. */
 export function* spacedRunsOf(text: string): Generator<Run> {
-  const isMarked = (text.includes('0x') || text.includes('\\x')) && markedHex.test(text);
+  const isMarked = /0[xX]|\\x/.test(text) && markedHex.test(text);
   if (!isMarked && !spacedHex.test(text)) return;
   let found: string[] = [];
   let span: [number, number] = [0, 0];
@@ -277,14 +278,22 @@ export function* spacedRunsOf(text: string): Generator<Run> {
       found.push(letters);
       span = [span[0], at + line.length];
     } else if (found.length > 0) {
-      yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: isDump };
+      yield* dumped(found, span, isDump);
       found = [];
     }
     at += line.length + 1;
   }
-  if (found.length > 0) {
-    yield { bytes: hex(found.join('')), via: 'hex', span, mixed: true, sure: isDump };
-  }
+  if (found.length > 0) yield* dumped(found, span, isDump);
+}
+
+/** Some write two bytes as one number, of which this machine has the lower byte first. */
+function* dumped(rows: readonly string[], span: Run['span'], sure: boolean): Generator<Run> {
+  const bytes = hex(rows.join(''));
+  yield { bytes, via: 'hex', span, mixed: true, sure };
+  const [first = '', ...more] = rows;
+  const isEven = bytes.length % 2 === 0 && rows.every((row) => row.length % 4 === 0);
+  if (!isEven || more.length === 0 || first.length < 16) return;
+  yield { bytes: Buffer.from(bytes).swap16(), via: 'hex', span, mixed: true, sure: false };
 }
 
 /** The digits of the row of pairs that a line has, after an offset; `''`: there is none. */
@@ -304,7 +313,7 @@ function rowFrom(line: string, start: number, least: number): string {
   for (let at = start; ;) {
     const [next] = pairs.exec(line.slice(at, at + 40)) ?? [''];
     if (next === '') break;
-    letters += next.replaceAll(/0x|\\x|[^0-9a-fA-F]/g, '');
+    letters += next.replaceAll(/0[xX]|\\x|[^0-9a-fA-F]/g, '');
     at += next.length;
     // Two blanks stand in the middle of a row of 16, or before its text.
     if (/[ \t]{2}$/.test(next) && letters.length !== 16) break;
@@ -313,7 +322,7 @@ function rowFrom(line: string, start: number, least: number): string {
 }
 
 const firstPair = (line: string): number =>
-  line.search(/(?:0x|\\x)?[0-9a-fA-F]{2}[ :,+-]|(?:0x|\\x)[0-9a-fA-F]{2}/);
+  line.search(/(?:0[xX]|\\x)?[0-9a-fA-F]{2}[ :,+-]|(?:0[xX]|\\x)[0-9a-fA-F]{2}/);
 
 const decimals = /(?:\b\d{1,3}\b[,\s]{1,3}){23,}\d{1,3}\b/g;
 

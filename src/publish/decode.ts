@@ -9,6 +9,7 @@ import { readAr } from './archive-ar.ts';
 import { readTar } from './archive-tar.ts';
 import { readZip } from './archive-zip.ts';
 import { viewsOf } from './decode-escapes.ts';
+import { patchRunsOf } from './decode-git-patch.ts';
 import * as kinds from './decode-kind.ts';
 import { unpack, type Packing } from './decode-packed.ts';
 import { decimalRunsOf, runsOf, spacedRunsOf, type Run } from './decode-runs.ts';
@@ -192,7 +193,8 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
   const span = (within: readonly [number, number]): Place =>
     place.via.length === 0 ? { ...place, span: within } : place;
   const isDeep = place.encodings >= encodingsMax;
-  for (const runs of [runsOf(text), spacedRunsOf(text), decimalRunsOf(text)]) {
+  const all = [runsOf(text), spacedRunsOf(text), decimalRunsOf(text), patchRunsOf(text)];
+  for (const runs of all) {
     for (const run of runs) {
       if (!hasMeaning(run)) continue;
       if (isDeep) {

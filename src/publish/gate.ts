@@ -22,7 +22,6 @@ const likelyScoreBlock = 0.9;
 const pieceBytes = 256 * 1_024;
 /** What is looked for is shorter. */
 const overlapBytes = 8 * 1_024;
-const bytesOfTurn = 128 * 1_024;
 const textMax = 200;
 
 /**
@@ -113,9 +112,10 @@ async function* findingsOf(
   }
   const passages = new Passages();
   const told = new Set<string>();
-  let worked = 0;
   for (const part of openItem(item)) {
     input.signal?.throwIfAborted();
+    // To find the next part may take long, too.
+    await input.turn();
     if (part.kind === 'unscannable') {
       const { reason: source, via, span } = part;
       yield exact(part.name, { rule: 'unscannable', decision: 'review', source, via, span });
@@ -128,17 +128,47 @@ async function* findingsOf(
       const { via, span } = part;
       yield exact(part.name, { rule: 'denied.file', decision: 'block', source, via, span });
     }
-    worked += part.bytes.length;
-    if (worked > bytesOfTurn) {
-      worked = 0;
-      await input.turn();
-    }
     if (!part.text) continue;
     for (const match of await input.match(part.bytes)) passages.add(match, part);
     yield* secretsIn(part, input);
     yield* exactIn(part, canaries, input);
   }
+  told.delete(name);
+  yield* textOfNames(item, [...told], { canaries, passages, input });
   yield* passages.found();
+}
+
+interface Searching {
+  readonly canaries: Canaries;
+  readonly passages: Passages;
+  readonly input: GateInput;
+}
+
+/** A name is a text that leaves as any other does; what it tells as a path is told besides. */
+async function* textOfNames(
+  { name }: GateItem,
+  members: readonly string[],
+  { canaries, passages, input }: Searching,
+): AsyncGenerator<Found> {
+  const inner = members.map((member) => member.slice(name.length + 2)).join('\n');
+  for (const [text, via] of [
+    [name, 'name'],
+    [inner, 'member names'],
+  ] as const) {
+    for (const opened of text === '' ? [] : openItem({ name, bytes: Buffer.from(text, 'utf8') })) {
+      if (opened.kind === 'unscannable' || !opened.text) continue;
+      const part: Part = { ...opened, name, via: [via, ...opened.via], whole: false, span: null };
+      await input.turn();
+      for (const match of await input.match(part.bytes)) passages.add(match, part);
+      // A digest in a name looks like a key.
+      for await (const found of secretsIn(part, input)) {
+        if (found.rule === 'secret.known') yield found;
+      }
+      for await (const found of exactIn(part, canaries, input)) {
+        if (found.rule === 'canary') yield found;
+      }
+    }
+  }
 }
 
 const fileOf = ({ bytes }: Part, { deniedFile }: GateInput): string | null =>

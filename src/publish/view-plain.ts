@@ -12,29 +12,54 @@ export interface PlainText {
 const ESC = 0x1b;
 const BEL = 0x07;
 const BS = 0x08;
+const LF = 0x0a;
+const underscore = 0x5f;
 const sequenceBytesMax = 4096;
+/** Less than a gram says nothing. */
+const carriedBytesMin = 24;
 
+/**
+ * What a sequence carries as text (a title, a link, the clipboard) is as public as the rest: it
+ * follows at the end, on lines of its own.
+ */
 export function plainText(text: Uint8Array): PlainText {
   if (!text.includes(ESC) && !text.includes(BS)) return { bytes: text, at: null };
-  const bytes = new Uint8Array(text.length);
-  const at = new Uint32Array(text.length);
+  const room = 2 * text.length + 1;
+  const bytes = new Uint8Array(room);
+  const at = new Uint32Array(room);
   let length = 0;
+  const carried: (readonly [number, number])[] = [];
+  const add = (place: number, byte = text[place] ?? 0): void => {
+    bytes[length] = byte;
+    at[length] = place;
+    length += 1;
+  };
   for (let from = 0; from < text.length;) {
     const byte = text[from] ?? 0;
     if (byte === ESC) {
-      from = sequenceEnd(text, from);
+      const end = sequenceEnd(text, from);
+      if (end - from >= carriedBytesMin) carried.push([from + 2, end]);
+      from = end;
     } else if (byte === BS) {
-      // Manuals print `_` or the character itself, go back, and print the character.
-      length = Math.max(0, length - 1);
+      if (isOverstruck(text, from)) length = Math.max(0, length - 1);
       from += 1;
     } else {
-      bytes[length] = byte;
-      at[length] = from;
-      length += 1;
+      add(from);
       from += 1;
     }
   }
+  for (const [from, to] of carried) {
+    add(from, LF);
+    for (let place = from; place < to; place += 1) add(place);
+  }
   return { bytes: bytes.subarray(0, length), at: at.subarray(0, length) };
+}
+
+/** Manuals print `_` or the character itself, go back, and print it; other text stays there. */
+function isOverstruck(text: Uint8Array, at: number): boolean {
+  const [before, after] = [text[at - 1], text[at + 1]];
+  if (before === BS || after === BS) return false;
+  return before === after || before === underscore || after === underscore;
 }
 
 /** The end of the escape sequence that begins at `from` (ECMA-48); at least one byte. */
