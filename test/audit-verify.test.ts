@@ -43,9 +43,9 @@ test('a log as it was written has no finding, against each of its heads', async 
 
 test('every byte of a log counts: each change of one is found', async () => {
   await withAudit(async (directory) => {
-    // In one group there are few signatures to check, which is what takes time.
+    // Each check takes its time with the events and the signatures that there are.
     const isFull = process.env['TRL_PROVE'] === 'full';
-    await writeLog(directory, isFull ? { segmentBytes: 4000 } : { group: 19 });
+    await writeLog(directory, isFull ? { segmentBytes: 4000 } : { events: 5, group: 5 });
     for (const file of segmentFiles(directory)) {
       const good = readFileSync(file);
       const fd = openSync(file, 'r+');
@@ -105,7 +105,7 @@ const attacks: readonly {
 
 test('no line can be taken out, added, moved or written in another way', async () => {
   await withAudit(async (directory) => {
-    await writeLog(directory);
+    await writeLog(directory, { events: 9 });
     const [file = ''] = segmentFiles(directory);
     const good = readFileSync(file, 'utf8');
     const lines = good.split('\n').slice(0, -1);
@@ -162,7 +162,7 @@ test('what is cut off the end is found by any head that was kept elsewhere', asy
       const ends = new Set([...good.entries()].map(([at, byte]) => (byte === 10 ? at + 1 : 0)));
       for (let length = good.length - 1; length >= 0; length -= 1) {
         // Inside of a line each byte is as good as another.
-        if (!ends.has(length) && length % 23 > 0) continue;
+        if (!ends.has(length) && length % 61 > 0) continue;
         truncateSync(file, length);
         if ((await verifyLogs(options)).isGood) unseen += 1;
         const kept = await verifyLogs({ ...options, heads: [heads.at(-1) ?? ''] });

@@ -65,10 +65,12 @@ test('no changed character of payload, type or signature verifies', () => {
   assert.ok(signature !== undefined);
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-.! \n';
   const opened = (changed: unknown) => openEnvelope(changed, { keys: [publicKey] });
+  const isFull = process.env['TRL_PROVE'] === 'full';
   const swaps = (text: string) =>
     Array.from(text).flatMap((was, at) =>
       Array.from(alphabet)
-        .filter((to) => to !== was)
+        // By turns, so that each letter comes to many places.
+        .filter((to, n) => to !== was && (isFull || (n + at) % 5 === 0))
         .map((to) => text.slice(0, at) + to + text.slice(at + 1)),
     );
   const sameBytes = (one: string, two: string): boolean =>

@@ -11,7 +11,7 @@ import { only } from './session.ts';
 const textsMax = 64;
 
 export async function graph(args: Args): Promise<number> {
-  const exec = toExecId(only(args, 'audit graph'));
+  const exec = toExecId(only(args, 'audit graph', 'log'));
   const made = new CommandGraph(exec);
   for (const { event } of eventsOf(exec)) made.own(event);
   const contents = made.contents();

@@ -16,7 +16,7 @@ import { say, sayJson } from './show.ts';
 
 /** Of a command: that its signed statement, else the last event of it, is in the log. */
 export async function prove(args: Args): Promise<number> {
-  const word = only(args, 'audit prove');
+  const word = only(args, 'audit prove', 'log');
   const found = eventsOf(word);
   const isStated = found.findLast(({ event }) => event.kind === 'exec.statement');
   const chosen = isStated ?? found.at(-1);

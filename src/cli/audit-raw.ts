@@ -43,7 +43,7 @@ export async function keygen(args: Args): Promise<number> {
 
 /** Exit code 1 when what is sealed is not what was recorded, or does not reach to its end. */
 export async function reveal(args: Args): Promise<number> {
-  const exec = toExecId(only(args, 'audit reveal'));
+  const exec = toExecId(only(args, 'audit reveal', 'log'));
   const file = args.text('identity');
   if (file === undefined) throw usage('audit reveal', 'name your identity with --identity FILE');
   const identities = await identitiesOf(file);

@@ -36,7 +36,7 @@ export async function log(args: Args): Promise<number> {
 
 /** All of a command, or one event; with `--statement` the signed statement alone. */
 export async function show(args: Args): Promise<number> {
-  const found = eventsOf(only(args, 'audit show'));
+  const found = eventsOf(only(args, 'audit show', 'log'));
   if (args.has('statement')) {
     sayJson(envelopeOf(found));
     return 0;

@@ -90,11 +90,11 @@ export async function attach(args: Args): Promise<number> {
   });
 }
 
-/** The one word of a verb that takes one. */
-export function only(args: Args, verb: string): string {
+/** The one word of a verb that takes one; `list` is the verb beside it that tells what there is. */
+export function only(args: Args, verb: string, list = 'list'): string {
   const [word, unwanted] = args.words;
   if (word === undefined) {
-    throw usage(verb, `which one? see: trl ${verb.split(' ')[0]} list`);
+    throw usage(verb, `which one? see: trl ${verb.split(' ')[0]} ${list}`);
   }
   if (unwanted !== undefined) {
     throw usage(verb, `it takes one word, got "${unwanted}" too`);
