@@ -94,14 +94,8 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
   const auditDirectory = join(stateHome(), 'audit');
   const auditLog = new LateLog(auditDirectory);
-  const auditing = auditingOf({
-    auditLog,
-    args,
-    configuration,
-    masking,
-    shown: shownBy({ options: redaction, tags }, masking),
-    log: masked,
-  });
+  const shown = shownBy({ options: redaction, tags }, masking);
+  const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
   auditing.note(configurationEvent(configuration));
   boundRawLogs(runners, auditing, masked);
   await tellPolicies(policies, auditing);
