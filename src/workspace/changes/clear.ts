@@ -54,7 +54,9 @@ export async function clearLayer(ground: ClearGround): Promise<BytePath[]> {
       (isRemoved ? removed : changed).push(path);
     }
   }
+  const isShown = removed.some((path) => ledger.get(path)?.entry?.type === 'file');
   ledger.forget(removed);
+  if (isShown) await partMoved(ground);
   followNames(ground, unlinked);
   for (const path of removed) settled.delete(path);
   for (const path of settled) if (ledger.get(path) === undefined) settled.delete(path);
@@ -115,6 +117,40 @@ async function failedToOpen(ground: ClearGround, paths: BytePath[]): Promise<Byt
     if (!isClear) failed.push(path);
   }
   return failed;
+}
+
+/**
+ * A file that was moved has the inode number of the one below that it was copied from. Once that
+ * one is seen again they would be one file by their numbers, and the kernel refuses one of them.
+ */
+async function partMoved({ upper, attributes, ledger, upperCursor }: ClearGround): Promise<void> {
+  const added = [...ledger.entries()].filter(
+    ([, { key, entry, base }]) => key !== null && entry?.type === 'file' && base === null,
+  );
+  if (added.length === 0) return;
+  const prefix = bytePathOf(upper);
+  const asks = added.map(([path]) => ({ path: `${prefix}/${path}`, question: 'copied' as const }));
+  const copied = await attributes.read(asks);
+  const moved = added.filter((_, at) => copied[at] === true);
+  if (moved.length === 0) return;
+  const before = new Map(moved.map(([path]) => [path, statIn(upperCursor, path)]));
+  try {
+    await attributes.clearOrigin(moved.map(([path]) => `${prefix}/${path}`));
+  } catch (error) {
+    // Of a file that may not be written; the others were done.
+    if (!isTrlError(error, 'INTERNAL_ERROR')) throw error;
+  }
+  for (const [path, told] of moved) {
+    const was = before.get(path);
+    const now = statIn(upperCursor, path);
+    const isSame = was !== null && was !== undefined && statKey(was) === told.key && now !== null;
+    if (!isSame || withoutCtime(statKey(now)) !== withoutCtime(statKey(was))) continue;
+    ledger.set(path, { ...told, key: statKey(now) });
+  }
+}
+
+function statIn(cursor: TreeCursor, path: BytePath): BigIntStats | null {
+  return cursor.goto(parentOf(path)) === 'here' ? cursor.stat(nameOf(path)) : null;
 }
 
 /** `false`: it is not what was captured. */

@@ -15,7 +15,7 @@ export interface LayerAttributesOptions {
   readonly idleMs?: number;
 }
 
-type Ask = 'o' | 'c' | 'w' | 'm' | 'u';
+type Ask = 'o' | 'c' | 'w' | 'm' | 'u' | 'f';
 
 interface Batch {
   readonly count: number;
@@ -69,6 +69,11 @@ export class LayerAttributes implements Disposable {
   /** Undoes {@link makeOpaque}. @throws TrlError INTERNAL_ERROR where one failed */
   async clearOpaque(paths: readonly BytePath[]): Promise<void> {
     await this.#do('u', paths, 'make a directory opaque no longer');
+  }
+
+  /** Has files stand for nothing below. @throws TrlError INTERNAL_ERROR where one failed */
+  async clearOrigin(paths: readonly BytePath[]): Promise<void> {
+    await this.#do('f', paths, 'part a file from what it was copied from');
   }
 
   /** Ends the helper; a later ask starts another. */

@@ -12,6 +12,7 @@
  *   w  make a whiteout                  `y`
  *   m  make the directory opaque        `y`
  *   u  make it opaque no longer         `y`
+ *   f  make it a file of its own        `y`
  *
  * or `!` and an errno. It ends with its standard input.
  */
@@ -50,6 +51,7 @@ sub answer {
   return done(syscall($nr_mknodat, -100, $path, 0020000, 0)) if $ask eq "w";
   return done(syscall($nr_set, $path, $opaque, $yes, 1, 0)) if $ask eq "m";
   return done(syscall($nr_remove, $path, $opaque)) if $ask eq "u";
+  return done(syscall($nr_remove, $path, $origin)) if $ask eq "f";
   return "!22";
 }
 while (defined(my $count = <STDIN>)) {
