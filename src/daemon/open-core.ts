@@ -178,7 +178,9 @@ interface WorkspaceParts {
 
 /** Layers end with this runtime; what was changed in them is kept for every later one. */
 function workspacesOf({ stateDir, ...parts }: WorkspaceParts): Workspaces {
-  const renames = new AtomicRenames();
+  const renames = new AtomicRenames((at) => {
+    parts.log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
+  });
   const directory = join(stateHome(), 'snapshots');
   const key = (): Buffer => openKey(directory, 'key');
   const stores = new Stores({ renames, directory, key, log: parts.log });

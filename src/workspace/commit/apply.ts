@@ -7,8 +7,10 @@
  * where what came out is not what was expected (`renames.ts`). Every step goes through descriptors
  * of directories and follows no link. So nobody sees half a file, and nothing outside is reached.
  *
- * A moment that remains: modes and times, set by descriptor after a look, may hide that somebody
- * else set them within those microseconds; no content is lost by it.
+ * What is written to a file that was replaced, by a name looked up before, is kept beside it. Two
+ * moments remain: a program that takes a second from looking a name up to opening it writes to a
+ * file that is gone; modes and times, set by descriptor after a look, may hide that somebody else
+ * set them within those microseconds.
  */
 import {
   chmodSync,
