@@ -2,13 +2,19 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { auditDirectory, auditEvents, auditText, kindsOf } from './support/audit-daemon.ts';
-import { raw, startRuntime } from './support/daemon.ts';
+import { raw, startRuntime, type Daemon } from './support/daemon.ts';
 import { openSession } from './support/session.ts';
 
+/** Of the tests that ask nothing of their own of it. */
+let daemon: Daemon;
+before(async () => {
+  daemon = await startRuntime();
+});
+after(() => daemon.stop());
+
 test('a command is told in order, and its receipt says where', async () => {
-  await using daemon = await startRuntime();
   await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
   const receipt = await session.run('echo hello; echo new > made.txt');
   const kinds = kindsOf(daemon.home, receipt.exec_id);
@@ -35,7 +41,6 @@ test('a command is told in order, and its receipt says where', async () => {
 });
 
 test('the start is in the log before the command runs', async () => {
-  await using daemon = await startRuntime();
   await using session = await openSession(daemon.socketPath, { sandbox: 'none' });
   const logs = path.join(auditDirectory(daemon.home), 'logs');
   // Without a sandbox the command can read what was written of it.
@@ -46,23 +51,37 @@ test('the start is in the log before the command runs', async () => {
   assert.match(head, /^\{"head":/);
 });
 
-test('what is blocked, asked, denied or broken is told', async () => {
-  await using daemon = await startRuntime({ env: { TRL_POLICY: 'guarded' } });
+test('a log that was lost is told of by the next one, and commands go on', async () => {
   await using session = await openSession(daemon.socketPath);
+  await session.run('true');
+  await daemon.kill();
+  const count = auditEvents(daemon.home).length;
+  await using again = await startRuntime({ home: daemon.home });
+  await using other = await openSession(again.socketPath);
+  await other.run('true');
+  const events = auditEvents(daemon.home);
+  assert.ok(events.length > count);
+  assert.equal(events.filter(({ kind }) => kind === 'log.opened').length, 2);
+  assert.ok(existsSync(path.join(auditDirectory(daemon.home), 'key.pub')));
+});
+
+test('what is blocked, asked, denied or broken is told', async () => {
+  await using guarded = await startRuntime({ env: { TRL_POLICY: 'guarded' } });
+  await using session = await openSession(guarded.socketPath);
   const blocked = await session.ask('rm -rf /');
   assert.equal(blocked.error.code, 'POLICY_DENIED');
   const asked = await session.ask('curl https://example.com -o x.sh');
   assert.equal(asked.error.code, 'APPROVAL_REQUIRED', JSON.stringify(asked));
   const id = asked.error.data?.approval_id ?? asked.data?.approval_id;
-  using other = await raw(daemon.socketPath);
+  using other = await raw(guarded.socketPath);
   const pending = (await other.ask('approval.get', { approval_id: id })).data;
   const no = { approval_id: id, decision: 'deny', digest: pending.digest };
   assert.equal((await other.ask('approval.decide', no)).ok, true);
   const outside = await other.ask('session.create', { working_dir: '/etc' });
   assert.equal(outside.error.code, 'WORKSPACE_ESCAPE');
   await session.destroy();
-  await daemon.kill('SIGTERM');
-  const events = auditEvents(daemon.home);
+  await guarded.kill('SIGTERM');
+  const events = auditEvents(guarded.home);
   const told = (kind: string) => events.filter((event) => event.kind === kind);
   const [refused] = told('exec.refused');
   assert.equal(refused?.data['code'], 'POLICY_DENIED');
@@ -80,14 +99,16 @@ test('what is blocked, asked, denied or broken is told', async () => {
 test('no value is in the log: not known, not given, not typed, not likely', async () => {
   const value = 'Zr4kQm7vXw2pTn9sLd3c';
   const token = ['ghp', 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'].join('_');
-  await using daemon = await startRuntime({
+  await using secretive = await startRuntime({
     env: { DEPLOY_TOKEN: value },
     prepare: (home) => {
       writeFileSync(path.join(home, 'config.yaml'), '');
       return {};
     },
   });
-  await using session = await openSession(daemon.socketPath, { env: { API_KEY: `own-${value}x` } });
+  await using session = await openSession(secretive.socketPath, {
+    env: { API_KEY: `own-${value}x` },
+  });
   await session.run(`echo "$DEPLOY_TOKEN" ${value} ${Buffer.from(value).toString('base64')}`, {
     env_keys: ['DEPLOY_TOKEN'],
     env: { OTHER_SECRET: `other-${value}` },
@@ -95,9 +116,9 @@ test('no value is in the log: not known, not given, not typed, not likely', asyn
   await session.run(`echo ${token} > ${value}.txt`);
   await session.run('cat *.txt', { stdin: value });
   await session.destroy();
-  await daemon.kill('SIGTERM');
-  const text = auditText(daemon.home);
-  const payloads = auditEvents(daemon.home).map(({ data }) => {
+  await secretive.kill('SIGTERM');
+  const text = auditText(secretive.home);
+  const payloads = auditEvents(secretive.home).map(({ data }) => {
     const envelope = data['envelope'];
     const payload =
       typeof envelope === 'object' && envelope !== null ? Reflect.get(envelope, 'payload') : '';
@@ -111,19 +132,4 @@ test('no value is in the log: not known, not given, not typed, not likely', asyn
     );
   }
   assert.match(text, /DEPLOY_TOKEN/);
-});
-
-test('a log that was lost is told of by the next one, and commands go on', async () => {
-  await using daemon = await startRuntime();
-  await using session = await openSession(daemon.socketPath);
-  await session.run('true');
-  await daemon.kill();
-  const before = auditEvents(daemon.home).length;
-  await using again = await startRuntime({ home: daemon.home });
-  await using other = await openSession(again.socketPath);
-  await other.run('true');
-  const events = auditEvents(daemon.home);
-  assert.ok(events.length > before);
-  assert.equal(events.filter(({ kind }) => kind === 'log.opened').length, 2);
-  assert.ok(existsSync(path.join(auditDirectory(daemon.home), 'key.pub')));
 });
