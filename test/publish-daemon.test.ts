@@ -242,19 +242,27 @@ test(
   'a command that could read nothing denied made what does not interfere',
   { skip },
   async () => {
+    await using fresh = await startPublishing();
     const read = { deny: ['private/**'] };
-    const opened = await ask(daemon, 'workspace.open', { path: daemon.root, policy: { read } });
+    const opened = await ask(fresh, 'workspace.open', { path: fresh.root, policy: { read } });
     const params = { workspace_id: opened.data.workspace_id };
-    await using blind = await openSession(daemon.socketPath, params);
+    await using blind = await openSession(fresh.socketPath, params);
     const { exec_id: id } = await blind.run('echo made > made.txt; cat private/plan.md; ls');
-    const apart = await check(daemon, { kind: 'exec', exec_id: id });
+    const apart = await check(fresh, { kind: 'exec', exec_id: id });
     assert.deepEqual([apart.decision, apart.basis], ['pass', 'non-interference']);
-    const seeing = await session.run('echo made > made2.txt');
-    const scanned = await check(daemon, { kind: 'exec', exec_id: seeing.exec_id });
+    await using seeing = await openSession(fresh.socketPath, { working_dir: fresh.root });
+    const seen = await seeing.run('tr a-z n-za-m < private/plan.md > cache.txt');
+    const scanned = await check(fresh, { kind: 'exec', exec_id: seen.exec_id });
     assert.deepEqual([scanned.decision, scanned.basis], ['pass', 'scan']);
+    // What that one left is in the open for the next.
+    const fed = await blind.run('cp cache.txt fed.txt');
+    const handed = await check(fresh, { kind: 'exec', exec_id: fed.exec_id });
+    assert.deepEqual([handed.decision, handed.basis], ['pass', 'scan']);
+    const before = await check(fresh, { kind: 'exec', exec_id: id });
+    assert.equal(before.basis, 'non-interference');
     // Somebody else wrote to it since.
-    writeFileSync(inRoot('made.txt'), 'by hand\n');
-    const own = await check(daemon, { kind: 'paths', paths: ['made.txt'] });
+    writeFileSync(path.join(fresh.root, 'made.txt'), 'by hand\n');
+    const own = await check(fresh, { kind: 'paths', paths: ['made.txt'] });
     assert.equal(own.basis, 'scan');
   },
 );

@@ -46,19 +46,36 @@ export function interferenceBy(makers: Makers): (item: Leaving, sha256: string) 
     }
   }
   const judged = new Map<ExecId, Interference>();
-  const judge = (exec: ExecId, record: ChangeRecord | null): Interference => {
+  const own = (exec: ExecId, record: ChangeRecord | null): Interference => {
     const known = judged.get(exec) ?? judgedBy(sightOf(exec), record, makers);
     judged.set(exec, known);
     return known;
+  };
+  /** When the first command ended of which this is said. */
+  const firstEnd = (kind: Interference['kind']): number =>
+    records.reduce(
+      (first, one) => (own(one.exec, one).kind === kind ? Math.min(first, one.at) : first),
+      Infinity,
+    );
+  let since: Readonly<Record<'possible' | 'unknown', number>> | null = null;
+  const judge = (exec: ExecId, record: ChangeRecord | null): Interference => {
+    const found = own(exec, record);
+    if (found.kind !== 'none') return found;
+    // What an earlier command left in the open, a later one could read there.
+    since ??= { possible: firstEnd('possible'), unknown: firstEnd('unknown') };
+    const at = record?.at ?? Infinity;
+    const reason = 'it could read what a command left that was shown more';
+    if (since.possible < at) return { kind: 'possible', reason };
+    return since.unknown < at ? { kind: 'unknown' } : found;
   };
   return (item, sha256) => {
     if (item.exec !== undefined) {
       const exec = item.exec;
       return judge(exec, records.find((record) => record.exec === exec) ?? null);
     }
-    const own = writers.get(`${sha256} ${item.path}`) ?? [];
-    if (item.path === null || own.length === 0) return { kind: 'unknown' };
-    return strictest(own.map((record) => judge(record.exec, record)));
+    const all = writers.get(`${sha256} ${item.path}`) ?? [];
+    if (item.path === null || all.length === 0) return { kind: 'unknown' };
+    return strictest(all.map((record) => judge(record.exec, record)));
   };
 }
 
