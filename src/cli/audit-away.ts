@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { verifyExport } from '../audit/export.ts';
 import { checkProof } from '../audit/prove.ts';
 import { TrlError } from '../errors.ts';
+import { field } from '../provenance/told.ts';
 import { lineOf } from './audit-lines.ts';
 import { answerOf, tellReport, textOf } from './audit-verify.ts';
 import { say, sayJson } from './show.ts';
@@ -63,6 +64,6 @@ function parsed(file: string): unknown {
 }
 
 function seqOf(proof: unknown): number {
-  const seq: unknown = typeof proof === 'object' && proof !== null ? Reflect.get(proof, 'seq') : 0;
+  const seq = field(proof, 'seq');
   return typeof seq === 'number' ? seq : 0;
 }

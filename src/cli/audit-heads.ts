@@ -10,7 +10,9 @@ import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { readNote } from '../audit/note.ts';
+import { hasCode } from '../audit/segments.ts';
 import { TrlError } from '../errors.ts';
+import { field } from '../provenance/told.ts';
 
 export interface SeenHeads {
   /** Id of the key that signed them; `null`: none were seen. */
@@ -30,13 +32,13 @@ export function readSeenHeads(file: string): SeenHeads {
   }
   try {
     const value: unknown = JSON.parse(text);
-    const key = at(value, 'key');
-    const heads = at(value, 'heads');
-    if (at(value, 'version') !== 1 || typeof heads !== 'object' || heads === null) {
+    const key = field(value, 'key');
+    const heads = field(value, 'heads');
+    if (field(value, 'version') !== 1 || typeof heads !== 'object' || heads === null) {
       throw new Error('it is of another version');
     }
     const notes = Object.entries(heads).map(([log, seen]: [string, unknown]) => {
-      const note = at(seen, 'head');
+      const note = field(seen, 'head');
       if (typeof note !== 'string' || readNote(note)?.checkpoint.log !== log) {
         throw new Error(`what it holds of log ${log} is no head of it`);
       }
@@ -91,7 +93,8 @@ export function headsIn(text: string): string[] {
 }
 
 function notesOf(value: unknown): string[] {
-  const found = [at(at(value, 'audit'), 'head'), at(value, 'head'), at(value, 'checkpoint')];
+  const receipt = field(value, 'audit');
+  const found = [field(receipt, 'head'), field(value, 'head'), field(value, 'checkpoint')];
   return found.filter((note) => typeof note === 'string').filter((note) => readNote(note) !== null);
 }
 
@@ -102,11 +105,6 @@ function parsed(text: string): unknown {
     return null;
   }
 }
-
-const at = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-
-const hasCode = (error: unknown, code: string): boolean => at(error, 'code') === code;
 
 function unusable(file: string, reason: string): TrlError {
   const message = `Cannot use the heads that were seen before, "${file}": ${reason}`;

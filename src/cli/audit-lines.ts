@@ -1,5 +1,6 @@
 /** Events of the audit log as lines for people. Whatever others wrote is made visible. */
 import type { AuditEvent } from '../audit/event.ts';
+import { textAt } from '../provenance/told.ts';
 import { showDuration } from './units.ts';
 import { visible } from './visible.ts';
 
@@ -44,7 +45,7 @@ const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = 
   'exec.decided': ({ decision, rules }) => [decision, listOf(rules)],
   'exec.planned': ({ plan_digest: plan }) => ['plan', shortened(plan)],
   'exec.started': ({ approval }) => [
-    approval == null ? '' : `approved: ${fieldOf(approval, 'id')}`,
+    approval == null ? '' : `approved: ${textAt(approval, 'id') ?? '?'}`,
   ],
   'exec.output': (data) => [`${sizesOf(data)} so far`],
   'exec.ended': (data) => [
@@ -94,9 +95,6 @@ function listOf(value: unknown): string {
     .map(([name, one]) => `${name} ${String(one)}`)
     .join(' ');
 }
-
-const fieldOf = (of: unknown, name: string): string =>
-  typeof of === 'object' && of !== null ? String(Reflect.get(of, name)) : '';
 
 /** Of a digest, the digits that tell it from others. */
 const shortened = (digest: unknown): string =>

@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
+import { textAt } from '../provenance/told.ts';
 import { SealingError } from '../sealing/error.ts';
 import { keyPath } from '../sealing/files.ts';
 import type { RevealedPiece } from '../sealing/pieces.ts';
@@ -95,10 +96,8 @@ export async function shred(args: Args): Promise<number> {
 /** What the log says that the sealed file is; `null`: it does not. */
 function recordedDigest(exec: ExecId): string | null {
   for (const { event } of allEvents({ exec, kinds: ['exec.ended'] })) {
-    const raw: unknown = event.data['raw_log'];
-    const sha256: unknown =
-      typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'sha256') : null;
-    if (typeof sha256 === 'string') return sha256;
+    const sha256 = textAt(event.data['raw_log'], 'sha256');
+    if (sha256 !== null) return sha256;
   }
   return null;
 }

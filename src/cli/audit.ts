@@ -1,6 +1,7 @@
 /** `trl audit log|show`: what was recorded, out of the log's own files. */
 import type { FoundEvent as Found } from '../audit/read.ts';
 import { TrlError } from '../errors.ts';
+import { statementIn } from '../provenance/told.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { lineOf, timeOf } from './audit-lines.ts';
@@ -77,24 +78,15 @@ function isoOf(ms: number): string | null {
 
 /** A heading, and what it says behind bars: nothing of it passes for a line of this program. */
 function detailsOf({ log: id, seq, leaf, event }: Found): string {
-  const { kind, at, actor, session, exec, data } = event;
+  const { kind, at, actor, session, exec } = event;
   const heading = `${id.slice(0, 8)}:${seq}  ${timeOf(at)}  ${visible(kind)}`;
   const columns = process.stdout.columns ?? columnsDefault;
-  const facts = { actor, session, exec, ...shownData(kind, data), leaf };
+  const facts = { actor, session, exec, ...shownData(event), leaf };
   return [heading, ...barred(JSON.stringify(facts, null, 2), columns)].join('\n');
 }
 
 /** A statement is shown as what it says. */
-function shownData(kind: string, data: Found['event']['data']): object {
-  if (kind !== 'exec.statement') return { data };
-  const envelope = data['envelope'];
-  const payload: unknown =
-    typeof envelope === 'object' && envelope !== null ? Reflect.get(envelope, 'payload') : null;
-  if (typeof payload !== 'string') return { data };
-  try {
-    const statement: unknown = JSON.parse(Buffer.from(payload, 'base64').toString());
-    return { statement };
-  } catch {
-    return { data };
-  }
+function shownData(event: Found['event']): object {
+  const statement = statementIn(event);
+  return statement === null ? { data: event.data } : { statement };
 }

@@ -1,7 +1,8 @@
 /** What is known of a command when it starts, as the audit log and its statement tell it. */
 import type { Approval } from '../../approval/approval.ts';
-import type { AssuranceLevel, Bounds, FileGrants, SessionId } from '../../command.ts';
 import type { WorkspaceMode } from '../../change.ts';
+import type { Bounds } from '../../command.ts';
+import type { CommandBasis } from '../../provenance/statement.ts';
 import type { Decided, Ground } from '../../run.ts';
 import type { Masking } from '../masking.ts';
 import { masked } from './masked.ts';
@@ -10,32 +11,11 @@ import { masked } from './masked.ts';
 export type Shown = (text: string) => string;
 
 /** Plain data: it is kept with the execution's record, for a daemon that starts over. */
-export interface ExecBasis {
-  readonly session: SessionId;
-  readonly requester: string;
-  /** Masked, and cut where it is very long. */
-  readonly command: string;
-  readonly command_bytes: number;
-  readonly shell: string;
-  readonly cwd: string | null;
+export interface ExecBasis extends CommandBasis {
   readonly workspace: string | null;
   /** Digest of what of the workspace is hidden; `null`: nothing is. */
   readonly mask: string | null;
   readonly workspace_mode: WorkspaceMode | null;
-  readonly mode: 'foreground' | 'detached';
-  /** Names only: of runtime and session, and of this command. */
-  readonly env: readonly string[];
-  readonly command_env: readonly string[];
-  readonly stdin: 'closed' | 'bytes' | 'open';
-  readonly pty: boolean;
-  readonly plan_digest: string;
-  readonly box_digest: string;
-  readonly verdict: {
-    readonly decision: 'allow' | 'ask' | 'block';
-    readonly policy: { readonly name: string; readonly version: string };
-    readonly rules: readonly string[];
-  };
-  readonly approval: ApprovalBasis | null;
   /** What the text names, as far as it was looked up. */
   readonly contents: readonly {
     readonly role: 'executable' | 'script' | 'package-script';
@@ -43,26 +23,7 @@ export interface ExecBasis {
     readonly path: string | null;
     readonly sha256: string | null;
   }[];
-  readonly sandbox: {
-    readonly kind: 'bubblewrap' | 'none';
-    readonly level: AssuranceLevel;
-    readonly network: 'off' | 'on';
-    /** SHA-256 of what the sandbox shows and lets be written. */
-    readonly scope: string;
-    readonly files: FileGrants;
-    readonly beyond: readonly string[];
-  };
   readonly bounds: Bounds;
-}
-
-export interface ApprovalBasis {
-  readonly id: string;
-  readonly digest: string;
-  readonly scope: 'once' | 'session';
-  readonly by: string;
-  readonly proof: 'passphrase' | 'same_uid';
-  /** Unix ms. */
-  readonly at: number;
 }
 
 /** Characters of a command's text in the log. */
@@ -127,7 +88,7 @@ export function commandData(shown: string, command: string) {
   };
 }
 
-function approvalBasis({ id, digest, answer }: Approval): ApprovalBasis | null {
+function approvalBasis({ id, digest, answer }: Approval): CommandBasis['approval'] {
   if (answer === null) return null;
   const { scope, by, at } = answer;
   return { id, digest, scope, by: by.actor, proof: by.proof, at };
