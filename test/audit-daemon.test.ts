@@ -133,3 +133,22 @@ test('no value is in the log: not known, not given, not typed, not likely', asyn
   }
   assert.match(text, /DEPLOY_TOKEN/);
 });
+
+test('a statement names the commands that ran beside it, whatever session they are of', async () => {
+  await using daemon = await startRuntime();
+  const where = { working_dir: daemon.root };
+  await using one = await openSession(daemon.socketPath, where);
+  await using other = await openSession(daemon.socketPath, where);
+  const id = await one.start('echo written > note.txt; sleep 30');
+  const receipt = await other.run('cat note.txt 2>/dev/null; true');
+  await one.client.ask('exec.cancel', { exec_id: id });
+  const found = auditEvents(daemon.home).find(
+    ({ kind, exec }) => kind === 'exec.statement' && exec === receipt.exec_id,
+  );
+  const envelope = found?.data['envelope'];
+  const payload = typeof envelope === 'object' && envelope !== null ? envelope : {};
+  const statement = JSON.parse(
+    Buffer.from(String(Reflect.get(payload, 'payload')), 'base64').toString(),
+  );
+  assert.deepEqual(statement.predicate.projection.concurrent_with, [id]);
+});

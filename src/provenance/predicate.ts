@@ -134,7 +134,11 @@ export const predicateSchema = z.object({
     network: z.enum(['off', 'on']),
     concurrent_with: z
       .array(id('x'))
-      .check(z.describe('Commands of the session that wrote meanwhile.')),
+      .check(
+        z.describe(
+          'Commands that ran in the workspace or the session meanwhile: what they wrote could be read.',
+        ),
+      ),
   }),
   changes: z.nullable(
     z.object({

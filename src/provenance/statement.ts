@@ -61,6 +61,8 @@ export interface CommandRecord {
   readonly exit: Exit;
   /** `null`: nothing was recorded, as without a workspace. */
   readonly recorded: RecordedChanges | null;
+  /** Commands that ran in the workspace or the session meanwhile. Default: none. */
+  readonly beside?: readonly ExecId[];
   /** SHA-256 (hex) of what of the workspace was hidden; `null`: nothing was. */
   readonly mask: string | null;
   /** The shell, where one started, and what the text names. */
@@ -217,8 +219,10 @@ function resultOf(exit: Exit): Predicate['result'] {
   };
 }
 
-function projectionOf({ recorded, mask, basis }: CommandRecord): Predicate['projection'] {
-  const others = new Set<ExecId>(recorded?.changes.flatMap((one) => one.concurrentWith));
+function projectionOf(record: CommandRecord): Predicate['projection'] {
+  const { recorded, mask, basis, beside = [] } = record;
+  const told = recorded?.changes.flatMap((one) => one.concurrentWith) ?? [];
+  const others = new Set<ExecId>([...told, ...beside]);
   return {
     tree: recorded?.snapshot.before ?? null,
     mask,

@@ -16,8 +16,17 @@ const changesBytesMax = 512 * 1024;
 export interface Stating {
   /** Looks up, while the command runs, what takes a moment. Must not throw. */
   prepare(basis: ExecBasis): void;
-  /** The statement of one that has ended, in its envelope, as data of its event. */
-  state(id: ExecId, basis: ExecBasis, outcome: Omit<Outcome, 'audit'>): Promise<Json>;
+  /**
+   * The statement of one that has ended, in its envelope, as data of its event.
+   *
+   * @param beside commands that ran in the workspace or the session meanwhile
+   */
+  state(
+    id: ExecId,
+    basis: ExecBasis,
+    outcome: Omit<Outcome, 'audit'>,
+    beside: readonly ExecId[],
+  ): Promise<Json>;
 }
 
 export class ExecRecorder implements Recorder {
@@ -25,6 +34,8 @@ export class ExecRecorder implements Recorder {
   readonly #stating: Stating;
   /** Of commands that run. */
   readonly #bases = new Map<ExecId, ExecBasis>();
+  /** Commands that ran in the same workspace or session meanwhile: what they wrote can be read. */
+  readonly #beside = new Map<ExecId, Set<ExecId>>();
 
   constructor(auditing: Auditing, stating: Stating) {
     this.#auditing = auditing;
@@ -33,6 +44,14 @@ export class ExecRecorder implements Recorder {
 
   /** What a command is; told before it starts, or when it is taken over from an earlier daemon. */
   expect(id: ExecId, basis: ExecBasis): void {
+    const beside = new Set<ExecId>();
+    for (const [other, { workspace, session }] of this.#bases) {
+      const isShared = workspace !== null && workspace === basis.workspace;
+      if (!isShared && session !== basis.session) continue;
+      beside.add(other);
+      this.#beside.get(other)?.add(id);
+    }
+    this.#beside.set(id, beside);
     this.#bases.set(id, basis);
   }
 
@@ -52,8 +71,7 @@ export class ExecRecorder implements Recorder {
   }
 
   failed(id: ExecId, error: unknown): void {
-    const basis = this.#bases.get(id);
-    this.#bases.delete(id);
+    const { basis } = this.#forget(id);
     const of = basis === undefined ? { exec: id } : whose(id, basis);
     this.#auditing.note({ kind: 'exec.failed', ...of, data: failureOf(error) });
   }
@@ -66,8 +84,7 @@ export class ExecRecorder implements Recorder {
   }
 
   async ended(id: ExecId, outcome: Omit<Outcome, 'audit'>): Promise<AuditMark | null> {
-    const basis = this.#bases.get(id);
-    this.#bases.delete(id);
+    const { basis, beside } = this.#forget(id);
     const { exit, reverted, recorded } = outcome;
     const of = basis === undefined ? { exec: id, session: exit.session_id } : whose(id, basis);
     const told: Told[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
@@ -75,10 +92,18 @@ export class ExecRecorder implements Recorder {
       told.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
     }
     if (basis !== undefined) {
-      const data = { envelope: await this.#stating.state(id, basis, outcome) };
+      const data = { envelope: await this.#stating.state(id, basis, outcome, beside) };
       told.push({ kind: 'exec.statement', ...of, data });
     }
     return this.#auditing.recordEnd(...told);
+  }
+
+  #forget(id: ExecId) {
+    const basis = this.#bases.get(id);
+    const beside = [...(this.#beside.get(id) ?? [])];
+    this.#bases.delete(id);
+    this.#beside.delete(id);
+    return { basis, beside };
   }
 }
 

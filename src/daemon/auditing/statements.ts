@@ -44,6 +44,7 @@ export class Statements implements Stating {
     id: ExecId,
     started: ExecBasis,
     { exit, recorded }: Omit<Outcome, 'audit'>,
+    beside: readonly ExecId[],
   ): Promise<Json> {
     const shown = await this.#shownNames(recorded?.changes ?? []);
     // What became known while it ran is hidden now: what is signed cannot be masked any more.
@@ -57,6 +58,7 @@ export class Statements implements Stating {
       basis,
       exit,
       recorded,
+      beside,
       programs,
       mask: basis.mask,
       carried: exit.state_names.map((name) => this.#masking.text(name)),
