@@ -102,7 +102,7 @@ sub act {
   my $out = look($temporary);
   return $out && $out->{thing} eq $found->{thing} ? $one : back($one);
 }
-my @watched;
+my @watched; my %opened;
 sub settle {
   my $one = $_[0]; my ($file, $temporary) = @$one{qw(file temporary)};
   my $out = look($temporary);
@@ -110,13 +110,20 @@ sub settle {
   return back($one) if !$same || $one->{leased} && !holds($file);
   unlink $temporary;
   # What has another name is not gone.
-  if ($file && (stat $file)[3] == 0 && sysopen(my $at, $one->{directory}, 0x200000)) {
+  if ($file && (stat $file)[3] == 0 && (my $at = opened($one->{directory}))) {
     my $name = substr $one->{kept}, 1 + rindex $one->{kept}, "/";
     push @watched, { file => $file, leased => $one->{leased}, at => $at, name => $name,
       thing => $one->{found}{thing}, until => Time::HiRes::time() + $grace, written => 0 };
     over(shift @watched, 1) while @watched > $grace_max;
   }
   return "done";
+}
+# A descriptor of the directory, which outlasts the one that the request names it by.
+sub opened {
+  my $directory = $_[0];
+  return $opened{$directory} if $opened{$directory};
+  sysopen(my $at, $directory, 0x200000) or return;
+  return $opened{$directory} = $at;
 }
 # Whether a displaced file needs no more looking after; "last": it will not be asked again.
 sub over {
@@ -172,5 +179,6 @@ while (1) {
     push @acted, act($kind, $directory, $key, map { "$directory/$_" } $name, $temporary, $kept);
   }
   print join(" ", map { ref $_ ? settle($_) : $_ } @acted), "\n";
+  %opened = ();
 }
 `;
