@@ -1,8 +1,8 @@
 /**
- * What a command costs in a workspace, on top of the same command in a sandbox without one, of which
- * nothing is recorded: changes told, contents of both sides kept, applied to the real tree, and the
- * signed audit events, on disk. All trees are measured in the same rounds, through one daemon; the
- * bare sandbox through another one, which records nothing.
+ * What a command costs in a workspace, on top of the same command in a sandbox without one, of
+ * which nothing is recorded: changes told, contents of both sides kept, applied to the real tree,
+ * and the signed audit events, on disk. All trees are measured in the same rounds, through one
+ * daemon; the bare sandbox through another one, which records nothing.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import path from 'node:path';
