@@ -152,3 +152,21 @@ test('a statement names the commands that ran beside it, whatever session they a
   );
   assert.deepEqual(statement.predicate.projection.concurrent_with, [id]);
 });
+
+test('who writes to a command that runs, and how much, is told; what is not', async () => {
+  await using daemon = await startRuntime();
+  await using session = await openSession(daemon.socketPath);
+  const id = await session.start('cat', { stdin_open: true });
+  const typed = Buffer.from('a password that is typed\n').toString('base64');
+  const write = (params: object) => session.client.ask('exec.write', { exec_id: id, ...params });
+  assert.equal((await write({ data: typed, encoding: 'base64' })).ok, true);
+  assert.equal((await write({ data: typed, encoding: 'base64', eof: true })).ok, true);
+  await session.client.ask('exec.read', { exec_id: id, wait_ms: 2_000 });
+  await session.destroy();
+  await daemon.kill('SIGTERM');
+  const [input, ...others] = auditEvents(daemon.home).filter(({ kind }) => kind === 'exec.input');
+  assert.deepEqual(others, []);
+  assert.deepEqual(input?.data, { bytes: 50, eof: true });
+  assert.equal(input?.exec, id);
+  assert.equal(auditText(daemon.home).includes('password that'), false);
+});

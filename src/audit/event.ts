@@ -30,6 +30,8 @@ export const eventKinds = [
   'exec.decided',
   'exec.planned',
   'exec.started',
+  /** How much a caller wrote to it, each second in which there was some. */
+  'exec.input',
   /** Running digests of a stream of redacted output, each second in which there was some. */
   'exec.output',
   // Durable before the receipt.

@@ -13,6 +13,7 @@ import type { Auditing } from './auditing/auditing.ts';
 import { AuditReading } from './auditing/desk.ts';
 import { ExecRecorder, type Stating } from './auditing/exec-recorder.ts';
 import { audited } from './auditing/calls.ts';
+import { Inputs } from './auditing/inputs.ts';
 import { approvalEvent } from './auditing/telling.ts';
 import type { DiffRedaction } from './diff-redaction.ts';
 import { Executions, execView, isOver, waitingError, type Tracked } from './executions.ts';
@@ -29,7 +30,6 @@ import { DaemonSecrets } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { SessionDesk } from './session-desk.ts';
 import { Starter } from './starter.ts';
-import { noteTyped } from './typed-secrets.ts';
 import type { Turns } from './turns.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
 import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
@@ -83,6 +83,7 @@ export class Core implements Runtime {
   readonly audit: AuditReading;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
+  readonly #inputs: Inputs;
   readonly #execs: Executions;
   readonly #desk: SessionDesk;
   readonly #starter: Starter;
@@ -92,6 +93,7 @@ export class Core implements Runtime {
   constructor(options: CoreOptions) {
     this.#options = options;
     this.#sessions = new Sessions(options.store);
+    this.#inputs = new Inputs(options, this.#sessions);
     this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
     this.#execs = new Executions(options.store, options.masking);
     this.#desk = new SessionDesk(options, this.#sessions, this.#execs);
@@ -265,19 +267,12 @@ export class Core implements Runtime {
     };
   }
 
-  async write(_: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void> {
+  async write(caller: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void> {
     const { record } = await this.#execs.begun(id);
-    this.#noteTyped(record.sessionId, data);
+    this.#inputs.wrote(caller, record, { data, eof });
     const link = await this.#options.runners.link();
     const base64 = Buffer.from(data).toString('base64');
     await link.request({ op: 'stdin', exec_id: id, base64, eof });
-  }
-
-  /** Input is looked at as a command's text is: it may be a guess. */
-  #noteTyped(id: SessionId, data: Uint8Array): void {
-    const session = this.#sessions.find(id);
-    const { names } = this.#options.masking.look(Buffer.from(data).toString('latin1'));
-    if (session !== null && names.length > 0) noteTyped(session, names, this.#options);
   }
 
   async resize(_: Caller, id: ExecId, columns: number, rows: number): Promise<void> {
@@ -378,6 +373,7 @@ export class Core implements Runtime {
     // Without a session there is no state that a later daemon could want.
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
     await this.#options.workspaces.end(this.#options.endRunner);
+    this.#inputs.close();
     await this.#options.auditing.close();
     this.#options.store.close();
   }
