@@ -136,7 +136,8 @@ export const predicateSchema = z.object({
       .array(id('x'))
       .check(
         z.describe(
-          'Commands that ran in the workspace or the session meanwhile: what they wrote could be read.',
+          'Commands that ran in the workspace or the session meanwhile: ' +
+            'what they wrote could be read.',
         ),
       ),
   }),
