@@ -44,6 +44,8 @@ const wrappers = `
   typeof module === 'object') module.exports = factory(); else if(typeof define === 'function' &&
   define.amd) define([], factory); else if(typeof exports === 'object') exports["name"] = factory();
   Object.defineProperty(exports, "__esModule", { value: true });
+  Object.defineProperties(exports, { __esModule: { value: true }, [Symbol.toStringTag]: { value:
+  "Module" } });
   function _interopRequireDefault(obj) { return obj && obj.__esModule ? obj : { default: obj }; }
   http://www.w3.org/2000/svg https://developer.mozilla.org/en-US/docs/Web/JavaScript/Reference/
   https://developer.mozilla.org/docs/Web/JavaScript/Reference/Global_Objects/

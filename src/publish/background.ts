@@ -46,14 +46,26 @@ export function licenseMarks(chars: Uint8Array, from: number, to: number): Uint8
     if (!isLicense(grams.hashes[i] ?? 0)) continue;
     marks ??= new Uint8Array(last - first);
     const start = grams.starts[i] ?? 0;
-    const begin = markedTo > 0 && start - markedTo <= bridgedMax ? markedTo : start;
+    let place = letters.at[start] ?? 0;
+    if (markedTo > 0 && start - markedTo <= bridgedMax) {
+      const end = letters.at[markedTo - 1] ?? 0;
+      if (!isCode(chars, end, place)) place = Math.min(end, place);
+    }
     markedTo = start + gramChars;
-    const place = letters.at[begin] ?? 0;
     marks.fill(1, place - first, (letters.at[markedTo - 1] ?? 0) + 1 - first);
   }
   if (marks === null) return null;
   wholeLines(chars, first, marks);
   return marks.subarray(from - first, to - first);
+}
+
+/** What is written between the helpers of compilers is the author's, a name of an export say. */
+function isCode(chars: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) {
+    const char = chars[at] ?? 0;
+    if (char === 0x7b || char === 0x7d || char === 0x3d) return true;
+  }
+  return false;
 }
 
 /** The rest of a line that is mostly license text belongs to it: a name, a year, a full stop. */
@@ -63,7 +75,8 @@ function wholeLines(chars: Uint8Array, first: number, marks: Uint8Array): void {
     const to = found < 0 || found > marks.length ? marks.length : found;
     let marked = 0;
     for (let at = from; at < to; at += 1) marked += marks[at] ?? 0;
-    if (marked * 2 > to - from && to - from < 400) marks.fill(1, from, to);
+    const prose = to - from < 400 && !isCode(chars, first + from, first + to);
+    if (marked * 2 > to - from && prose) marks.fill(1, from, to);
     from = to + 1;
   }
 }

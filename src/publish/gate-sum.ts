@@ -8,9 +8,14 @@ import type { Part } from './decode.ts';
 export const reviewScore = 60;
 export const blockScore = 120;
 
+/** A match tells at most so many characters of its text. */
+const textCharsMax = 200;
+
 interface Passage {
   readonly match: Match;
   readonly part: Part;
+  /** The text of the match without white space. */
+  readonly bare: string;
 }
 
 export class Passages {
@@ -19,10 +24,11 @@ export class Passages {
   /** A passage of a file counts once, in whatever ways and places it was found. */
   add(match: Match, part: Part): void {
     const before = this.#bySource.get(match.path) ?? [];
-    const same = before.filter((one) => isSame(one, { match, part }));
+    const passage = { match, part, bare: match.text.replaceAll(/\s/g, '') };
+    const same = before.filter((one) => isSame(one, passage));
     if (same.some((one) => one.match.novel >= match.novel)) return;
     const others = before.filter((one) => !same.includes(one));
-    this.#bySource.set(match.path, [...others, { match, part }]);
+    this.#bySource.set(match.path, [...others, passage]);
   }
 
   /** One finding for each source of which there is enough; the largest passage is its evidence. */
@@ -50,8 +56,14 @@ const overlap = (a: readonly [number, number], b: readonly [number, number]): bo
 
 /** In one part, what stands apart may be two passages of one long line. */
 function isSame(a: Passage, b: Passage): boolean {
+  if (saysNoMore(a, b) || saysNoMore(b, a)) return true;
   if (!overlap(a.match.lines, b.match.lines)) return false;
   return a.part !== b.part || overlap(a.match.span, b.match.span) || a.match.text === b.match.text;
+}
+
+/** Whether a passage that is told whole is part of another: what a file says twice is one thing. */
+function saysNoMore(one: Passage, other: Passage): boolean {
+  return one.match.text.length < textCharsMax && other.bare.includes(one.bare);
 }
 
 const decisionOf = (score: number): GateDecision =>

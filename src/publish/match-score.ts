@@ -1,10 +1,11 @@
 /**
  * How much of a run is news to the audience: characters on lines of the denied file that no seen
- * file has, that are no license text, and that say something.
+ * file has, that are neither license text nor known to everybody, and that say something.
  */
 import { licenseMarks } from './background.ts';
 import type { Content } from './index-contents.ts';
 import { hashUnit, lineCharsMin, unitEnd, type LineCounts } from './index-lines.ts';
+import { knownMarks } from './match-known.ts';
 import { lineEnd } from './view-normal.ts';
 
 /** Fewer different characters make a rule, a frame or padding. */
@@ -12,6 +13,9 @@ const distinctMin = 4;
 /** A line of which less is in a run is a part of one: idioms are shared within lines. */
 const wholeShare = 0.8;
 const partWeight = 0.6;
+/** A line or two are an idiom more often than three; as much as is blocked is none. */
+const aloneCost = 10;
+const aloneCharsMax = 120;
 /** How far back the beginning of a line is looked for. */
 const lineCharsMax = 4096;
 
@@ -27,9 +31,11 @@ export function novelChars(
   const news: (readonly [number, number])[] = [];
   let novel = 0;
   let part = 0;
+  let lines = 0;
   for (let start = lineStart(chars, from); start < to;) {
     const end = unitEnd(chars, start);
     const [first, last] = [Math.max(start, from), Math.min(end, to)];
+    lines += last > first ? 1 : 0;
     if (end - start >= lineCharsMin && last > first) {
       hashUnit(chars, start, end, pair);
       if (!seen.has(pair[0] ?? 0, pair[1] ?? 0) && isTelling(chars, first, last)) {
@@ -42,11 +48,15 @@ export function novelChars(
     start = chars[end] === lineEnd ? end + 1 : Math.max(end, start + 1);
   }
   if (novel < least) return 0;
-  const licensed = licenseMarks(chars, from, to);
+  const alone = least > 1 && lines < 3 && novel < aloneCharsMax;
+  if (alone) novel -= aloneCost;
   novel -= Math.ceil(part * (1 - partWeight));
-  if (licensed === null) return novel;
+  const known = knownMarks(chars, from, to);
+  licenseMarks(chars, from, to)?.forEach((mark, at) => {
+    if (mark === 1) known[at] = 1;
+  });
   for (const [first, last] of news) {
-    for (let at = first; at < last; at += 1) novel -= licensed[at - from] ?? 0;
+    for (let at = first; at < last; at += 1) novel -= known[at - from] ?? 0;
   }
   return novel;
 }
