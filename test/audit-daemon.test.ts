@@ -134,7 +134,7 @@ test('no value is in the log: not known, not given, not typed, not likely', asyn
   assert.match(text, /DEPLOY_TOKEN/);
 });
 
-test('a statement names the commands that ran beside it, whatever session they are of', async () => {
+test('a statement names what ran beside its command, of whatever session', async () => {
   await using daemon = await startRuntime();
   const where = { working_dir: daemon.root };
   await using one = await openSession(daemon.socketPath, where);
