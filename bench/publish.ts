@@ -6,12 +6,15 @@
  * `npm i --ignore-scripts` of some 150 packages in an empty directory (its node_modules).
  * A third of them are projects: of their files a third are denied, a third the audience sees, a
  * third is held out (new text of the same authors). Another third is background that the audience
- * sees, the rest independent. LOGS holds files of output that has nothing to do with them.
+ * sees, the rest independent: told with and without files that share five lines in a row with a
+ * denied one, which is vendored code and no error. LOGS holds files of output that has nothing to
+ * do with them.
  */
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { DeniedIndex, matchText, type Match } from '../src/publish/index.ts';
+import { Passages } from '../src/publish/gate-sum.ts';
 import { forms } from '../test/support/publish-forms.ts';
 import { figuresOf } from './stats.ts';
 
@@ -36,7 +39,9 @@ const blocked = 120;
 
 const corpus = split(values.corpus);
 const index = build();
+const copied = new Set(corpus.denied.flatMap(({ bytes }) => windowsOf(bytes)));
 let missedVerbatim = 0;
+plainRecall();
 recall();
 await flagged('held out, same projects', sampled(corpus.heldOut));
 await flagged('independent', sampled(corpus.independent));
@@ -127,14 +132,63 @@ function build(): DeniedIndex {
   return made;
 }
 
-/** The best score of one source, runs added up: what the gate decides by. */
+/** The best score of one source, as the gate adds it up. */
 async function score(bytes: Uint8Array): Promise<readonly [number, Match | undefined]> {
   const matches = await matchText(index, bytes, () => Promise.resolve());
-  const sums = new Map<string, number>();
-  for (const { path: source, novel } of matches) {
-    sums.set(source, (sums.get(source) ?? 0) + novel);
+  const passages = new Passages();
+  const whole = {
+    kind: 'part',
+    name: 'file',
+    via: [],
+    text: true,
+    whole: true,
+    span: null,
+  } as const;
+  for (const match of matches) passages.add(match, { ...whole, bytes });
+  return [Math.max(0, ...passages.found().map((found) => found.score ?? 0)), matches[0]];
+}
+
+/** Whether a file that counts as independent has lines in a row of a denied one: vendored code. */
+function isCopied({ bytes }: File): boolean {
+  return windowsOf(bytes).some((window) => copied.has(window));
+}
+
+/** Each five lines in a row without white space; lines of fewer than four characters are none. */
+function windowsOf(bytes: Buffer): string[] {
+  const lines = bytes
+    .toString('latin1')
+    .split('\n')
+    .map((line) => line.replaceAll(/\s/g, ''))
+    .filter((line) => line.length >= 4);
+  const windows = lines.slice(4).map((_, i) => lines.slice(i, i + 5).join('\n'));
+  return [...windows, ...lines.filter((line) => line.length >= 200)];
+}
+
+/** Of three lines of a denied file, none of which the audience sees, how many are found. */
+function plainRecall(): void {
+  const bare = (line: string): string => line.replaceAll(/\s/g, '');
+  const seen = new Set(
+    corpus.seen.flatMap(({ bytes }) =>
+      bytes
+        .toString('utf8')
+        .split('\n')
+        .map((line) => bare(line)),
+    ),
+  );
+  const counted = { tried: 0, found: 0 };
+  for (let turn = 0; counted.tried < 400 && turn < 40_000; turn += 1) {
+    const file = corpus.denied[seeded(`plain ${turn}`) % corpus.denied.length];
+    const lines = file?.bytes.toString('utf8').split(/\r?\n/) ?? [];
+    const from = seeded(`plain line ${turn}`) % Math.max(1, lines.length - 3);
+    const snippet = lines.slice(from, from + 3);
+    const said = snippet.map((line) => bare(line));
+    if (said.length < 3 || said.some((line) => line.length < 4 || line.length > 400)) continue;
+    if (said.join('').length < 80 || said.some((line) => seen.has(line))) continue;
+    counted.tried += 1;
+    if (best(index.match(Buffer.from(snippet.join('\n')))) >= reviewed) counted.found += 1;
   }
-  return [Math.max(0, ...sums.values()), matches[0]];
+  const share = ((100 * counted.found) / counted.tried).toFixed(1);
+  console.log(`${share} % of ${counted.tried} times three unseen lines of >= 80 characters found`);
 }
 
 /** Snippets that say something the audience does not know: at least 60 characters of news. */
@@ -193,12 +247,16 @@ function recall(): void {
 
 async function flagged(name: string, files: readonly File[]): Promise<void> {
   const counted = { review: 0, block: 0 };
+  const fair = { files: 0, flagged: 0 };
   const before = process.cpuUsage();
   let bytes = 0;
   for (const file of files) {
     bytes += file.bytes.length;
     const [sum, match] = await score(file.bytes);
+    const own = !isCopied(file);
+    fair.files += own ? 1 : 0;
     if (sum < reviewed) continue;
+    fair.flagged += own ? 1 : 0;
     counted[sum < blocked ? 'review' : 'block'] += 1;
     if (values.verbose && match !== undefined) {
       const { path: source, lines, novel, text } = match;
@@ -206,11 +264,16 @@ async function flagged(name: string, files: readonly File[]): Promise<void> {
     }
   }
   const spent = process.cpuUsage(before).user / 1e6;
-  const share = (100 * (counted.review + counted.block)) / Math.max(1, files.length);
+  const share = percent(counted.review + counted.block, files.length);
   console.log(
-    `${name}: ${share.toFixed(2)} % of ${files.length} files flagged (${counted.review} review, ` +
-      `${counted.block} block), ${(bytes / 1e6 / spent).toFixed(1)} MB/s of CPU`,
+    `${name}: ${share} % of ${files.length} files flagged (${counted.review} review, ` +
+      `${counted.block} block), ${percent(fair.flagged, fair.files)} % of ${fair.files} ` +
+      `that copy no five lines, ${(bytes / 1e6 / spent).toFixed(1)} MB/s of CPU`,
   );
+}
+
+function percent(part: number, all: number): string {
+  return ((100 * part) / Math.max(1, all)).toFixed(2);
 }
 
 function latency(): void {

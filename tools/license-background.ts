@@ -46,10 +46,47 @@ const wrappers = `
   Object.defineProperty(exports, "__esModule", { value: true });
   Object.defineProperties(exports, { __esModule: { value: true }, [Symbol.toStringTag]: { value:
   "Module" } });
+  const name = tslib_1.__importDefault(require("name")); const other = tslib_1.__importDefault(
+  const name = tslib_1.__importStar(require("name")); const other = tslib_1.__importStar(
   function _interopRequireDefault(obj) { return obj && obj.__esModule ? obj : { default: obj }; }
   http://www.w3.org/2000/svg https://developer.mozilla.org/en-US/docs/Web/JavaScript/Reference/
   https://developer.mozilla.org/docs/Web/JavaScript/Reference/Global_Objects/
   Object.create(Object.getPrototypeOf(this), Object.getOwnPropertyDescriptors(this))
+`;
+/** How documents begin. */
+const documents = `
+  <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN"
+  "http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd">
+  <html xmlns="http://www.w3.org/1999/xhtml"> <head>
+  <meta http-equiv="Content-Type" content="text/html; charset=utf-8"/> <title>
+  <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"
+  "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
+  <html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en"> <head>
+  <meta http-equiv="content-type" content="text/html; charset=ISO-8859-1"> <title>
+  <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "http://www.w3.org/TR/xhtml11/DTD/xhtml11.dtd">
+  <html xmlns="http://www.w3.org/1999/xhtml"> <head>
+  <!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN"
+  "http://www.w3.org/TR/html4/loose.dtd"> <html> <head>
+  <meta http-equiv="Content-Type" content="text/html; charset=UTF-8">
+  <!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01//EN" "http://www.w3.org/TR/html4/strict.dtd">
+  <html> <head> <meta content="text/html; charset=utf-8" http-equiv="Content-Type">
+  <!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.0 Transitional//EN"
+  "http://www.w3.org/TR/REC-html40/loose.dtd"> <html> <head>
+  <!DOCTYPE html> <html lang="en"> <head> <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1.0"> <title>
+  <!DOCTYPE html> <html> <head> <meta charset="UTF-8" />
+  <meta name="viewport" content="width=device-width, initial-scale=1, shrink-to-fit=no" />
+  <meta http-equiv="X-UA-Compatible" content="IE=edge,chrome=1">
+  <?xml version="1.0" encoding="UTF-8" standalone="no"?>
+  <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
+  <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1"
+  <?xml version="1.0" encoding="UTF-8"?> <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN"
+  "http://www.apple.com/DTDs/PropertyList-1.0.dtd"> <plist version="1.0"> <dict> <key>
+  <?xml version="1.0" encoding="utf-8"?> <project xmlns="http://maven.apache.org/POM/4.0.0"
+  xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation=
+  "http://maven.apache.org/POM/4.0.0 http://maven.apache.org/xsd/maven-4.0.0.xsd">
+  headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  headers: { "Content-Type": "application/json; charset=utf-8", Accept: "application/json" }
 `;
 const { version }: { version: string } = JSON.parse(
   readFileSync(path.join(directory, 'package.json'), 'utf8'),
@@ -71,6 +108,7 @@ for (const name of globSync(helpers, { cwd: modules }).toSorted()) {
   add(name, readFileSync(path.join(modules, name), 'utf8'));
 }
 add('wrappers', wrappers);
+add('documents', documents);
 const numbers = Uint32Array.from(kept).toSorted();
 const data = {
   about: `tools/license-background.ts, spdx-license-list ${version}, tslib, @babel/runtime`,

@@ -10,10 +10,10 @@ const publicHosts = new Set(
   rust-lang.org crates.io docs.rs golang.org go.dev ruby-lang.org rubygems.org php.net oracle.com
   java.com maven.org microsoft.com google.com googleapis.com googlesource.com chromium.org
   webkit.org apple.com amazon.com jquery.com reactjs.org react.dev vuejs.org babeljs.io
-
-  webpack.js.org rollupjs.org vitejs.dev unpkg.com jsdelivr.net cloudflare.com cdnjs.com shields.io travis-ci.org
-  travis-ci.com codecov.io coveralls.io badge.fury.io opencollective.com patreon.com tidelift.com
-  paypal.me twitter.com x.com youtube.com medium.com gitter.im discord.gg discord.com slack.com
+  webpack.js.org rollupjs.org vitejs.dev unpkg.com jsdelivr.net cloudflare.com cdnjs.com shields.io
+  travis-ci.org travis-ci.com codecov.io coveralls.io badge.fury.io opencollective.com
+  patreon.com tidelift.com paypal.me twitter.com x.com youtube.com medium.com gitter.im discord.gg
+  discord.com slack.com
   conventionalcommits.org semver.org keepachangelog.com contributor-covenant.org editorconfig.org
   example.com example.org example.net localhost bugs.chromium.org crbug.com caniuse.com
   web.dev reproducible-builds.org openssl.org curl.se sqlite.org postgresql.org mysql.com

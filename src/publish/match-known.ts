@@ -76,7 +76,7 @@ function isRise(chars: Uint8Array, at: number, step: number): boolean {
   return chars[at + step - 1] === (chars[at - 1] ?? 0) + 1;
 }
 
-/** Scheme and host of public places, and what of the path are known words or short numbers. */
+/** Scheme, public host, and what of the path are known words or short numbers. */
 function markAddresses(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
   for (let at = chars.indexOf(0x3a, from); at >= 0 && at < to; at = chars.indexOf(0x3a, at + 1)) {
     if (chars[at + 1] !== 0x2f || chars[at + 2] !== 0x2f) continue;
@@ -84,13 +84,15 @@ function markAddresses(chars: Uint8Array, from: number, to: number, marks: Uint8
     const found = /^.{0,5}?(https?:\/\/)([\w.-]+)([\w./#?=&%~+@:-]*)/.exec(text);
     const [whole = '', scheme = '', host = '', path = ''] = found ?? [];
     const suffix = publicSuffix(host);
-    if (found === null || suffix === '') continue;
+    if (found === null || (suffix === '' && !host.startsWith('www.'))) continue;
     const start = Math.max(from, at - 5) + whole.length - scheme.length - host.length - path.length;
     const pathStart = start + scheme.length + host.length;
     marks.fill(1, start - from, start + scheme.length - from);
-    marks.fill(1, pathStart - suffix.length - from, pathStart - from);
-    // The name of a project or a company before or behind it is one of many.
-    markWords(chars, [start + scheme.length, pathStart - suffix.length], marks, from);
+    if (suffix !== '') {
+      // The name of a project or a company before it is one of many.
+      markWords(chars, [start + scheme.length, pathStart - suffix.length], marks, from);
+      marks.fill(1, pathStart - suffix.length - from, pathStart - from);
+    }
     markWords(chars, [pathStart, pathStart + path.length], marks, from);
   }
 }

@@ -74,14 +74,15 @@ function markList(
   );
   const following = texts.filter((text, i) => i > 0 && (texts[i - 1] ?? '') <= text).length;
   const ordered = following >= (texts.length - 1) * orderedShare;
-  let end = 0;
+  let knownTo = 0;
   for (const [i, [from, to]] of items.entries()) {
-    if (end > 0) marks.fill(1, end - base, from - base);
-    end = to;
-    if (isNext(texts[i - 1], texts[i])) marks.fill(1, from - base, to - base);
-    if (!isKnown(chars, from, to)) continue;
-    const said = from + (ordered ? orderedChars : chosenChars);
-    if (said < to) marks.fill(1, said - base, to - base);
+    const next = isNext(texts[i - 1], texts[i]);
+    const known = next || isKnown(chars, from, to);
+    // What stands between two that nobody knows holds them together.
+    if (known && knownTo > 0) marks.fill(1, knownTo - base, from - base);
+    knownTo = known ? to : 0;
+    const said = next ? from : from + (ordered ? orderedChars : chosenChars);
+    if (known && said < to) marks.fill(1, said - base, to - base);
   }
 }
 
@@ -91,8 +92,10 @@ function isNext(before: string | undefined, text: string | undefined): boolean {
   return /^\d{1,9}$/.test(before) && Number(text) === Number(before) + 1;
 }
 
-/** Whether all parts of a name with dashes and dots are everybody's. */
-export function isKnown(chars: Uint8Array, from: number, to: number): boolean {
+/** Whether all parts of a name with dashes and dots are everybody's; numbers are nobody's. */
+function isKnown(chars: Uint8Array, from: number, to: number): boolean {
+  const first = chars[from] ?? 0;
+  if (first >= 0x30 && first <= 0x39) return false;
   for (let at = from; at < to;) {
     let end = at;
     while (end < to && chars[end] !== 0x2d && chars[end] !== 0x2e) end += 1;

@@ -171,5 +171,8 @@ function tokenLike(said: Uint8Array): boolean {
   const word = /^(?:[\w.-]{1,40}[=:]"?)?([\w+/=.~!@#$%^&*-]{10,})"?;?$/.exec(text)?.[1] ?? '';
   const digits = word.replaceAll(/[^0-9]/g, '').length;
   const letters = word.replaceAll(/[^A-Za-z]/g, '').length;
+  const rising = said.filter((char, i) => i > 0 && char === (said[i - 1] ?? 0) + 1).length;
+  // An alphabet is as long as a token and as mixed, but nobody's own.
+  if (rising * 2 > said.length) return false;
   return digits >= 2 && letters >= 4 && new Set(word).size >= 8;
 }
