@@ -29,6 +29,9 @@ const alike = {
   address: '// https://developer.mozilla.org/en-US/docs/Web/API/Document/querySelector#syntax',
   directive:
     '// eslint-disable-next-line no-control-regex, no-misleading-character-class, no-undef',
+  license:
+    '# This file is dual licensed under the terms of the Apache License, Version\n' +
+    '# 2.0, and the BSD License. See the LICENSE file in the root of this repository\n',
   notice: '# Copyright 2006-2022 by the authors of the project, see AUTHORS and LICENSE for more',
   document:
     '<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01//EN"\n"http://www.w3.org/TR/html4/strict.dtd">',
@@ -47,7 +50,8 @@ const own = {
     .join('\n'),
   numbers: '17.25, 93.11, 40.02, 88.75, 12.09,\n61.33, 70.48, 19.97, 55.06, 23.84,\n90.4, 3.3',
   markup:
-    '<b>Zarniwoop takes over Kestrelhof in March</b><i>cheaper than Ostravik had asked in May</i>',
+    '<b>Zarniwoop takes over Kestrelhof</b>\n<i>cheaper than Quillfeather asked</i>\n' +
+    '<i>and before Ostravik knows</i>',
 };
 
 for (const [name, text] of Object.entries(own)) {

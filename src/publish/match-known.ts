@@ -12,6 +12,7 @@ import { lineEnd } from './view-normal.ts';
 const around = 64;
 /** So many characters, each the one after that before it, are counted up and not written. */
 const risingMin = 5;
+const repeatedMin = 8;
 /** A long word that everybody has says as much as a short one. */
 const wordChars = 8;
 const longWord = /\w{12,32}/g;
@@ -23,7 +24,9 @@ const elements =
   'a|abbr|article|b|blockquote|body|br|button|code|dd|div|dl|dt|em|footer|form|g|h[1-6]|head|' +
   'header|hr|html|i|img|input|label|li|link|main|meta|nav|ol|option|p|path|pre|script|section|' +
   'select|small|span|strong|style|svg|table|tbody|td|th|thead|title|tr|ul';
-const attributes = 'class|className|content|height|href|id|name|rel|src|style|title|type|width';
+const attributes =
+  'align|alink|alt|bgcolor|border|cellpadding|cellspacing|class|className|color|content|height|' +
+  'href|id|lang|link|name|rel|src|style|text|title|type|valign|vlink|width';
 const markup = new RegExp(
   String.raw`</?(?:${elements})(?=[>/"]|[a-zA-Z-]{1,20}=|$)/?>?|"?(?:${attributes})="|"/?>`,
   'g',
@@ -37,13 +40,18 @@ const directive = new RegExp(
     String.raw`pylint:(?:disable|enable)=[\w,-]*|type:ignore|@flow|usestrict)`,
   'i',
 );
-const notice = /(?:copyright|\(c\)|©).{0,12}(?:19|20)\d\d|(?:19|20)\d\d.{0,16}copyright/i;
+const notice = new RegExp(
+  String.raw`(?:copyright|\(c\)|©).{0,12}(?:19|20)\d\d|(?:19|20)\d\d.{0,16}copyright|` +
+    String.raw`licensed?underthe|seetheLICENSE(?:file|for)|allrightsreserved|SPDX-License-Ident`,
+  'i',
+);
 
 /** A mark (1) for each character of `chars[from, to)` that says nothing. */
 export function knownMarks(chars: Uint8Array, from: number, to: number): Uint8Array {
   const first = Math.max(0, from - around);
   const last = Math.min(chars.length, to + around);
   const marks = new Uint8Array(last - first);
+  markRepeats(chars, first, last, marks);
   markRising(chars, first, last, marks);
   markCounting(chars, first, last, marks);
   markWordEnds(chars, first, last, marks);
@@ -53,6 +61,15 @@ export function knownMarks(chars: Uint8Array, from: number, to: number): Uint8Ar
   markAddresses(chars, first, last, marks);
   markLines(chars, first, last, marks);
   return marks.subarray(from - first, to - first);
+}
+
+/** Zeros, rules, padding. */
+function markRepeats(chars: Uint8Array, from: number, to: number, marks: Uint8Array): void {
+  for (let at = from; at < to;) {
+    const start = at;
+    while (at < to && chars[at] === chars[start]) at += 1;
+    if (at - start >= repeatedMin) marks.fill(1, start - from, at - from);
+  }
 }
 
 /** `abcdef`, `0123456789`, also of characters of two bytes. */
