@@ -11,7 +11,7 @@ import { DeniedIndex, matchText } from '../src/publish/index.ts';
 import { DeniedNames } from '../src/publish/names.ts';
 import { tarOf } from './support/archives.ts';
 
-const secret = `fn reconcile_overdraft(ledger: &Ledger, horizon: Duration) -> Result<Balance, Fault> {
+const secret = `fn reconcile_overdraft(ledger: &Ledger, horizon: Span) -> Result<Balance, Fault> {
     let stale = ledger.rows().filter(|row| row.posted_at + horizon < ledger.closing_instant());
     let exposure = stale.map(|row| row.principal * ledger.haircut(row.counterparty)).sum();
     if exposure > ledger.covenant_ceiling() { return Err(Fault::CovenantBreached(exposure)); }
