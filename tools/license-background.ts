@@ -107,6 +107,11 @@ const helpers = ['tslib/tslib.js', '@babel/runtime/helpers/*.js'];
 for (const name of globSync(helpers, { cwd: modules }).toSorted()) {
   add(name, readFileSync(path.join(modules, name), 'utf8'));
 }
+const required = globSync('@babel/runtime/helpers/*.js', { cwd: modules }).map((name) => {
+  const helper = path.basename(name, '.js');
+  return `var _${helper}2 = _interopRequireDefault(require("@babel/runtime/helpers/${helper}"));`;
+});
+add('required', required.join('\n'));
 add('wrappers', wrappers);
 add('documents', documents);
 const numbers = Uint32Array.from(kept).toSorted();
