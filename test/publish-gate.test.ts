@@ -274,7 +274,7 @@ test('without evidence nothing of what is denied is told', async () => {
 test('findings are bounded, and the strict ones are those that are kept', async () => {
   const members = Array.from({ length: 1_500 }, (_, at): [string, Uint8Array] => [
     `image-${at}.png`,
-    Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'),
+    Buffer.from(`89504e470d0a1a0a0000000d49484452${at.toString(16).padStart(4, '0')}`, 'hex'),
   ]);
   const verdict = await check(tarOf([...members, ['last.txt', code]]));
   assert.equal(verdict.findings.length, 200);

@@ -8,7 +8,7 @@
  */
 import { latin1 } from './decode-kind.ts';
 import { without, type Archive, type Member } from './archive.ts';
-import { unpack } from './decode-packed.ts';
+import { unpackInSteps, type Room } from './decode-packed.ts';
 
 const marks = { local: 'PK\x03\x04', central: 'PK\x01\x02', end: 'PK\x05\x06' } as const;
 const localBytes = 30;
@@ -32,10 +32,10 @@ interface Entry {
 }
 
 /** @param room bytes that a member may have, unpacked */
-export function readZip(bytes: Uint8Array, room: () => number): Archive {
+export function readZip(bytes: Uint8Array, room: Room): Archive {
   const zip = { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
   const covered: [number, number][] = [];
-  function* members(): Generator<Member> {
+  function* members(): Generator<Member | null> {
     const found = directory(zip, covered);
     for (const entry of found) yield* read(zip, entry, { room, covered });
     // Local headers that no directory names: hidden from some readers, or of a damaged archive.
@@ -57,7 +57,7 @@ interface Zip {
 }
 
 interface Reading {
-  readonly room: () => number;
+  readonly room: Room;
   readonly covered: [number, number][];
 }
 
@@ -145,7 +145,7 @@ function local({ bytes, view }: Zip, at: number): Entry | null {
 
 const empty = new Uint8Array();
 
-function* read(zip: Zip, entry: Entry, { room, covered }: Reading): Generator<Member> {
+function* read(zip: Zip, entry: Entry, { room, covered }: Reading): Generator<Member | null> {
   const { bytes, view } = zip;
   const { name } = entry;
   const header = local(zip, entry.local);
@@ -182,7 +182,7 @@ function* read(zip: Zip, entry: Entry, { room, covered }: Reading): Generator<Me
     yield { name, bytes: empty, closed: 'packed in a way that is not read', packing };
     return;
   }
-  const content = unpack(kind, rest, room());
+  const content = yield* unpackInSteps(kind, rest, room);
   if ('failed' in content) {
     cover(entry.packed);
     yield { name, bytes: empty, closed: content.failed, packing };

@@ -12,7 +12,8 @@ export interface Member {
 }
 
 export interface Archive {
-  readonly members: Iterable<Member>;
+  /** `null` is none: to find the next one takes longer. */
+  readonly members: Iterable<Member | null>;
   /** Ranges of the archive that no member and no structure takes; known once all were read. */
   readonly uncovered: () => readonly (readonly [number, number])[];
 }

@@ -120,18 +120,24 @@ function utf8(point: number): string {
   return Buffer.from(String.fromCodePoint(point), 'utf8').toString('latin1');
 }
 
-/** @param text one character for each byte */
-export function* viewsOf(text: string): Generator<View> {
+/** Escapes that are decoded in one go, in some ten milliseconds. */
+const escapesAtOnce = 32 * 1_024;
+
+/**
+ * @param text one character for each byte
+ * @returns `null`s between: to find the next view takes longer
+ */
+export function* viewsOf(text: string): Generator<View | null> {
   if (text.includes('%')) yield* viewOf(text, url);
   if (text.includes('&')) yield* viewOf(text, html);
   if (quotedSign.test(text)) yield* viewOf(text, quoted);
-  if (looksLikeJson(text)) yield literals(text);
+  if (looksLikeJson(text)) yield yield* literals(text);
   if (text.includes('\\')) yield* viewOf(text, escaped);
 }
 
-function* viewOf(text: string, escapes: Escapes): Generator<View> {
+function* viewOf(text: string, escapes: Escapes): Generator<View | null> {
   const { pattern, gap, least, decode, via } = escapes;
-  let pieces: string[] = [];
+  const pieces = new Pieces(via === 'url');
   let [start, last, count, end] = [0, 0, 0, -1];
   // What is encoded has no blanks. Each word is walked once.
   const wordEnd = (from: number): number => {
@@ -140,32 +146,76 @@ function* viewOf(text: string, escapes: Escapes): Generator<View> {
   };
   const view = (): View => {
     const to = Math.max(wordEnd(last), Math.min(text.length, last + gap));
-    const blanks = via === 'url' && !pieces.includes(' ');
-    // What stands as it is and what was decoded take turns.
-    const decoded = [...pieces, text.slice(last, to)].map((piece, at) =>
-      blanks && at % 2 === 0 ? piece.replaceAll('+', ' ') : piece,
-    );
-    return { bytes: Buffer.from(decoded.join(''), 'latin1'), via, span: [start, to] };
+    return {
+      bytes: Buffer.from(pieces.text(text.slice(last, to)), 'latin1'),
+      via,
+      span: [start, to],
+    };
   };
   for (const found of text.matchAll(pattern)) {
     const at = found.index;
     if (count > 0 && at - last > gap && wordEnd(last) < at) {
       if (count >= least) yield view();
-      [pieces, count] = [[], 0];
+      pieces.clear();
+      count = 0;
     }
     if (count === 0) {
       start = Math.min(wordStart(text, at, last), Math.max(0, at - gap));
       last = start;
     }
-    pieces.push(text.slice(last, at), decode(found[0]));
+    pieces.add(text.slice(last, at), decode(found[0]));
     last = at + found[0].length;
     count += 1;
+    if (count % escapesAtOnce === 0) {
+      pieces.join();
+      yield null;
+    }
   }
   if (count >= least && count > 0) yield view();
 }
 
+/** Stands for a plus sign of which is not known yet whether it is a blank; no byte. */
+const openPlus = '\u0100';
+
+/** What stands as it is and what was decoded, in turns. */
+class Pieces {
+  readonly #isUrl: boolean;
+  #text = '';
+  #last: string[] = [];
+  #hasBlank = false;
+
+  constructor(isUrl: boolean) {
+    this.#isUrl = isUrl;
+  }
+
+  add(plain: string, decoded: string): void {
+    this.#last.push(this.#isUrl ? plain.replaceAll('+', openPlus) : plain, decoded);
+    this.#hasBlank ||= plain === ' ' || decoded === ' ';
+  }
+
+  join(): void {
+    this.#text += this.#last.join('');
+    this.#last = [];
+  }
+
+  clear(): void {
+    [this.#text, this.#last, this.#hasBlank] = ['', [], false];
+  }
+
+  /** @param tail what stands after the last escape */
+  text(tail: string): string {
+    this.join();
+    if (!this.#isUrl) return this.#text + tail;
+    const plus = this.#hasBlank ? '+' : ' ';
+    return this.#text.replaceAll(openPlus, plus) + tail.replaceAll('+', plus);
+  }
+}
+
 /** A text that is URL-encoded keeps its single quotes. */
 const blank = /[\s"<>`]/g;
+const isBlank = Uint8Array.from({ length: 256 }, (_, code) =>
+  /[\s"<>`]/.test(String.fromCharCode(code)) ? 1 : 0,
+);
 
 function blankFrom(text: string, from: number): number {
   blank.lastIndex = from;
@@ -175,7 +225,7 @@ function blankFrom(text: string, from: number): number {
 /** Where the word before `to` begins, not before `least`. */
 function wordStart(text: string, to: number, least: number): number {
   let at = to;
-  while (at > least && !/[\s"<>`]/.test(text.charAt(at - 1))) at -= 1;
+  while (at > least && isBlank[text.charCodeAt(at - 1)] !== 1) at -= 1;
   return at;
 }
 
@@ -184,18 +234,40 @@ const looksLikeJson = (text: string): boolean =>
   text.includes('"') && /(?:^|\n)[ \t]{0,16}[[{]\s{0,64}["{[]/.test(text);
 
 /** All strings of a JSON text, one after another: a list of lines is text again. */
-function literals(text: string): View {
-  const strings: string[] = [];
+function* literals(text: string): Generator<null, View> {
+  let strings: string[] = [];
+  let all = '';
+  let count = 0;
   for (let at = text.indexOf('"'); at !== -1;) {
     const end = endOfString(text, at + 1);
     const inner = text.slice(at + 1, end);
-    const string = inner.includes('\\')
-      ? inner.replaceAll(escaped.pattern, (one) => unescape(one))
-      : inner;
+    const string = inner.includes('\\') ? yield* unescaped(inner) : inner;
     strings.push(string.endsWith('\n') ? string : `${string}\n`);
     at = text.indexOf('"', end + 1);
+    count += 1;
+    if (count % escapesAtOnce === 0) {
+      all += strings.join('');
+      strings = [];
+      yield null;
+    }
   }
-  return { bytes: Buffer.from(strings.join(''), 'latin1'), via: 'json', span: [0, text.length] };
+  all += strings.join('');
+  return { bytes: Buffer.from(all, 'latin1'), via: 'json', span: [0, text.length] };
+}
+
+function* unescaped(string: string): Generator<null, string> {
+  const pieces = new Pieces(false);
+  let [last, count] = [0, 0];
+  for (const { index, 0: escape } of string.matchAll(escaped.pattern)) {
+    pieces.add(string.slice(last, index), unescape(escape));
+    last = index + escape.length;
+    count += 1;
+    if (count % escapesAtOnce === 0) {
+      pieces.join();
+      yield null;
+    }
+  }
+  return pieces.text(string.slice(last));
 }
 
 /** Where a string ends: at its quote, or at the end of its line. */

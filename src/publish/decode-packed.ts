@@ -9,7 +9,17 @@ const streamBytesMax = 64 * MiB;
 const ratioMax = 256;
 const smallBytes = 8 * MiB;
 
+/** Each costs some microseconds, however little is in it. */
+const streamsAtOnce = 512;
+
 export type Packing = 'gzip' | 'zlib' | 'zstd' | 'deflate' | 'brotli';
+
+const tooLarge = 'larger than may be opened';
+
+/** Bytes that may still be unpacked. */
+export interface Room {
+  bytes: number;
+}
 
 export type Unpacked =
   | {
@@ -19,16 +29,29 @@ export type Unpacked =
       /** Names and comments that stand in headers. */
       readonly said: readonly string[];
     }
-  | { readonly failed: 'damaged' | 'larger than may be opened' };
+  | { readonly failed: 'damaged' | typeof tooLarge };
 
 /**
  * What is inside, of all streams that follow one another. A stream that was cut off gives what
  * there is of it.
  *
- * @param room bytes that it may have at most
+ * @param room what it may have at most; of what is larger, this is taken from it for nothing
  */
-export function unpack(kind: Packing, bytes: Uint8Array, room: number): Unpacked {
-  const most = Math.min(room, streamBytesMax, Math.max(smallBytes, ratioMax * bytes.length));
+export function unpack(kind: Packing, bytes: Uint8Array, room: Room): Unpacked {
+  const steps = unpackInSteps(kind, bytes, room);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** As `unpack`, with a `null` after some hundred streams. */
+export function* unpackInSteps(
+  kind: Packing,
+  bytes: Uint8Array,
+  room: Room,
+): Generator<null, Unpacked> {
+  const most = Math.min(room.bytes, streamBytesMax, Math.max(smallBytes, ratioMax * bytes.length));
   const pieces: Uint8Array[] = [];
   const said: string[] = [];
   let used = 0;
@@ -40,8 +63,13 @@ export function unpack(kind: Packing, bytes: Uint8Array, room: number): Unpacked
     const one = stream(kind, rest.subarray(header.length), most - size);
     // What follows a good stream and is none is not its fault.
     if ('failed' in one && used > 0 && one.failed === 'damaged') break;
-    if ('failed' in one) return one;
+    if ('failed' in one) {
+      // Else what is too large once could be unpacked in vain any number of times.
+      if (one.failed === tooLarge) room.bytes -= Math.max(0, most);
+      return one;
+    }
     pieces.push(one.bytes);
+    if (pieces.length % streamsAtOnce === 0) yield null;
     said.push(...header.said);
     size += one.bytes.length;
     used += Math.max(1, header.length + one.used + (kind === 'gzip' ? gzipTrailerBytes : 0));
@@ -57,7 +85,7 @@ function stream(
   bytes: Uint8Array,
   most: number,
 ): Exclude<Unpacked, { said: unknown }> | { bytes: Uint8Array; used: number } {
-  if (most <= 0) return { failed: 'larger than may be opened' };
+  if (most <= 0) return { failed: tooLarge };
   const options = { maxOutputLength: most, info: true };
   const cut = { ...options, finishFlush: zlib.constants.Z_SYNC_FLUSH };
   try {
@@ -78,7 +106,7 @@ function stream(
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     const isLarge = code === 'ERR_BUFFER_TOO_LARGE';
-    return { failed: isLarge ? 'larger than may be opened' : 'damaged' };
+    return { failed: isLarge ? tooLarge : 'damaged' };
   }
 }
 

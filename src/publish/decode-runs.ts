@@ -256,7 +256,7 @@ const pairs =
   /^(?:(?:0[xX]|\\x)?[0-9a-fA-F]{2}){1,8}(?:[ \t]{1,2}|[:,+-][ \t]?|(?=[^0-9A-Za-z]|$))/;
 
 /** Bytes that are written apart: `64 65`, `64:65`, `0x64, 0x65`, `\x64\x65`, and dumps. */
-export function* spacedRunsOf(text: string): Generator<Run> {
+export function* spacedRunsOf(text: string): Generator<Run | null> {
   const isMarked = /0[xX]|\\x/.test(text) && markedHex.test(text);
   if (!isMarked && !spacedHex.test(text)) return;
   let found: string[] = [];
@@ -264,8 +264,13 @@ export function* spacedRunsOf(text: string): Generator<Run> {
   let at = 0;
   // Tables of numbers look like bytes; what has offsets is some.
   let isDump = false;
+  let next = pauseCharacters;
   for (const line of text.split('\n')) {
-    const letters = lineLetters(line, found.length === 0 ? rowLettersMin : 2);
+    if (at >= next) {
+      next = at + pauseCharacters;
+      yield null;
+    }
+    const letters = yield* lineLetters(line, found.length === 0 ? rowLettersMin : 2);
     if (letters === '' && line.trim() === '') {
       at += line.length + 1;
       continue;
@@ -297,19 +302,23 @@ function* dumped(rows: readonly string[], span: Run['span'], sure: boolean): Gen
 }
 
 /** The digits of the row of pairs that a line has, after an offset; `''`: there is none. */
-function lineLetters(line: string, least: number): string {
-  const after = rowFrom(line, offset.exec(line)?.[0].length ?? 0, least);
+function* lineLetters(line: string, least: number): Generator<null, string> {
+  const after = yield* rowFrom(line, offset.exec(line)?.[0].length ?? 0, least);
   if (after !== '') return after;
   const found = innerOffset.exec(line);
-  const inside = found === null ? '' : rowFrom(line, found.index + found[0].length, rowLettersMin);
-  return inside === '' ? rowFrom(line, firstPair(line), rowLettersMin) : inside;
+  const from = found === null ? -1 : found.index + found[0].length;
+  const inside = yield* rowFrom(line, from, rowLettersMin);
+  return inside === '' ? yield* rowFrom(line, firstPair(line), rowLettersMin) : inside;
 }
 
 const rowLettersMin = 8;
+/** In some ten milliseconds so many are walked. */
+const pauseCharacters = 128 * 1_024;
 
-function rowFrom(line: string, start: number, least: number): string {
+function* rowFrom(line: string, start: number, least: number): Generator<null, string> {
   if (start < 0) return '';
   let letters = '';
+  let pause = start + pauseCharacters;
   for (let at = start; ;) {
     const [next] = pairs.exec(line.slice(at, at + 40)) ?? [''];
     if (next === '') break;
@@ -317,6 +326,10 @@ function rowFrom(line: string, start: number, least: number): string {
     at += next.length;
     // Two blanks stand in the middle of a row of 16, or before its text.
     if (/[ \t]{2}$/.test(next) && letters.length !== 16) break;
+    if (at >= pause) {
+      pause = at + pauseCharacters;
+      yield null;
+    }
   }
   return letters.length >= least ? letters : '';
 }
@@ -329,9 +342,26 @@ const decimals = /(?:\b\d{1,3}\b[,\s]{1,3}){23,}\d{1,3}\b/g;
 /** Lists of the numbers of bytes: `[104, 101, 108]`. */
 export function* decimalRunsOf(text: string): Generator<Run> {
   for (const found of text.matchAll(decimals)) {
-    const numbers = found[0].match(/\d+/g)?.map(Number) ?? [];
-    if (numbers.some((one) => one > 255)) continue;
+    const bytes = numbersOf(found[0]);
+    if (bytes === null) continue;
     const span = [found.index, found.index + found[0].length] as const;
-    yield { bytes: Uint8Array.from(numbers), via: 'decimal', span, mixed: true, sure: false };
+    yield { bytes, via: 'decimal', span, mixed: true, sure: false };
   }
+}
+
+/** Numbers of bytes between other signs; `null`: one of them is larger. */
+function numbersOf(text: string): Uint8Array | null {
+  const bytes = new Uint8Array((text.length + 1) >> 1);
+  let [length, number] = [0, -1];
+  for (let at = 0; at <= text.length; at += 1) {
+    const digit = at === text.length ? -1 : text.charCodeAt(at) - 0x30;
+    if (digit >= 0 && digit <= 9) number = Math.max(number, 0) * 10 + digit;
+    else if (number >= 0) {
+      if (number > 255) return null;
+      bytes[length] = number;
+      length += 1;
+      number = -1;
+    }
+  }
+  return bytes.slice(0, length);
 }

@@ -2,51 +2,37 @@
  * Opens what is to leave: the texts that are in it, however they are encoded, packed or archived,
  * and what could not be looked into.
  */
-import { hash } from 'node:crypto';
 import { limits } from '../limits.ts';
 import { without, type Archive } from './archive.ts';
 import { readAr } from './archive-ar.ts';
 import { readTar } from './archive-tar.ts';
 import { readZip } from './archive-zip.ts';
+import {
+  digestOf,
+  isFull,
+  isRepeated,
+  take,
+  type DecodeBounds,
+  type Left,
+} from './decode-bounds.ts';
 import { viewsOf } from './decode-escapes.ts';
 import { patchRunsOf } from './decode-git-patch.ts';
 import * as kinds from './decode-kind.ts';
-import { unpack, type Packing } from './decode-packed.ts';
+import { unpack, unpackInSteps, type Packing } from './decode-packed.ts';
+import {
+  closed,
+  inner,
+  member,
+  part,
+  type Part,
+  type Place,
+  type Unscannable,
+} from './decode-part.ts';
 import { decimalRunsOf, runsOf, spacedRunsOf, type Run } from './decode-runs.ts';
 import { sourcesOf } from './decode-sources.ts';
 import { fromWide, stringsOf } from './decode-unicode.ts';
 
-/** Something that can be searched, or of which only the identity can be told. */
-export interface Part {
-  readonly kind: 'part';
-  /** The item, and members within it: `dist.tgz!/package/index.js`. */
-  readonly name: string;
-  /** How it was decoded, outermost first. */
-  readonly via: readonly string[];
-  readonly bytes: Uint8Array;
-  /** Whether it is to be searched. What is not text has its texts as parts of their own. */
-  readonly text: boolean;
-  /** Whether it is the item or a member as it lies there: a file that has an identity. */
-  readonly whole: boolean;
-  /** Bytes `[from, to)` of the item in which it stands, encoded or not; `null`: a member. */
-  readonly span: readonly [number, number] | null;
-}
-
-export interface Unscannable {
-  readonly kind: 'unscannable';
-  readonly name: string;
-  readonly via: readonly string[];
-  /** One clause: `encrypted`, `xz is not read`. */
-  readonly reason: string;
-  readonly span: readonly [number, number] | null;
-}
-
-export interface DecodeBounds {
-  /** All that is decoded of one item. */
-  readonly bytes: number;
-  /** Parts of one item. */
-  readonly parts: number;
-}
+export type { DecodeBounds, Part, Unscannable };
 
 /** Encodings within one another, since the last archive. */
 const encodingsMax = 3;
@@ -59,32 +45,21 @@ const knownBytesMin = 128;
 const guessBytesMin = 40;
 const shortBytes = 256;
 const guessBytesMax = 8 * 2 ** 20;
-const nameLengthMax = 1_000;
 const embeddedMax = 64;
+/** Runs and views of a text that mean nothing or were met before, in some milliseconds. */
+const looksAtOnce = 1_024;
 
-interface Place {
-  readonly name: string;
-  readonly via: readonly string[];
-  readonly span: readonly [number, number] | null;
-  readonly encodings: number;
-  readonly archives: number;
-  /** `whole`: a file. `piece`: surely meant as bytes. `guess`: letters that may mean nothing. */
-  readonly as: 'whole' | 'piece' | 'guess';
-}
-
-/** What is left of the bounds, and what was seen. */
-interface Left {
-  bytes: number;
-  parts: number;
-  told: boolean;
-  /** By digest: the fewest encodings behind which it was found. */
-  readonly seen: Map<string, number>;
-}
-
-type Opened = Generator<Part | Unscannable>;
+/** `null` is no part: there more work is to come, and others may have a turn. */
+type Step = Part | Unscannable | null;
+type Opened = Generator<Step>;
 
 /** Every part of an item, the item itself first. What is told twice the same way is told once. */
-export function* openItem(
+export function* openItem(...given: Parameters<typeof openInSteps>): Generator<Part | Unscannable> {
+  for (const one of openInSteps(...given)) if (one !== null) yield one;
+}
+
+/** As `openItem`, with a `null` wherever to find the next part takes long. */
+export function* openInSteps(
   item: { readonly name: string; readonly bytes: Uint8Array },
   bounds: DecodeBounds = {
     bytes: limits.publicationDecodedBytes.default,
@@ -105,7 +80,11 @@ export function* openItem(
 
 function* open(bytes: Uint8Array, place: Place, left: Left): Opened {
   if (place.via.length > 0 && !(yield* take(bytes, place, left))) return;
-  if (place.as !== 'whole' && isRepeated(bytes, place, left)) return;
+  if (isRepeated(bytes, place, left)) {
+    // Its name is another one.
+    if (place.as === 'whole') yield part(bytes, place, false);
+    return;
+  }
   const wide = fromWide(bytes);
   if (wide !== null) {
     if (place.as === 'whole') yield part(bytes, place, false);
@@ -133,53 +112,6 @@ function* openPlain(bytes: Uint8Array, place: Place, left: Left): Opened {
   yield* openBinary(bytes, place, left);
 }
 
-/** Takes what the bounds leave; tells once when they are reached. */
-function* take(bytes: Uint8Array, place: Place, left: Left): Generator<Unscannable, boolean> {
-  left.bytes -= bytes.length;
-  if (place.as === 'whole') left.parts -= 1;
-  if (left.bytes >= 0 && left.parts >= 0) return true;
-  if (!left.told) yield closed(place, 'more in it than may be opened');
-  left.told = true;
-  return false;
-}
-
-const digestOf = (bytes: Uint8Array): string => hash('sha1', bytes, 'base64');
-
-/** Whether all that is in it was told: what was met deeper down was opened less far. */
-function isRepeated(bytes: Uint8Array, { encodings }: Place, left: Left): boolean {
-  const digest = digestOf(bytes);
-  const before = left.seen.get(digest);
-  if (before !== undefined && before <= encodings) return true;
-  left.seen.set(digest, encodings);
-  return false;
-}
-
-const part = (bytes: Uint8Array, place: Place, text: boolean): Part => ({
-  kind: 'part',
-  name: place.name,
-  via: place.via,
-  bytes,
-  text,
-  whole: place.as === 'whole',
-  span: place.span,
-});
-
-const closed = ({ name, via, span }: Place, reason: string): Unscannable => ({
-  kind: 'unscannable',
-  name,
-  via,
-  reason,
-  span,
-});
-
-/** One encoding further in; positions of the item mean nothing there, but where it stands does. */
-const inner = (place: Place, via: string, as: Place['as'] = 'piece'): Place => ({
-  ...place,
-  via: [...place.via, via],
-  encodings: place.encodings + 1,
-  as,
-});
-
 function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
   yield part(bytes, place, true);
   const reason = kinds.closedTextReason(bytes);
@@ -193,10 +125,13 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
   const span = (within: readonly [number, number]): Place =>
     place.via.length === 0 ? { ...place, span: within } : place;
   const isDeep = place.encodings >= encodingsMax;
+  let looked = 0;
   const all = [runsOf(text), spacedRunsOf(text), decimalRunsOf(text), patchRunsOf(text)];
   for (const runs of all) {
     for (const run of runs) {
-      if (!hasMeaning(run)) continue;
+      looked += 1;
+      if (run === null || looked % looksAtOnce === 0) yield null;
+      if (run === null || !hasMeaning(run)) continue;
       if (isDeep) {
         // What was met less deep was opened there.
         if (left.seen.has(digestOf(run.bytes))) continue;
@@ -209,6 +144,9 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
   }
   if (isDeep) return;
   for (const view of viewsOf(text)) {
+    looked += 1;
+    if (view === null || looked % looksAtOnce === 0) yield null;
+    if (view === null) continue;
     // A view is text, whatever characters its escapes stand for.
     yield* open(view.bytes, inner(span(view.span), view.via, 'guess'), left);
   }
@@ -229,7 +167,7 @@ function* openKnown(
   bytes: Uint8Array,
   place: Place,
   left: Left,
-): Generator<Part | Unscannable, boolean> {
+): Generator<Step, boolean> {
   if (kind === 'tar' || kind === 'zip' || kind === 'ar') {
     if (place.archives >= archivesMax) {
       yield closed(place, `archives more than ${archivesMax} times over`);
@@ -246,8 +184,8 @@ function* openPacked(
   bytes: Uint8Array,
   place: Place,
   left: Left,
-): Generator<Part | Unscannable, boolean> {
-  const unpacked = unpack(kind, bytes, left.bytes);
+): Generator<Step, boolean> {
+  const unpacked = yield* unpackInSteps(kind, bytes, left);
   // Two bytes make zlib: what does not inflate was something else.
   const isDamaged = 'failed' in unpacked && unpacked.failed === 'damaged';
   if (kind === 'zlib' && isDamaged) return false;
@@ -273,18 +211,9 @@ function* openPacked(
 }
 
 function archiveOf(kind: 'tar' | 'zip' | 'ar', bytes: Uint8Array, left: Left): Archive {
-  if (kind === 'zip') return readZip(bytes, () => left.bytes);
+  if (kind === 'zip') return readZip(bytes, left);
   return kind === 'tar' ? readTar(bytes) : readAr(bytes);
 }
-
-const member = (place: Place, name: string, via: string): Place => ({
-  name: `${place.name}!/${name}`.slice(0, nameLengthMax).toWellFormed(),
-  via: [...place.via, via],
-  span: null,
-  encodings: 0,
-  archives: place.archives + 1,
-  as: 'whole',
-});
 
 interface Reading {
   readonly bytes: Uint8Array;
@@ -293,8 +222,14 @@ interface Reading {
 }
 
 function* openArchive(archive: Archive, { bytes, place, via }: Reading, left: Left): Opened {
-  for (const { name, bytes: content, closed: reason, packing } of archive.members) {
+  for (const one of archive.members) {
+    if (one === null) {
+      yield null;
+      continue;
+    }
+    const { name, bytes: content, closed: reason, packing } = one;
     const within = member(place, name, via);
+    if (left.bytes <= 0 && (yield* isFull(within, left))) return;
     const packed = packing === null ? within : { ...within, via: [...within.via, packing] };
     if (reason !== null) yield closed(packed, reason);
     yield* open(content, packed, left);
@@ -336,15 +271,11 @@ function* openStrings(bytes: Uint8Array, place: Place, left: Left): Opened {
 }
 
 /** Deflate and brotli have no mark: what becomes text by one of them is that. */
-function* openGuessed(
-  bytes: Uint8Array,
-  place: Place,
-  left: Left,
-): Generator<Part | Unscannable, boolean> {
+function* openGuessed(bytes: Uint8Array, place: Place, left: Left): Generator<Step, boolean> {
   const isCandidate = bytes.length >= guessBytesMin && bytes.length <= guessBytesMax;
   if (!isCandidate || place.encodings >= encodingsMax) return false;
   for (const kind of ['deflate', 'brotli'] as const) {
-    const unpacked = unpack(kind, bytes, left.bytes);
+    const unpacked = unpack(kind, bytes, left);
     if ('failed' in unpacked || unpacked.bytes.length < 16) continue;
     const { bytes: content, used } = unpacked;
     const hasForm = kinds.isText(content) || kinds.openedKind(content) !== null;
@@ -363,11 +294,7 @@ function* openGuessed(
 const embedded = /\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|PK\x03\x04/g;
 
 /** @returns whether something that is no text is left besides what could be opened */
-function* openEmbedded(
-  bytes: Uint8Array,
-  place: Place,
-  left: Left,
-): Generator<Part | Unscannable, boolean> {
+function* openEmbedded(bytes: Uint8Array, place: Place, left: Left): Generator<Step, boolean> {
   const covered: [number, number][] = [];
   let tried = 0;
   for (const { index } of kinds.latin1(bytes).matchAll(embedded)) {
@@ -381,7 +308,7 @@ function* openEmbedded(
       yield* openKnown(kind, found, within, left);
       covered.push([index, bytes.length]);
     } else if (kind === 'gzip' || kind === 'zstd') {
-      const unpacked = unpack(kind, found, left.bytes);
+      const unpacked = yield* unpackInSteps(kind, found, left);
       if ('failed' in unpacked) continue;
       covered.push([index, index + unpacked.used]);
       yield* open(unpacked.bytes, inner(within, kind, 'whole'), left);

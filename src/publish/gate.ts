@@ -1,7 +1,7 @@
 /** Whether something may leave: holds each item against all that is denied. */
 import { hash } from 'node:crypto';
 import { limits } from '../limits.ts';
-import { openItem, type Part } from './decode.ts';
+import { openInSteps, type Part } from './decode.ts';
 import { Canaries } from './exact.ts';
 import { squeeze } from './exact-squeeze.ts';
 import type { Found, GateInput, GateItem, ShownVerdict } from './gate-input.ts';
@@ -112,10 +112,11 @@ async function* findingsOf(
   }
   const passages = new Passages();
   const told = new Set<string>();
-  for (const part of openItem(item)) {
+  for (const part of openInSteps(item)) {
     input.signal?.throwIfAborted();
     // To find the next part may take long, too.
     await input.turn();
+    if (part === null) continue;
     if (part.kind === 'unscannable') {
       const { reason: source, via, span } = part;
       yield exact(part.name, { rule: 'unscannable', decision: 'review', source, via, span });
@@ -155,8 +156,10 @@ async function* textOfNames(
     [name, 'name'],
     [inner, 'member names'],
   ] as const) {
-    for (const opened of text === '' ? [] : openItem({ name, bytes: Buffer.from(text, 'utf8') })) {
-      if (opened.kind === 'unscannable' || !opened.text) continue;
+    const bytes = Buffer.from(text, 'utf8');
+    for (const opened of text === '' ? [] : openInSteps({ name, bytes })) {
+      if (opened === null) await input.turn();
+      if (opened === null || opened.kind === 'unscannable' || !opened.text) continue;
       const part: Part = { ...opened, name, via: [via, ...opened.via], whole: false, span: null };
       await input.turn();
       for (const match of await input.match(part.bytes)) passages.add(match, part);

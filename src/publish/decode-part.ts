@@ -1,0 +1,73 @@
+/** What is found when an item is opened, and where in it. */
+
+/** Something that can be searched, or of which only the identity can be told. */
+export interface Part {
+  readonly kind: 'part';
+  /** The item, and members within it: `dist.tgz!/package/index.js`. */
+  readonly name: string;
+  /** How it was decoded, outermost first. */
+  readonly via: readonly string[];
+  readonly bytes: Uint8Array;
+  /** Whether it is to be searched. What is not text has its texts as parts of their own. */
+  readonly text: boolean;
+  /** Whether it is the item or a member as it lies there: a file that has an identity. */
+  readonly whole: boolean;
+  /** Bytes `[from, to)` of the item in which it stands, encoded or not; `null`: a member. */
+  readonly span: readonly [number, number] | null;
+}
+
+export interface Unscannable {
+  readonly kind: 'unscannable';
+  readonly name: string;
+  readonly via: readonly string[];
+  /** One clause: `encrypted`, `xz is not read`. */
+  readonly reason: string;
+  readonly span: readonly [number, number] | null;
+}
+
+export interface Place {
+  readonly name: string;
+  readonly via: readonly string[];
+  readonly span: readonly [number, number] | null;
+  readonly encodings: number;
+  readonly archives: number;
+  /** `whole`: a file. `piece`: surely meant as bytes. `guess`: letters that may mean nothing. */
+  readonly as: 'whole' | 'piece' | 'guess';
+}
+
+const nameLengthMax = 1_000;
+
+export const part = (bytes: Uint8Array, place: Place, text: boolean): Part => ({
+  kind: 'part',
+  name: place.name,
+  via: place.via,
+  bytes,
+  text,
+  whole: place.as === 'whole',
+  span: place.span,
+});
+
+export const closed = ({ name, via, span }: Place, reason: string): Unscannable => ({
+  kind: 'unscannable',
+  name,
+  via,
+  reason,
+  span,
+});
+
+/** One encoding further in; positions of the item mean nothing there, but where it stands does. */
+export const inner = (place: Place, via: string, as: Place['as'] = 'piece'): Place => ({
+  ...place,
+  via: [...place.via, via],
+  encodings: place.encodings + 1,
+  as,
+});
+
+export const member = (place: Place, name: string, via: string): Place => ({
+  name: `${place.name}!/${name}`.slice(0, nameLengthMax).toWellFormed(),
+  via: [...place.via, via],
+  span: null,
+  encodings: 0,
+  archives: place.archives + 1,
+  as: 'whole',
+});

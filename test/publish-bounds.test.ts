@@ -1,0 +1,161 @@
+// Little that makes much work: the same bytes many times over, and escapes without end.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import zlib from 'node:zlib';
+import { openInSteps, openItem, type Part } from '../src/publish/decode.ts';
+import { checkPublication } from '../src/publish/gate.ts';
+import type { GateInput } from '../src/publish/gate-input.ts';
+import { DeniedIndex } from '../src/publish/index.ts';
+import { DeniedNames } from '../src/publish/names.ts';
+import { tarOf, zipOf } from './support/archives.ts';
+
+const line = `We offer forty-one million for the whole fleet before the quarter ends.
+The board of Halvorsen meets on the ninth; Ingrid carries the letter herself.
+If they decline we lease the depots in Bergen and wait for the winter rates.
+`;
+const MiB = 2 ** 20;
+
+/** One member, and a directory that names it so often, each time in another way. */
+function zipOfOne(content: Uint8Array, names: readonly string[]): Uint8Array {
+  const one = Buffer.from(zipOf([['first', content]]));
+  const at = one.lastIndexOf('PK\x01\x02', undefined, 'latin1');
+  const central = one.subarray(at, at + 46);
+  const directory = names.flatMap((name) => {
+    const entry = Buffer.from(central);
+    entry.writeUInt16LE(Buffer.byteLength(name), 28);
+    return [entry, Buffer.from(name)];
+  });
+  const listed = Buffer.concat(directory);
+  const end = Buffer.from(one.subarray(-22));
+  end.writeUInt32LE(listed.length, 12);
+  return Buffer.concat([one.subarray(0, at), listed, end]);
+}
+
+const index = new DeniedIndex();
+index.put('private/plan.md', Buffer.from(line));
+
+function inputOf(bytes: Uint8Array, more: Partial<GateInput> = {}): GateInput {
+  return {
+    items: [
+      { name: 'a', kind: 'file', bytes, path: null, interference: { kind: 'unknown' } } as const,
+    ],
+    match: (text) => index.match(text),
+    deniedFile: () => null,
+    isDenied: () => false,
+    names: new DeniedNames({ paths: [], words: ['Project Nightingale'] }),
+    canaries: [],
+    findSecrets: () => [],
+    traceKey: Buffer.alloc(32, 7),
+    turn: async () => {},
+    ...more,
+  };
+}
+
+test('a member that a zip names many times is searched once', async () => {
+  const names = Array.from({ length: 3_000 }, (_, at) => `f${at}`);
+  const zip = zipOfOne(Buffer.from('nothing to see here\n'.repeat(2_000)), names);
+  let searched = 0;
+  const match: GateInput['match'] = (text) => {
+    searched += text.length;
+    return [];
+  };
+  await checkPublication(inputOf(zip, { match }));
+  // Once the member, and once the names of all.
+  assert.ok(searched < 200_000, `${searched}`);
+});
+
+test('what is in a repeated member is found, and each of its names is looked at', async () => {
+  const names = ['x', 'y', 'Project Nightingale.md', 'z'];
+  const { findings } = await checkPublication(inputOf(zipOfOne(Buffer.from(line), names)));
+  const told = findings.map(({ rule, item }) => `${rule} ${item}`);
+  assert.ok(told.includes('denied.content a!/x'), told.join('\n'));
+  assert.ok(told.includes('denied.name a!/Project Nightingale.md'), told.join('\n'));
+});
+
+test('repeated bytes count as what may be opened, and what is beyond is told once', () => {
+  const names = Array.from({ length: 1_000 }, (_, at) => `f${at}`);
+  const zip = zipOfOne(Buffer.from('nothing to see here\n'.repeat(5_000)), names);
+  const parts = [...openItem({ name: 'a', bytes: zip }, { bytes: MiB, parts: 50_000 })];
+  const whole = parts.filter((one) => one.kind === 'part' && one.bytes.length === 100_000);
+  assert.equal(whole.length, 10);
+  assert.equal(whole.filter((one) => one.kind === 'part' && one.text).length, 1);
+  const closed = parts.flatMap((one) => (one.kind === 'unscannable' ? [one.reason] : []));
+  assert.deepEqual(closed, ['more in it than may be opened']);
+});
+
+test('what is too large is not unpacked in vain any number of times', () => {
+  const names = Array.from({ length: 1_000 }, (_, at) => `f${at}`);
+  const bomb = zipOfOne(Buffer.alloc(80 * MiB), names);
+  const parts = [...openItem({ name: 'a', bytes: bomb })];
+  const closed = parts.flatMap((one) => (one.kind === 'unscannable' ? [one.reason] : []));
+  assert.ok(closed.length < 40, `${closed.length}`);
+  assert.ok(closed.includes('more in it than may be opened'), closed.join('\n'));
+});
+
+test('what was opened less far before is opened again where more may be opened', () => {
+  let inner: Uint8Array = tarOf([['plan.md', line]]);
+  const shallow = inner;
+  for (const name of ['b.tar', 'c.tar', 'd.tar']) inner = tarOf([[name, inner]]);
+  const parts = [
+    ...openItem({
+      name: 'a',
+      bytes: tarOf([
+        ['deep', inner],
+        ['near', shallow],
+      ]),
+    }),
+  ];
+  const texts = parts.filter((one): one is Part => one.kind === 'part' && one.text);
+  assert.ok(texts.some(({ name }) => name === 'a!/near!/plan.md'));
+});
+
+const long = 400_000;
+const gzip = zlib.gzipSync('x');
+const zstd = zlib.zstdCompressSync('x');
+const slow: readonly (readonly [string, Uint8Array | string])[] = [
+  ['URL escapes', '%41'.repeat(long)],
+  ['entities', '&amp;'.repeat(long)],
+  ['quoted-printable', '=3D'.repeat(long)],
+  ['backslashes', '\\'.repeat(long)],
+  ['escapes of JSON', '\\u0041'.repeat(long)],
+  ['one string of JSON', JSON.stringify(['\u0001'.repeat(long)])],
+  ['strings of JSON', JSON.stringify(Array.from({ length: long }, (_, at) => `s${at}`))],
+  ['hex with blanks', '4a '.repeat(long)],
+  ['lines of hex', `${'4a '.repeat(16)}\n`.repeat(long / 16)],
+  ['equal views', `%41${' '.repeat(40)}`.repeat(long / 8)],
+  ['gzip members', Buffer.concat(Array.from({ length: 5_000 }, () => gzip))],
+  ['zstd frames', Buffer.concat(Array.from({ length: 5_000 }, () => zstd))],
+];
+
+for (const [what, content] of slow) {
+  test(`others have turns before the next part of ${what} is found`, () => {
+    const steps = [...openInSteps({ name: 'a', bytes: Buffer.from(content) })];
+    const pauses = steps.filter((one) => one === null).length;
+    assert.ok(pauses >= 4, `${pauses} pauses`);
+  });
+}
+
+test('what is decoded piece by piece is what it is decoded at once', () => {
+  const words = 'a+b%2Bc+'.repeat(40_000);
+  const texts = [...openItem({ name: 'a', bytes: Buffer.from(words) })].flatMap((one) =>
+    one.kind === 'part' && one.via.join(' ') === 'url' ? [Buffer.from(one.bytes).toString()] : [],
+  );
+  assert.deepEqual(texts, ['a b+c '.repeat(40_000)]);
+  const string = 'one "two" \\ three\n\t'.repeat(20_000);
+  const strings = [...openItem({ name: 'a', bytes: Buffer.from(JSON.stringify([string])) })];
+  const views = strings.flatMap((one) =>
+    one.kind === 'part' && one.via.join(' ') === 'json' ? [Buffer.from(one.bytes).toString()] : [],
+  );
+  assert.ok(views.includes(`${string}\n`));
+});
+
+test('the gate gives way at each pause', async () => {
+  let turns = 0;
+  const bytes = Buffer.from('%41'.repeat(long));
+  const turn = async (): Promise<void> => {
+    turns += 1;
+  };
+  await checkPublication(inputOf(bytes, { match: () => [], turn }));
+  const steps = [...openInSteps({ name: 'a', bytes })];
+  assert.ok(turns >= steps.length, `${turns} of ${steps.length}`);
+});
