@@ -7,6 +7,7 @@ import { checkPublication } from '../src/publish/gate.ts';
 import type { GateInput } from '../src/publish/gate-input.ts';
 import { DeniedIndex } from '../src/publish/index.ts';
 import { DeniedNames } from '../src/publish/names.ts';
+import { undoubledRanges } from '../src/publish/view-doubled.ts';
 import { tarOf, zipOf } from './support/archives.ts';
 
 const line = `We offer forty-one million for the whole fleet before the quarter ends.
@@ -158,4 +159,27 @@ test('the gate gives way at each pause', async () => {
   await checkPublication(inputOf(bytes, { match: () => [], turn }));
   const steps = [...openInSteps({ name: 'a', bytes })];
   assert.ok(turns >= steps.length, `${turns} of ${steps.length}`);
+});
+
+const quoting = `const title = "Halvorsen", port = "Bergen", by = 'Ingrid', mode = "lease";
+offer.send({ "fleet": title, "harbour": port, "carrier": by, "terms": mode, "year": "next" });
+if (reply["answer"] === "no" || reply["state"] === "late") depots.lease("Bergen", "winter");
+`;
+
+for (const [what, quoted] of [
+  ['a field of CSV', `7,"${quoting.replaceAll('"', '""')}",open\n`],
+  ['a string of SQL', `INSERT INTO notes VALUES (7, '${quoting.replaceAll("'", "''")}');\n`],
+] as const) {
+  test(`what is quoted by doubling its quotes is found in ${what}`, () => {
+    const denied = new DeniedIndex();
+    denied.put('private/offer.ts', Buffer.from(quoting));
+    const whole = Math.max(...denied.match(Buffer.from(quoting)).map(({ novel }) => novel));
+    const found = Math.max(0, ...denied.match(Buffer.from(quoted)).map(({ novel }) => novel));
+    assert.ok(found > whole * 0.9, `${found} of ${whole}`);
+  });
+}
+
+test('an empty string is not a doubled quote', () => {
+  assert.deepEqual(undoubledRanges(`f("", '', [""], x = "")`), []);
+  assert.deepEqual(undoubledRanges('a ""b"" c'), [0, 3, 4, 6, 7, 9]);
 });

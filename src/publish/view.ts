@@ -3,6 +3,7 @@
  * its lines or made string literals of them. Each is a list of ranges of the text to be read one
  * after the other, so that what is found can be shown where it stands.
  */
+import { undoubledRanges } from './view-doubled.ts';
 import { literalRanges } from './view-literal.ts';
 import {
   diffMarkEnd,
@@ -14,7 +15,7 @@ import {
 } from './view-prefix.ts';
 import { sharedPrefixes } from './view-shared.ts';
 
-export type ViewName = 'text' | 'prefix' | 'marker' | 'literal';
+export type ViewName = 'text' | 'prefix' | 'marker' | 'literal' | 'doubled';
 
 export interface View {
   readonly name: ViewName;
@@ -25,7 +26,7 @@ export interface View {
 /** Lines before and after a changed one that are read with it. */
 const contextLines = 2;
 
-/** At most eleven, the text itself first; the others only where they differ from it. */
+/** At most twelve, the text itself first; the others only where they differ from it. */
 export function viewsOf(bytes: Uint8Array): readonly View[] {
   // One character a byte, so that places in the string are places in the bytes.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
@@ -55,6 +56,8 @@ export function viewsOf(bytes: Uint8Array): readonly View[] {
   }
   const literals = literalRanges(text, lines, prefix);
   if (literals.length > 0) all.push({ name: 'literal', ranges: literals });
+  const undoubled = undoubledRanges(text);
+  if (undoubled.length > 0) all.push({ name: 'doubled', ranges: undoubled });
   return all;
 }
 
