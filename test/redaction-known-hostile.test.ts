@@ -43,6 +43,13 @@ test('every value that is accepted is hidden where it is printed as it is', () =
   );
 });
 
+test('a value that ends like an entity is hidden before a semicolon, or refused', () => {
+  assert.equal(checkMaskable('zaaQn&#0').ok, false);
+  const long = 'Zq7TfKx2pLw9VbRd&#0';
+  assert.equal(checkMaskable(long).ok, true);
+  assert.doesNotMatch(masked([long], `=${long};`), /[A-Za-z0-9]{6}/);
+});
+
 test('values of hardly more than escapes are refused, others that hold some are hidden', () => {
   for (const value of ['ab\\n12\\t3!', 'x%41%42%43y', '\\n\\n\\n\\n\\n\\n\\n']) {
     assert.equal(checkMaskable(value).ok, false, value);

@@ -50,7 +50,8 @@ export function checkMaskable(value: string): Maskable {
       reason: `It has fewer than ${symbolsMin} letters or digits and cannot be masked.`,
     };
   }
-  if (value.length <= triedLengthMax && readAsOther.test(value) && !hidesItself(value)) {
+  const mayBeOther = readAsOther.test(value) || openEntity.test(value);
+  if (value.length <= triedLengthMax && mayBeOther && !hidesItself(value)) {
     return {
       ok: false,
       reason:
@@ -61,6 +62,8 @@ export function checkMaskable(value: string): Maskable {
   return { ok: true, warning: isCommon(value) ? 'common-word' : null };
 }
 
+/** What a semicolon behind the value makes an entity of, which stands for something else. */
+const openEntity = /&#?[0-9a-z]*$/i;
 /** Longer values have more than enough symbols that are no escapes. */
 const triedLengthMax = 4_096;
 const lettersIn = (text: string): number => text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
@@ -74,6 +77,7 @@ function hidesItself(value: string): boolean {
     ['\n', '\n'],
     [': ', ' '],
     ['"', '",'],
+    ['=', ';'],
   ].every(([before, after]) => {
     const { text, hits } = maskText(index, `${before}${value}${after}`);
     return hits.length > 0 && lettersIn(text) < left;
