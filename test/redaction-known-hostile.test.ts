@@ -34,7 +34,9 @@ test('every value that is accepted is hidden where it is printed as it is', () =
         ['=', ';\n'],
       ]) {
         const text = masked([value], `${before}${value}${after}`);
-        const left = text.replaceAll('[S0]', '').replaceAll(/[^A-Za-z0-9]/g, '');
+        // What stands for `&` is no letter of the value, wherever it is left.
+        const bare = text.replaceAll('[S0]', '').replaceAll('&amp;', '');
+        const left = bare.replaceAll(/[^A-Za-z0-9]/g, '');
         assert.notEqual(text, `${before}${value}${after}`);
         assert.ok(left.length < 6, `${JSON.stringify(value)}: ${JSON.stringify(text)}`);
       }
