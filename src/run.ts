@@ -8,12 +8,9 @@ import { approve, approveAsked, Refused } from './approval/approve.ts';
 import type { Asked } from './approval/request.ts';
 import type { ExecId, Exit, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
-
 import { TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
-
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
-
 import { withoutFilters } from './policy/shell/harden.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { raw, startRuntime, surroundings } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
-import { person, whyNoTerminal } from './support/pty.ts';
+import { enroll, person, whyNoTerminal } from './support/pty.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const value = 'c0rrect-horse-Battery';
@@ -150,12 +150,7 @@ test('who leaves the prompt keeps nothing', { skip }, async () => {
 
 // Last: it enrols somebody.
 test('where a person is enrolled, only they give values', { skip }, async () => {
-  using enrolling = person(['approvals', 'enroll'], env);
-  await enrolling.sees('New passphrase');
-  enrolling.types(`${phrase}\r`);
-  await enrolling.sees('again');
-  enrolling.types(`${phrase}\r`);
-  assert.equal(await enrolling.left(), 0);
+  assert.equal(await enroll(phrase, env), 0);
   const alone = piped(`${value}\n`, 'secrets', 'set', 'MINE', '--stdin');
   assert.equal(alone.status, 125);
   assert.match(alone.stderr, /there is no terminal/);

@@ -19,7 +19,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { startRuntime, surroundings, type Daemon } from './support/daemon.ts';
 import { auditText, passage, plan, write, writePolicy } from './support/publication.ts';
-import { person, whyNoTerminal, type Person } from './support/pty.ts';
+import { enroll, person, whyNoTerminal, type Person } from './support/pty.ts';
 
 const trlFile = path.join(path.dirname(import.meta.dirname), 'trl');
 const skip = whyNoTerminal;
@@ -202,12 +202,7 @@ test(
 
 // Last: it enrols somebody.
 test('where a person is enrolled, only they see and let through', { skip }, async () => {
-  using enrolling = person(['approvals', 'enroll'], env);
-  await enrolling.sees('New passphrase');
-  enrolling.types(`${phrase}\r`);
-  await enrolling.sees('again');
-  enrolling.types(`${phrase}\r`);
-  assert.equal(await enrolling.left(), 0);
+  assert.equal(await enroll(phrase, env), 0);
   writeFileSync(path.join(work, 'data.db'), Buffer.from('SQLite format 3\0\x05\x06', 'latin1'));
   const accept = ['publish', 'check', '--accept', '--passphrase-stdin', 'data.db'];
   assert.equal(trl(accept, { input: 'a guess' }).status, 125);

@@ -10,6 +10,7 @@ import type { Secrets } from '../secrets/secrets.ts';
 import type { Store } from '../session/store.ts';
 import type { Approving } from './approving.ts';
 import type { Auditing } from './auditing/auditing.ts';
+import type { Shown } from './auditing/basis.ts';
 import { AuditReading } from './auditing/desk.ts';
 import { ExecRecorder, type Stating } from './auditing/exec-recorder.ts';
 import { audited } from './auditing/calls.ts';
@@ -62,6 +63,8 @@ export interface CoreOptions {
   readonly opened: OpenWorkspaces;
   /** How what files hold is redacted. */
   readonly redaction: Omit<DiffRedaction, 'index'>;
+  /** Hides secrets, known or likely, in texts that are kept for good. */
+  readonly shown: Shown;
   /** Where what a command may not leave in a workspace is moved to. */
   readonly quarantine: string;
   readonly auditDirectory: string;

@@ -38,13 +38,12 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 /** Serves until stdin ends (stdio) or a signal asks to end. */
-async function serve(args: Args, { core, place }: Opened): Promise<void> {
+async function serve(args: Args, { core, place, log: masked }: Opened): Promise<void> {
   let end = (): void => {};
   const asked = new Promise<void>((resolve) => {
     end = resolve;
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
-  const masked = (text: string): void => log(core.masking.text(text));
   const options = { runtime: core, version: version(), log: masked };
   if (place === null) {
     const { stdin: input, stdout: output } = process;

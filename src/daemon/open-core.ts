@@ -51,6 +51,8 @@ export interface Opened {
   readonly core: Core;
   /** Where it listens; `null`: on its own pipes. */
   readonly place: ReturnType<typeof socketPlace>;
+  /** What the runtime says of itself, without known secrets. */
+  readonly log: Log;
   /** After the last command of it. */
   close(): Promise<void>;
 }
@@ -96,7 +98,6 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const auditLog = new LateLog(auditDirectory);
   const shown = shownBy({ options: redaction, tags }, masking);
   const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
-  auditing.note(configurationEvent(configuration));
   boundRawLogs(runners, auditing, masked);
   await tellPolicies(policies, auditing);
   const core = new Core({
@@ -120,11 +121,12 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     publications: join(stateHome(), 'publish'),
     opened: new OpenWorkspaces(store),
     redaction: { options: redaction, tags },
+    shown,
     workspaces: workspacesOf({ stateDir, host, runners, log: masked }),
     endRunner: args.ephemeral,
     log: masked,
   });
-  return { core, place, close: () => auditLog.close() };
+  return { core, place, log: masked, close: () => auditLog.close() };
 }
 
 interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {
@@ -135,13 +137,15 @@ interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {
 }
 
 function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts): Auditing {
-  return new Auditing({
+  const auditing = new Auditing({
     sink: auditLog,
     required: configuration.audit.required,
     ...texts,
     // A runtime of one command follows nothing of an earlier one.
     unended: async () => (args.ephemeral ? [] : auditLog.unended()),
   });
+  auditing.note(configurationEvent(configuration));
+  return auditing;
 }
 
 async function tellPolicies(policies: Policies, auditing: Auditing): Promise<void> {

@@ -27,7 +27,7 @@ export interface WaitingInfo {
 
 export class Runners {
   readonly #options: RunnerOptions;
-  readonly #exits = new Map<ExecId, Awaited>();
+  readonly #exits = new Map<string, Awaited>();
   readonly #waiting = new Map<ExecId, Set<(info: WaitingInfo) => void>>();
   #opening: Promise<Runner> | null = null;
 
@@ -129,7 +129,7 @@ export class Runners {
 
   /** Whether an exit is awaited. */
   expects(id: string): boolean {
-    return [...this.#exits.keys()].some((exec) => exec === id);
+    return this.#exits.has(id);
   }
 
   /** Passes on an exit that was learnt otherwise than by its event. */

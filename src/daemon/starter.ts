@@ -13,9 +13,8 @@ import { newExecId } from '../session/record.ts';
 import type { CoreOptions } from './core.ts';
 import { fromWire } from './executions.ts';
 import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
-import { basisOf, type ExecBasis, type Shown } from './auditing/basis.ts';
+import { basisOf, type ExecBasis } from './auditing/basis.ts';
 import { askedEvents, refusalEvents, type ExecRecorder } from './auditing/exec-recorder.ts';
-import { shownBy } from './auditing/shown.ts';
 import { tellUnended } from './auditing/unended.ts';
 import { levelOf, reachOf, revertLate } from './ground.ts';
 import type { Grounds } from './grounds.ts';
@@ -53,13 +52,11 @@ export class Starter {
   readonly #starting = new Map<string, Promise<Tracked>>();
   readonly #grounds: Grounds;
   readonly #recorder: ExecRecorder;
-  readonly #shown: Shown;
 
   constructor(options: CoreOptions, parts: StarterParts) {
     const { sessions, execs, grounds, recorder } = parts;
     this.#options = options;
     this.#recorder = recorder;
-    this.#shown = shownBy(options.redaction, options.masking);
     this.#sessions = sessions;
     this.#execs = execs;
     this.#world = worldOf(options, recorder);
@@ -182,7 +179,7 @@ export class Starter {
     this.#sessions.get(session.record.id);
     const tracked = this.#parking.park(session, question, { request, caller, record });
     if (tracked.record.id === record.id) {
-      this.#options.auditing.noteAll(askedEvents(record.id, question, this.#shown));
+      this.#options.auditing.noteAll(askedEvents(record.id, question, this.#options.shown));
     }
     return tracked;
   }
@@ -225,7 +222,7 @@ export class Starter {
     }
     if (decided === null) throw new TrlError('INTERNAL_ERROR', 'Cannot run what nobody decided');
     this.#patience.reset(session.record.id);
-    const facts = { ...record.facts, basis: this.#basis(decided, ground) };
+    const facts = { ...record.facts, basis: this.#expect(decided, ground) };
     return this.#track(session, ground, decided, { ...record, facts, parked: null });
   }
 
@@ -241,15 +238,18 @@ export class Starter {
       return { ground, prepared: await prepare(this.#world, { ground, standing }, request, id) };
     } catch (error) {
       const asked = { id, session: session.record.id, actor: caller.actor, request };
-      await this.#options.auditing.tell(refusalEvents(asked, error, this.#shown));
+      await this.#options.auditing.tell(refusalEvents(asked, error, this.#options.shown));
       throw error;
     }
   }
 
-  #basis(decided: Decided, ground: Ground): ExecBasis {
-    const { masking, workspaces } = this.#options;
-    const mask = workspaces.maskOf(decided.approved.plan.session_id);
-    return basisOf(decided, ground, { masking, shown: this.#shown, mask });
+  /** Tells the recorder of what is about to start; answers what is kept of it. */
+  #expect(decided: Decided, ground: Ground): ExecBasis {
+    const { masking, shown, workspaces } = this.#options;
+    const { session_id: session, exec_id: id } = decided.approved.plan;
+    const basis = basisOf(decided, ground, { masking, shown, mask: workspaces.maskOf(session) });
+    this.#recorder.expect(id, basis);
+    return basis;
   }
 
   /** What policy says of a command in a session; nothing is refused, asked or run. */
@@ -279,7 +279,6 @@ export class Starter {
     const started = new Promise<void>((resolve) => {
       running = resolve;
     });
-    this.#recorder.expect(record.id, record.facts.basis ?? this.#basis(decided, ground));
     const kept = Promise.withResolvers<void>();
     const outcome = kept.promise.then(() =>
       hinted(this.#options, ground, run(this.#world, ground, decided, running)),
@@ -346,11 +345,9 @@ export class Starter {
       turn: (session, signal) => takeTurn(session, this.#execs, signal),
       run: async (session, decided, started) => {
         const ground = await this.#grounds.of(session, await this.#policyOf(session));
-        const { exec_id: id } = decided.approved.plan;
-        const basis = this.#basis(decided, ground);
-        const tracked = this.#execs.get(id);
+        const basis = this.#expect(decided, ground);
+        const tracked = this.#execs.get(decided.approved.plan.exec_id);
         this.#execs.update(tracked, { facts: { ...tracked.record.facts, basis } });
-        this.#recorder.expect(id, basis);
         this.#execs.started += 1;
         return hinted(this.#options, ground, run(this.#world, ground, decided, started));
       },

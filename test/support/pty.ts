@@ -98,3 +98,16 @@ export function person(
     },
   };
 }
+
+/** Sets a first passphrase at a terminal; answers the exit code. */
+export async function enroll(
+  phrase: string,
+  env: Readonly<Record<string, string>>,
+): Promise<number> {
+  using enrolling = person(['approvals', 'enroll'], env);
+  await enrolling.sees('New passphrase');
+  enrolling.types(`${phrase}\r`);
+  await enrolling.sees('again');
+  enrolling.types(`${phrase}\r`);
+  return await enrolling.left();
+}

@@ -1,7 +1,7 @@
 /** What is known of a command when it starts, as the audit log and its statement tell it. */
 import type { Approval } from '../../approval/approval.ts';
 import type { WorkspaceMode } from '../../change.ts';
-import type { Bounds } from '../../command.ts';
+import type { Bounds, Verdict } from '../../command.ts';
 import type { CommandBasis } from '../../provenance/statement.ts';
 import type { Decided, Ground } from '../../run.ts';
 import type { Masking } from '../masking.ts';
@@ -59,11 +59,7 @@ export function basisOf(
     pty: plan.pty !== null,
     plan_digest: digest,
     box_digest: box.digest,
-    verdict: {
-      decision: verdict.decision,
-      policy: verdict.policy,
-      rules: verdict.rules.map(({ id }) => id),
-    },
+    verdict: verdictData(verdict),
     approval: approval === null ? null : approvalBasis(approval),
     contents,
     sandbox: {
@@ -77,6 +73,11 @@ export function basisOf(
     bounds: plan.bounds,
   };
   return masked(basis, masking);
+}
+
+/** A verdict as events and statements tell it. */
+export function verdictData({ decision, policy, rules }: Verdict) {
+  return { decision, policy, rules: rules.map(({ id }) => id) };
 }
 
 /** @param shown the text without secrets: it is cut after that, or a value would show in part */

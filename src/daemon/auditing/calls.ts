@@ -5,6 +5,7 @@
 import type { EventKind, Json } from '../../audit/event.ts';
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import type { MethodName } from '../../protocol/methods.ts';
+import { field, textAt } from '../../provenance/told.ts';
 import type { Call } from '../runtime.ts';
 import { failureOf, type Auditing, type Told } from './auditing.ts';
 
@@ -96,10 +97,9 @@ export async function audited<Answer>(
 ): Promise<Answer> {
   const { method, caller, params } = call;
   const how = telling[method];
-  const of = whose(caller, params);
-  const asked = how === undefined ? {} : chosen(params, how.params);
   if (how !== undefined) {
-    const told: Told = { kind: 'call.requested', ...of, data: { method, ...asked } };
+    const data = { method, ...chosen(params, how.params) };
+    const told: Told = { kind: 'call.requested', ...whose(caller, params), data };
     await (how.ends === true ? auditing.tell([told]) : auditing.record(told));
   }
   try {
@@ -115,7 +115,7 @@ export async function audited<Answer>(
 
 function doneEvent({ method, caller, params }: Call, how: Telling, answer: unknown): Told {
   const done = chosen(answer, how.answer);
-  const session = text(answer, 'session_id');
+  const session = textAt(answer, 'session_id');
   const of = whose(caller, params);
   return {
     kind: how.kind,
@@ -138,7 +138,7 @@ async function tellFailure(
 }
 
 function whose({ actor }: Caller, params: unknown): Pick<Told, 'actor' | 'session' | 'exec'> {
-  const [session, exec] = [text(params, 'session_id'), text(params, 'exec_id')];
+  const [session, exec] = [textAt(params, 'session_id'), textAt(params, 'exec_id')];
   return {
     actor,
     ...(isSession(session) ? { session } : {}),
@@ -149,18 +149,10 @@ function whose({ actor }: Caller, params: unknown): Pick<Told, 'actor' | 'sessio
 const isSession = (id: string | null): id is SessionId => id?.startsWith('s-') === true;
 const isExec = (id: string | null): id is ExecId => id?.startsWith('x-') === true;
 
-function text(of: unknown, name: string): string | null {
-  const value = fieldOf(of, name);
-  return typeof value === 'string' ? value : null;
-}
-
-const fieldOf = (of: unknown, name: string): unknown =>
-  typeof of === 'object' && of !== null ? Reflect.get(of, name) : undefined;
-
 function chosen(of: unknown, names: readonly string[]): Told['data'] {
   return Object.fromEntries(
     names.flatMap((name): [string, Json][] => {
-      const value = fieldOf(of, name);
+      const value = field(of, name);
       return value === undefined ? [] : [[name, jsonOf(value)]];
     }),
   );

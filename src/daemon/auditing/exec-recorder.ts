@@ -6,7 +6,7 @@ import { Refused as Verdicted } from '../../approval/approve.ts';
 import type { Asking, AuditMark, Decided, Outcome, Question, Recorder } from '../../run.ts';
 import { changesDigest, changeView, stateCounts } from '../workspace-wire.ts';
 import { failureOf, type Auditing, type Told } from './auditing.ts';
-import { commandData, type ExecBasis, type Shown } from './basis.ts';
+import { commandData, verdictData, type ExecBasis, type Shown } from './basis.ts';
 
 /** Changes that one event names, and their bytes: names and links can be long. */
 const changesMax = 1_000;
@@ -117,7 +117,6 @@ const whose = (exec: ExecId, { session, requester }: ExecBasis) => ({
 export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[] {
   const { asked, verdict, plan } = question;
   const of = { exec: id, session: asked.session, actor: asked.requester };
-  const rules = verdict.rules.map((one) => one.id);
   return [
     {
       kind: 'exec.requested',
@@ -132,11 +131,7 @@ export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[
         pty: asked.pty !== null,
       },
     },
-    {
-      kind: 'exec.decided',
-      ...of,
-      data: { decision: verdict.decision, policy: verdict.policy, rules },
-    },
+    { kind: 'exec.decided', ...of, data: verdictData(verdict) },
   ];
 }
 
@@ -163,29 +158,20 @@ export function refusalEvents(
     pty: pty !== null,
     env: Object.keys(env).toSorted(),
   };
-  const verdict = error instanceof Verdicted ? error.verdict : null;
-  const rules = verdict?.rules.map((one) => one.id) ?? [];
+  const verdict = error instanceof Verdicted ? verdictData(error.verdict) : null;
+  const rules = verdict?.rules ?? [];
   const { code, message } = failureOf(error);
   const isRefusal = verdict !== null || code === 'INVALID_PARAMS' || code === 'WORKSPACE_ESCAPE';
-  return [
-    { kind: 'exec.requested', ...of, data: requested },
-    ...(verdict === null
-      ? []
-      : [
-          {
-            kind: 'exec.decided' as const,
-            ...of,
-            data: { decision: verdict.decision, policy: verdict.policy, rules },
-          },
-        ]),
-    { kind: isRefusal ? 'exec.refused' : 'exec.failed', ...of, data: { code, message, rules } },
-  ];
+  const told: Told[] = [{ kind: 'exec.requested', ...of, data: requested }];
+  if (verdict !== null) told.push({ kind: 'exec.decided', ...of, data: verdict });
+  const kind = isRefusal ? 'exec.refused' : 'exec.failed';
+  return [...told, { kind, ...of, data: { code, message, rules } }];
 }
 
 type Untold = Pick<Told, 'kind' | 'data'>;
 
 /** What was asked for, as the first event of a command tells it. */
-export function requestData(basis: ExecBasis): Told['data'] {
+function requestData(basis: ExecBasis): Told['data'] {
   const { command, command_bytes, shell, cwd, mode, command_env, stdin, pty } = basis;
   return { command, command_bytes, shell, cwd, mode, env: command_env, stdin, pty };
 }
