@@ -43,8 +43,8 @@ export type JudgedShell = (typeof judgedShells)[number];
 export interface Caller {
   readonly actor: string;
   readonly kind: 'agent' | 'person';
-  /** How the caller was authenticated: the kernel (socket owner) or the parent process. */
-  readonly authenticatedBy: 'socket-owner' | 'parent-process';
+  /** What says who it is: the kernel (socket), its pipes, a token, a login of the console. */
+  readonly authenticatedBy: 'socket-owner' | 'parent-process' | 'token' | 'login';
   readonly roles: readonly Role[];
 }
 export type Role = 'agent' | 'approver' | 'auditor' | 'admin';

@@ -22,6 +22,18 @@ export const errorTable = {
     exitCode: 125,
     retry: false,
   },
+  PERMISSION_DENIED: {
+    about: "the caller's roles do not permit the call",
+    httpStatus: 403,
+    exitCode: 125,
+    retry: false,
+  },
+  IDEMPOTENCY_CONFLICT: {
+    about: 'the key was used for another request',
+    httpStatus: 409,
+    exitCode: 125,
+    retry: false,
+  },
   SESSION_NOT_FOUND: { about: 'no such session', httpStatus: 404, exitCode: 125, retry: false },
   SESSION_BUSY: {
     about: 'a foreground command is running',

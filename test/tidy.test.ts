@@ -37,7 +37,6 @@ const concepts = [
   'session',
   'snapshot',
 ];
-const doors = ['cli', 'mcp', 'console'];
 
 /** What the files of one place under src/ may import, besides what lies in the same place. */
 interface Place {
@@ -64,18 +63,41 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['world.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
   ['client', place(['protocol'])],
+  // The ways to a runtime on this machine: its socket, or one started for the caller.
+  ['local', place(['client', 'protocol'])],
   [
     'daemon',
-    place(['run.ts', ...concepts, 'configuration', 'yaml', 'runner', 'protocol'], ['zod', 'diff']),
+    place(
+      [
+        'run.ts',
+        ...concepts,
+        'configuration',
+        'yaml',
+        'runner',
+        'protocol',
+        // Tools are called over a client, also from within: by MCP over HTTP, by scripts.
+        'client',
+        'mcp',
+        'tools',
+      ],
+      ['zod', 'diff', 'ws'],
+    ),
   ],
-  ...doors.map((door) => [door, place(['client', 'protocol'])] as const),
+  ['console', place(['client', 'protocol'], ['preact', '@preact/signals', '@xterm'])],
+  // What an agent is offered, over any client: MCP, HTTP and scripts show the same tools.
+  ['tools', place(['client', 'protocol'], ['zod'])],
+  ['mcp', place(['client', 'protocol', 'tools'], ['@modelcontextprotocol/server', 'zod'])],
   // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
   // a method of the wire that sets it would be an agent's, too.
   [
     'cli',
     place([
       'client',
+      'local',
+      'mcp',
+      'tools',
       'protocol',
+      'identity',
       'policy',
       'approval',
       'redaction',

@@ -3,8 +3,9 @@ import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { flags } from './flags.ts';
 import type { Flag, FlagName } from './flags.ts';
-import { takesCommand, verbs } from './verbs.ts';
-import type { Verb } from './verbs.ts';
+import { takesCommand } from './verb.ts';
+import { verbs } from './verbs.ts';
+import type { Verb } from './verb.ts';
 
 const scripts: ReadonlyMap<string, () => string> = new Map([
   ['bash', bash],

@@ -2,7 +2,7 @@
 import { flags } from './flags.ts';
 import type { Flag, FlagName } from './flags.ts';
 import { verbs } from './verbs.ts';
-import type { Verb } from './verbs.ts';
+import type { Verb } from './verb.ts';
 
 const exitCodes = `Exit codes: the command's own; 124 time-out, 125 the runtime failed, 126 refused,
 127 command not found, 128+N ended by signal N.`;

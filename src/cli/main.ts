@@ -4,7 +4,8 @@
  */
 import { parseArgs, usage } from './args.ts';
 import { sayFailure } from './show.ts';
-import { takesCommand, verbs } from './verbs.ts';
+import { takesCommand } from './verb.ts';
+import { verbs } from './verbs.ts';
 import { version } from '../protocol/version.ts';
 
 /** The exit code of the process. */

@@ -1,6 +1,6 @@
 /** The verbs of `trl audit`. They read the log's files themselves and need no runtime. */
 import type { FlagName } from './flags.ts';
-import type { Verb } from './verbs.ts';
+import type { Verb } from './verb.ts';
 
 const shared: readonly FlagName[] = ['json', 'help'];
 

@@ -1,6 +1,6 @@
 /** The verbs around what leaves a workspace. */
 import type { FlagName } from './flags.ts';
-import type { Verb } from './verbs.ts';
+import type { Verb } from './verb.ts';
 
 const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 const what: readonly FlagName[] = ['audience', 'exec', 'output', 'changes', 'session'];

@@ -1,6 +1,6 @@
 /** The verbs of `trl secrets`. */
 import type { FlagName } from './flags.ts';
-import type { Verb } from './verbs.ts';
+import type { Verb } from './verb.ts';
 
 const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 

@@ -1,6 +1,6 @@
 /** The verbs around what commands change. */
 import type { FlagName } from './flags.ts';
-import type { Verb } from './verbs.ts';
+import type { Verb } from './verb.ts';
 import { publishVerbs } from './verbs-publish.ts';
 
 const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];

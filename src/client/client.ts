@@ -5,6 +5,8 @@ import type {
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,
+} from '../protocol/approval.ts';
+import type {
   ExecReadAnswer,
   ExecReadParams,
   ExecView,

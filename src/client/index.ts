@@ -84,6 +84,8 @@ export type {
   ApprovalStatus,
   ApprovalView,
   AskedView,
+} from '../protocol/approval.ts';
+export type {
   ExecParams,
   ExecReadAnswer,
   ExecReadParams,

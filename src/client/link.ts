@@ -15,14 +15,8 @@ import type { ErrorCode } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../frame.ts';
 import type { Frame } from '../frame.ts';
 import { LineReader } from '../protocol/lines.ts';
-import type {
-  ApprovalEvent,
-  StreamAnswer,
-  StreamChunk,
-  StreamEvent,
-  WatchAnswer,
-  WireError,
-} from '../protocol/types.ts';
+import type { ApprovalEvent, WatchAnswer } from '../protocol/approval.ts';
+import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
 import type { Data, Method, Params } from './methods.ts';
 import type { Transport } from './transport.ts';
 

@@ -18,9 +18,8 @@ import type {
   WorkspaceDiscardParams,
   WorkspaceOpenParams,
 } from '../protocol/workspace.ts';
+import type { ApprovalDecideParams, ApprovalListParams } from '../protocol/approval.ts';
 import type {
-  ApprovalDecideParams,
-  ApprovalListParams,
   ExecParams,
   ExecReadParams,
   MethodAnswers,

@@ -12,7 +12,7 @@ import type {
   ApprovalStatus,
   ApprovalView,
   AskedView,
-} from '../protocol/types.ts';
+} from '../protocol/approval.ts';
 import { isoTime } from './receipt.ts';
 import type { ApprovalDesk } from './runtime.ts';
 

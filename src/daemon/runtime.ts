@@ -26,6 +26,8 @@ import type {
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,
+} from '../protocol/approval.ts';
+import type {
   ExecParams,
   ExecReadAnswer,
   ExecReadParams,
@@ -128,19 +130,12 @@ export interface AuditDesk {
   verify(caller: Caller, params: AuditVerifyParams): Promise<MethodAnswers['audit.verify']>;
 }
 
-export interface Runtime {
-  readonly startedAt: number;
-  readonly approvals: ApprovalDesk;
-  /** Hides known secrets in whatever is said. */
-  readonly masking: Masking;
-  readonly secrets: SecretDesk;
-  readonly workspaces: WorkspaceDesk;
-  readonly publications: PublicationDesk;
-  readonly audit: AuditDesk;
-  createSession(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
-  listSessions(caller: Caller): readonly SessionView[];
-  sessionInfo(caller: Caller, id: SessionId): Promise<SessionView>;
-  updateSession(
+/** Sessions: durable records, not processes. */
+export interface SessionsDesk {
+  create(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
+  list(caller: Caller): readonly SessionView[];
+  info(caller: Caller, id: SessionId): Promise<SessionView>;
+  update(
     caller: Caller,
     params: {
       session_id: SessionId;
@@ -150,14 +145,17 @@ export interface Runtime {
       unset?: readonly string[];
     },
   ): Promise<SessionView>;
-  forkSession(caller: Caller, id: SessionId, name: string | null): Promise<SessionView>;
-  sessionState(
+  fork(caller: Caller, id: SessionId, name: string | null): Promise<SessionView>;
+  state(
     caller: Caller,
     id: SessionId,
   ): Promise<{ session_id: SessionId; cwd: string | null; names: readonly string[] }>;
   /** Ends the session and everything that runs in it. Without `force` a busy one is refused. */
-  destroySession(caller: Caller, id: SessionId, force: boolean): Promise<void>;
+  destroy(caller: Caller, id: SessionId, force: boolean): Promise<void>;
+}
 
+/** Commands: started, followed, fed and ended. */
+export interface ExecsDesk {
   /**
    * Runs to the end and answers with output. A time-out throws `COMMAND_TIMEOUT` whose `data` is
    * the receipt with the partial output. Whoever listens, the command runs to its end.
@@ -182,11 +180,23 @@ export interface Runtime {
     target: { exec_id: ExecId } | { session_id: SessionId },
     signal: string | null,
   ): Promise<{ stopped: readonly ExecId[] }>;
+  list(caller: Caller, session: SessionId | null): Promise<readonly ExecView[]>;
+  info(caller: Caller, id: ExecId): Promise<ExecView>;
+}
+
+export interface Runtime {
+  readonly startedAt: number;
+  readonly sessions: SessionsDesk;
+  readonly execs: ExecsDesk;
+  readonly approvals: ApprovalDesk;
+  /** Hides known secrets in whatever is said. */
+  readonly masking: Masking;
+  readonly secrets: SecretDesk;
+  readonly workspaces: WorkspaceDesk;
+  readonly publications: PublicationDesk;
+  readonly audit: AuditDesk;
   /** What policy would say of a command; nothing runs and nobody is asked. */
   explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict>;
-  listExecs(caller: Caller, session: SessionId | null): Promise<readonly ExecView[]>;
-  execInfo(caller: Caller, id: ExecId): Promise<ExecView>;
-
   stats(): {
     active_sessions: number;
     total_commands_run: number;

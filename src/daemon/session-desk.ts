@@ -1,5 +1,5 @@
 /** What callers do with sessions: make, look at, change, fork and end them. */
-import type { SessionId } from '../command.ts';
+import type { Caller, SessionId } from '../command.ts';
 import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
 import type { SessionCreateParams, SessionView } from '../protocol/types.ts';
@@ -10,11 +10,11 @@ import type { CoreOptions } from './core.ts';
 import type { Executions } from './executions.ts';
 import { newRecord } from './new-session.ts';
 import { timeoutOf } from './requests.ts';
-import type { Runtime } from './runtime.ts';
+import type { SessionsDesk } from './runtime.ts';
 import { sessionWithEnvironment } from './session-environment.ts';
 import { sessionView, type Session, type Sessions } from './sessions.ts';
 
-export class SessionDesk {
+export class SessionDesk implements SessionsDesk {
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #execs: Executions;
@@ -25,7 +25,7 @@ export class SessionDesk {
     this.#execs = execs;
   }
 
-  async create(params: SessionCreateParams): Promise<SessionView> {
+  async create(_: Caller, params: SessionCreateParams): Promise<SessionView> {
     const { host, roots, policies, variables } = this.#options;
     const { workspace_id: workspaceId } = params;
     const opened = workspaceId === undefined ? null : this.#options.opened.get(workspaceId);
@@ -47,11 +47,11 @@ export class SessionDesk {
     return this.#sessions.all().map(sessionView);
   }
 
-  info(id: SessionId): Promise<SessionView> {
+  info(_: Caller, id: SessionId): Promise<SessionView> {
     return sessionWithEnvironment(this.#options, this.#sessions.get(id));
   }
 
-  async update(params: Parameters<Runtime['updateSession']>[1]): Promise<SessionView> {
+  async update(_: Caller, params: Parameters<SessionsDesk['update']>[1]): Promise<SessionView> {
     const session = this.#sessions.get(params.session_id);
     const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
     const env = params.env ?? {};
@@ -77,7 +77,7 @@ export class SessionDesk {
     return sessionView(session);
   }
 
-  async fork(id: SessionId, name: string | null): Promise<SessionView> {
+  async fork(_: Caller, id: SessionId, name: string | null): Promise<SessionView> {
     const { record } = this.#sessions.get(id);
     const now = Date.now();
     const fork = { ...record, id: newSessionId(), name, createdAt: now, lastActivity: now };
@@ -90,7 +90,7 @@ export class SessionDesk {
     return sessionView(session);
   }
 
-  async state(id: SessionId): ReturnType<Runtime['sessionState']> {
+  async state(_: Caller, id: SessionId): ReturnType<SessionsDesk['state']> {
     const { record } = this.#sessions.get(id);
     const link = await this.#options.runners.link();
     const answer = await link.request({ op: 'state', session_id: id });
@@ -104,7 +104,12 @@ export class SessionDesk {
   }
 
   /** @throws TrlError `SESSION_BUSY` without `force` while a command runs in it */
-  async destroy(id: SessionId, force: boolean): Promise<void> {
+  async destroy(_: Caller, id: SessionId, force: boolean): Promise<void> {
+    await this.end(id, force);
+  }
+
+  /** As {@link destroy}, by the runtime itself. */
+  async end(id: SessionId, force: boolean): Promise<void> {
     const session = this.#sessions.get(id);
     if (session.busy !== null && !force) {
       throw new TrlError(

@@ -6,7 +6,6 @@ import type { WorkspaceMode } from '../change.ts';
 import type { ErrorCode } from '../errors.ts';
 import type {
   ApprovalId,
-  ApprovalState,
   Assurance,
   EnforcedLimit,
   ExecId,
@@ -15,11 +14,11 @@ import type {
   PolicyProfile,
   SandboxKind,
   SessionId,
-  ShellDialect,
   StopReason,
   Verdict,
 } from '../command.ts';
 import type { RedactionSummary } from '../redacted.ts';
+import type { ApprovalView, ApprovalStatus, WatchAnswer } from './approval.ts';
 import type { AuditAnswers, AuditMarkView } from './audit.ts';
 import type { EnvironmentView } from './environment.ts';
 import type { PublishAnswers } from './publish.ts';
@@ -305,96 +304,10 @@ export interface RuntimeView {
   readonly active_sessions: number;
 }
 
-/** One question to a person, and its answer. No variable's value is in it. */
-export interface ApprovalView {
-  readonly approval_id: ApprovalId;
-  readonly exec_id: ExecId;
-  readonly session_id: SessionId;
-  readonly state: ApprovalState;
-  /** SHA-256 (hex) of everything the answer binds; a decision names at least 8 digits of it. */
-  readonly digest: string;
-  readonly created_at: string;
-  readonly expires_at: string;
-  /** The actor that asked. */
-  readonly requester: string;
-  readonly asked: AskedView;
-  readonly verdict: Verdict;
-  /** `once`, or `session`: equal plans of the session run without asking again. */
-  readonly scope?: 'once' | 'session';
-  readonly decided_at?: string;
-  readonly decided_by?: string;
-  /** Present when nothing but the user's uid proved who decided. */
-  readonly same_uid?: true;
-  /** What the person said. */
-  readonly words?: string;
-  readonly superseded_by?: ApprovalId;
-  /** What changed since the approval that this question replaces, one sentence each. */
-  readonly changes?: readonly string[];
-}
-
-/** What would be done, as a person sees it. */
-export interface AskedView {
-  /** The whole text, never cut. */
-  readonly command: string;
-  readonly shell: { readonly path: string; readonly dialect: ShellDialect };
-  readonly mode: 'foreground' | 'detached';
-  readonly cwd: string;
-  readonly workspace: string | null;
-  readonly network: 'off' | 'on';
-  readonly sandbox: { readonly kind: SandboxKind; readonly level: Assurance['level'] };
-  readonly files: FileGrants;
-  readonly stdin: 'closed' | 'bytes' | 'open';
-  readonly pty: boolean;
-  readonly timeout_ms: number | null;
-  /** Names of the variables; their values are bound, never shown. */
-  readonly variables: readonly string[];
-  /** What the command names and would run; `null` where nothing was found. */
-  readonly contents: readonly {
-    readonly role: 'executable' | 'script' | 'package-script';
-    readonly name: string;
-    readonly path: string | null;
-    readonly sha256: string | null;
-  }[];
-  /** What is started in place of a shell, or `null`: the shell takes `command`. */
-  readonly argv: readonly string[] | null;
-}
-
 /** Without a session the text stands alone: nothing is looked up, and the notes say so. */
 export interface PolicyExplainParams {
   readonly command: string;
   readonly session_id?: SessionId;
   /** Default `bash`; of a session it is the session's own. */
   readonly shell?: JudgedShell;
-}
-
-export interface ApprovalListParams {
-  readonly state?: ApprovalState;
-  readonly session_id?: SessionId;
-}
-export interface ApprovalDecideParams {
-  readonly approval_id: ApprovalId;
-  readonly decision: 'approve' | 'deny';
-  /** Default `once`. */
-  readonly scope?: 'once' | 'session';
-  /** For the agent and the record. */
-  readonly words?: string;
-  /** The first 8 or more digits of the digest that was seen. */
-  readonly digest: string;
-  /** Proves a person, where one is enrolled. */
-  readonly passphrase?: string;
-}
-export interface ApprovalStatus {
-  /** Whether a passphrase is set, so that every decision needs it. */
-  readonly enrolled: boolean;
-  /** Whether decisions without a passphrase are taken while none is set. */
-  readonly same_uid_allowed: boolean;
-}
-/** What `approval.watch` answers before the first event; all pending approvals come first. */
-export interface WatchAnswer {
-  readonly stream_id: WatchId;
-}
-export type WatchId = `w-${string}`;
-export interface ApprovalEvent {
-  readonly stream_id: WatchId;
-  readonly approval: ApprovalView;
 }

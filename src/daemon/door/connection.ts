@@ -168,7 +168,7 @@ export class Connection {
     }
     const bytes = Uint8Array.from(frame.payload);
     this.#stdinBytes += bytes.length;
-    const written = runtime.write(caller, execId, bytes, bytes.length === 0);
+    const written = runtime.execs.write(caller, execId, bytes, bytes.length === 0);
     void written.catch(fail).finally(() => {
       this.#stdinBytes -= bytes.length;
       this.#settle();

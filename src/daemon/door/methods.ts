@@ -4,10 +4,11 @@ import type { ChunkForm } from '../../protocol/chunks.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import { parseParams } from '../../protocol/methods.ts';
 import type { MethodName, MethodParams } from '../../protocol/methods.ts';
-import type { MethodAnswers, StreamAnswer, WatchAnswer } from '../../protocol/types.ts';
+import type { WatchAnswer } from '../../protocol/approval.ts';
+import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
 import { TrlError } from '../../errors.ts';
 import type { Masking } from '../masking.ts';
-import type { Runtime } from '../runtime.ts';
+import type { ExecsDesk, Runtime } from '../runtime.ts';
 
 /** What a method sees of its connection. */
 export interface Desk {
@@ -117,47 +118,47 @@ type Handlers = {
 };
 
 const handlers: Handlers = {
-  'session.create': ({ runtime, caller }, params) => runtime.createSession(caller, params),
-  'session.list': ({ runtime, caller }) => ({ sessions: runtime.listSessions(caller) }),
-  'session.info': ({ runtime, caller }, { session_id: id }) => runtime.sessionInfo(caller, id),
+  'session.create': ({ runtime, caller }, params) => runtime.sessions.create(caller, params),
+  'session.list': ({ runtime, caller }) => ({ sessions: runtime.sessions.list(caller) }),
+  'session.info': ({ runtime, caller }, { session_id: id }) => runtime.sessions.info(caller, id),
   'session.destroy': async ({ runtime, caller }, { session_id: id, force }) => {
-    await runtime.destroySession(caller, id, force ?? false);
+    await runtime.sessions.destroy(caller, id, force ?? false);
     return { session_id: id, state: 'terminated' };
   },
-  'session.update': ({ runtime, caller }, params) => runtime.updateSession(caller, params),
+  'session.update': ({ runtime, caller }, params) => runtime.sessions.update(caller, params),
   'session.fork': ({ runtime, caller }, { session_id: id, name }) =>
-    runtime.forkSession(caller, id, name ?? null),
-  'session.state': ({ runtime, caller }, { session_id: id }) => runtime.sessionState(caller, id),
+    runtime.sessions.fork(caller, id, name ?? null),
+  'session.state': ({ runtime, caller }, { session_id: id }) => runtime.sessions.state(caller, id),
 
-  'exec.run': ({ runtime, caller }, params) => runtime.run(caller, params),
+  'exec.run': ({ runtime, caller }, params) => runtime.execs.run(caller, params),
   'exec.stream': async (desk, { from, enc, ...params }) =>
-    desk.follow(await desk.runtime.openStream(desk.caller, params), from ?? 0, enc ?? 'text'),
+    desk.follow(await desk.runtime.execs.openStream(desk.caller, params), from ?? 0, enc ?? 'text'),
   'exec.start': async ({ runtime, caller }, params) => ({
-    exec_id: await runtime.start(caller, params),
+    exec_id: await runtime.execs.start(caller, params),
     session_id: params.session_id,
   }),
   'exec.attach': async (desk, { exec_id: id, from, enc }) => {
     // An execution that is not there is refused here, before a stream is announced.
-    await desk.runtime.execInfo(desk.caller, id);
+    await desk.runtime.execs.info(desk.caller, id);
     return desk.follow(id, from ?? 0, enc ?? 'text');
   },
-  'exec.read': ({ runtime, caller }, params) => runtime.read(caller, params),
+  'exec.read': ({ runtime, caller }, params) => runtime.execs.read(caller, params),
   'exec.write': async ({ runtime, caller }, { exec_id: id, data, encoding, eof }) => {
     const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
-    await runtime.write(caller, id, bytes, eof ?? false);
+    await runtime.execs.write(caller, id, bytes, eof ?? false);
     return { exec_id: id, bytes: bytes.length };
   },
   'exec.resize': async ({ runtime, caller }, { exec_id: id, columns, rows }) => {
-    await runtime.resize(caller, id, columns, rows);
+    await runtime.execs.resize(caller, id, columns, rows);
     return { exec_id: id };
   },
   'exec.cancel': ({ runtime, caller }, { signal, ...target }) =>
-    runtime.cancel(caller, targetOf(target), signal ?? null),
+    runtime.execs.cancel(caller, targetOf(target), signal ?? null),
   'policy.explain': ({ runtime, caller }, params) => runtime.explain(caller, params),
   'exec.list': async ({ runtime, caller }, { session_id: id }) => ({
-    execs: await runtime.listExecs(caller, id ?? null),
+    execs: await runtime.execs.list(caller, id ?? null),
   }),
-  'exec.info': ({ runtime, caller }, { exec_id: id }) => runtime.execInfo(caller, id),
+  'exec.info': ({ runtime, caller }, { exec_id: id }) => runtime.execs.info(caller, id),
 
   'system.ping': ({ runtime, version }) => ({ uptime_s: runtime.stats().uptime_s, version }),
   'system.stats': ({ runtime }) => runtime.stats(),
@@ -254,7 +255,7 @@ function refuseSecrets(params: object, masking: Masking): void {
   }
 }
 
-type Target = Parameters<Runtime['cancel']>[1];
+type Target = Parameters<ExecsDesk['cancel']>[1];
 
 /** The check of `exec.cancel` lets through exactly one of the two. */
 function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {

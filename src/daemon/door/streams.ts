@@ -83,7 +83,7 @@ export class Streams {
     const { runtime, caller, signal, says, ended } = this.#options;
     const { execId, from, sink, channel } = stream;
     try {
-      if (!signal.aborted) await runtime.follow(caller, execId, { from, sink, signal });
+      if (!signal.aborted) await runtime.execs.follow(caller, execId, { from, sink, signal });
       if (!sink.ended && !signal.aborted) throw new Error(`the stream of ${execId} has no end`);
     } catch (error) {
       if (!signal.aborted) sink.lose(wireError('the stream', error, says));

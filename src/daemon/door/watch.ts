@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { ApprovalEvent, ApprovalView, WatchAnswer, WatchId } from '../../protocol/types.ts';
+import type { ApprovalEvent, ApprovalView, WatchAnswer, WatchId } from '../../protocol/approval.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Writer } from './writer.ts';
 

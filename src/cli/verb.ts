@@ -1,0 +1,51 @@
+/** What a verb of the command line is, and the flags that several take. */
+import type { Args } from './args.ts';
+import type { FlagName } from './flags.ts';
+
+export interface Verb {
+  /** Words behind the flags, in help: `ID`, `[--] COMMAND…`. Empty: none are taken. */
+  readonly words: string;
+  readonly about: string;
+  readonly flags: readonly FlagName[];
+  readonly examples: readonly string[];
+  /** What a shell completes for a word. */
+  readonly complete?: readonly string[];
+  /** Answers the function that does it; that one answers the exit code. */
+  readonly load: () => Promise<(args: Args) => Promise<number>>;
+}
+
+/** Bounds a session may set for its commands. */
+export const bounds: readonly FlagName[] = [
+  'timeout',
+  'memory',
+  'cpu',
+  'processes',
+  'file-size',
+  'open-files',
+];
+export const limits: readonly FlagName[] = [...bounds, 'idle-timeout'];
+export const grants: readonly FlagName[] = [
+  'net',
+  'sandbox',
+  'allow-read',
+  'deny-read',
+  'allow-write',
+  'deny-write',
+];
+export const started: readonly FlagName[] = [
+  'session',
+  'cwd',
+  'env',
+  'env-key',
+  'stdin',
+  'pty',
+  'policy',
+  'wait',
+];
+export const changing: readonly FlagName[] = ['workspace-mode', 'dry-run', 'verbose'];
+export const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
+export const shown: readonly FlagName[] = ['raw', 'quiet'];
+export const daemonFlags: readonly FlagName[] = ['workspace-root', 'policy', 'config', 'env-mode'];
+
+/** Whether the words of `verb` are a command with flags of its own. */
+export const takesCommand = (verb: Verb): boolean => verb.words.includes('COMMAND');
