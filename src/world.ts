@@ -15,6 +15,7 @@ import type {
   Exit,
   FileGrants,
   Plan,
+  PolicyProfile,
   Request,
   SessionId,
   Shell,
@@ -156,6 +157,8 @@ export type Asking = Request & {
   readonly requested?: readonly string[];
   /** What becomes of what this command changes; default: the session's mode. */
   readonly workspaceMode?: WorkspaceMode;
+  /** A profile that this command must pass besides the session's. */
+  readonly policy?: PolicyProfile;
 };
 
 export interface Outcome {

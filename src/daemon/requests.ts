@@ -45,6 +45,7 @@ export function requestOf(
     ...params.limits,
     ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
     ...(params.idle_timeout_ms ? { idle_timeout_ms: params.idle_timeout_ms } : {}),
+    ...(params.grace_ms === undefined ? {} : { grace_ms: params.grace_ms }),
   };
   return {
     command: params.command,
@@ -57,6 +58,7 @@ export function requestOf(
     execKey: params.exec_key ?? null,
     requested: requestedIn(params),
     ...(params.workspace_mode === undefined ? {} : { workspaceMode: params.workspace_mode }),
+    ...(params.policy === undefined ? {} : { policy: params.policy }),
   };
 }
 

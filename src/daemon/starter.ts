@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Patience } from '../approval/patience.ts';
 import { askedDigest } from '../approval/request.ts';
 import { Refused } from '../approval/approve.ts';
+import { policyProfiles } from '../command.ts';
 import type { Caller, Request, Verdict } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -234,7 +235,8 @@ export class Starter {
   ): Promise<{ ground: Ground; prepared: Decided | Question }> {
     const { policy, caller, id } = of;
     try {
-      const { ground, standing } = await this.#circumstances(session, policy, caller);
+      const of = { policy, caller, request };
+      const { ground, standing } = await this.#circumstances(session, of);
       return { ground, prepared: await prepare(this.#world, { ground, standing }, request, id) };
     } catch (error) {
       const asked = { id, session: session.record.id, actor: caller.actor, request };
@@ -255,9 +257,9 @@ export class Starter {
   /** What policy says of a command in a session; nothing is refused, asked or run. */
   async explain(session: Session, command: string, caller: Caller): Promise<Verdict> {
     const policy = await this.#policyOf(session);
-    const { ground, standing } = await this.#circumstances(session, policy, caller);
     const params = { session_id: session.record.id, command };
     const request = requestIn(session, params, { mode: 'detached', policy });
+    const { ground, standing } = await this.#circumstances(session, { policy, caller, request });
     // Nothing is read for a question: where a value lies may ask somebody, or cost something.
     const variables = namesOnly(this.#options.variables);
     const world = { ...this.#world, variables };
@@ -317,15 +319,17 @@ export class Starter {
 
   async #circumstances(
     session: Session,
-    policy: Policy,
-    caller: Caller,
+    of: { readonly policy: Policy; readonly caller: Caller; readonly request: Asking },
   ): Promise<{ ground: Ground; standing: Standing }> {
+    const { policy, caller, request } = of;
     const ground = await this.#grounds.of(session, policy);
     const { record } = session;
     // Loaded when the first command comes: what knows commands takes a while to load.
     const { judgeFor } = await import('../policy/judge.ts');
+    const profiles = [record.policy, request.policy];
+    const atLeast = policyProfiles.findLast((one) => profiles.includes(one)) ?? null;
     const standing = {
-      judge: judgeFor(policy, caller, record.policy),
+      judge: judgeFor(policy, caller, atLeast),
       reach: reachOf(record, ground),
       requester: caller.actor,
       session: sessionVariables(record),
@@ -338,7 +342,7 @@ export class Starter {
       permitted,
       prepare: async (session, { request, caller }, id) => {
         const policy = await this.#policyOf(session);
-        const circumstances = await this.#circumstances(session, policy, caller);
+        const circumstances = await this.#circumstances(session, { policy, caller, request });
         return prepare(this.#world, circumstances, request, id);
       },
       isThere: (session) => this.#sessions.find(session.record.id) === session,

@@ -46,6 +46,8 @@ const pathRules = z.object(
   { error: 'an object with "allow" and "deny"' },
 );
 
+const profile = z.enum(policyProfiles, { error: '"trusted", "auto", "guarded" or "locked"' });
+
 const sessionCreate = z.object({
   shell: z.exactOptional(field.path),
   env: z.exactOptional(field.environment),
@@ -66,9 +68,7 @@ const sessionCreate = z.object({
   carry: z.exactOptional(
     z.enum(['none', 'cwd+env', 'shell'], { error: '"none", "cwd+env" or "shell"' }),
   ),
-  policy: z.exactOptional(
-    z.enum(policyProfiles, { error: '"trusted", "auto", "guarded" or "locked"' }),
-  ),
+  policy: z.exactOptional(profile),
   workspace_id: z.exactOptional(workspaceId),
   workspace_mode: z.exactOptional(workspaceMode),
 });
@@ -89,6 +89,7 @@ const execBase = z.object({
   timeout_s: z.exactOptional(field.timeoutSeconds),
   timeout_ms: z.exactOptional(field.timeoutMs),
   idle_timeout_ms: z.exactOptional(field.whole(0, limits.idleTimeoutMs.max)),
+  grace_ms: z.exactOptional(field.whole(0, limits.graceMs.max)),
   stdin: z.exactOptional(field.encoded),
   stdin_encoding: z.exactOptional(field.encoding),
   stdin_open: z.exactOptional(field.flag),
@@ -100,6 +101,7 @@ const execBase = z.object({
   output_bytes: z.exactOptional(field.whole(0, limits.outputBytes.max)),
   wait_ms: z.exactOptional(field.whole(0, approvalWaitMsMax)),
   workspace_mode: z.exactOptional(workspaceMode),
+  policy: z.exactOptional(profile),
 });
 
 /** One row a method: the schema of its `params`. */

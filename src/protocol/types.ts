@@ -107,6 +107,8 @@ export interface ExecParams {
   readonly timeout_s?: number;
   readonly timeout_ms?: number;
   readonly idle_timeout_ms?: number;
+  /** From TERM to KILL when it is ended; default 5 s. */
+  readonly grace_ms?: number;
   readonly stdin?: string;
   readonly stdin_encoding?: 'utf8' | 'base64';
   /** Keep stdin open for `exec.write`. */
@@ -123,6 +125,8 @@ export interface ExecParams {
   readonly wait_ms?: number;
   /** For this command; default the session's. */
   readonly workspace_mode?: WorkspaceMode;
+  /** A profile that this command must pass besides the session's and the runtime's policy. */
+  readonly policy?: PolicyProfile;
 }
 
 /** The answer to one command. Its output is redacted; counts and offsets are those of that. */

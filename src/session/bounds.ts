@@ -7,6 +7,7 @@ import { limits, type LimitName } from '../limits.ts';
 export interface AskedBounds {
   readonly timeout_ms?: number;
   readonly idle_timeout_ms?: number;
+  readonly grace_ms?: number;
   readonly cpu_s?: number;
   readonly processes?: number;
   readonly open_files?: number;
@@ -51,7 +52,7 @@ export function boundsOf(
   return {
     timeoutMs: within(timeout, asked.timeout_ms, maxima),
     idleTimeoutMs: within('idleTimeoutMs', asked.idle_timeout_ms, maxima),
-    graceMs: limits.graceMs.default,
+    graceMs: within('graceMs', asked.grace_ms, maxima) ?? limits.graceMs.default,
     cpuSeconds: within('cpuSeconds', asked.cpu_s, maxima),
     processesMax: within('processes', asked.processes, maxima),
     openFilesMax: within('openFiles', asked.open_files, maxima),
