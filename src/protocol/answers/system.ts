@@ -1,0 +1,30 @@
+/** Answers of `system.*` and `runtime.list`. */
+import * as z from 'zod/mini';
+import * as word from './words.ts';
+
+/** A place where commands run. */
+export const runtime = z.object({
+  runtime_id: z.string(),
+  kind: z.literal('local'),
+  platform: z.string(),
+  version: z.string(),
+  uptime_s: word.count,
+  active_sessions: word.count,
+});
+
+export const systemAnswers = {
+  'system.ping': z.object({ uptime_s: word.count, version: z.string() }),
+  'system.stats': z.object({
+    active_sessions: word.count,
+    total_commands_run: word.count,
+    uptime_s: word.count,
+    memory_rss_bytes: word.count,
+  }),
+  'system.hello': z.object({
+    version: z.string(),
+    protocol: z.literal('trl/2'),
+    features: word.names,
+    frames: z.enum(['lines', 'bin']),
+  }),
+  'runtime.list': z.object({ runtimes: z.array(runtime) }),
+} as const;

@@ -1,0 +1,39 @@
+// The compiler holds each answer's schema and its written type equal, in both directions: this
+// file has no test to run. `readonly` is left out of the comparison: schemas say nothing of it.
+import type * as z from 'zod/mini';
+import type { answers, shapes } from '../src/protocol/answers/index.ts';
+import type { ApprovalEvent } from '../src/protocol/approval.ts';
+import type { MethodName } from '../src/protocol/methods.ts';
+import type { MethodAnswers, StreamEvent } from '../src/protocol/types.ts';
+
+type Equal<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+/** Intersections as one object, nothing `readonly`, all the way down; unions member by member. */
+type Plain<T> = T extends readonly [infer A, infer B]
+  ? [Plain<A>, Plain<B>]
+  : T extends readonly (infer Item)[]
+    ? Plain<Item>[]
+    : T extends object
+      ? { -readonly [K in keyof T]: Plain<T[K]> }
+      : T;
+
+type Drifted = {
+  [M in MethodName]: Equal<
+    Plain<z.output<(typeof answers)[M]>>,
+    Plain<MethodAnswers[M]>
+  > extends true
+    ? never
+    : M;
+}[MethodName];
+
+type Never<T extends never> = T;
+/** Fails to compile as soon as a method drifts: its name is in the message. */
+export type NoneDrifted = Never<Drifted>;
+
+type True<T extends true> = T;
+export type EventsAreEqual = readonly [
+  True<Equal<Plain<z.output<(typeof shapes)['StreamEvent']>>, Plain<StreamEvent>>>,
+  True<Equal<Plain<z.output<(typeof shapes)['ApprovalEvent']>>, Plain<ApprovalEvent>>>,
+  True<Equal<MethodName, keyof MethodAnswers>>,
+];
