@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { connect, daemonCommand, type Client } from '../src/client/index.ts';
+import type { Client } from '../src/client/index.ts';
+import { connect, daemonCommand } from '../src/local/index.ts';
 import { childrenOf } from './processes.ts';
 
 /** Where a part of the benchmark works; removed when it is disposed. */

@@ -6,12 +6,13 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
-import { connect, isTrlError } from '../src/client/index.ts';
+import { isTrlError } from '../src/client/index.ts';
+import { connect } from '../src/local/index.ts';
 import type { Client, ExecStream, Session } from '../src/client/index.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
 
-const client_ts = path.join(path.dirname(import.meta.dirname), 'src/client/index.ts');
+const client_ts = path.join(path.dirname(import.meta.dirname), 'src/local/index.ts');
 let daemon: Daemon;
 before(async () => {
   daemon = await startRuntime();

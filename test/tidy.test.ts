@@ -62,7 +62,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['run.ts', place(['world.ts', ...concepts])],
   ['world.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
-  ['client', place(['protocol'])],
+  // Runs in browsers, too.
+  ['client', { ...place(['protocol']), builtins: false }],
   // The ways to a runtime on this machine: its socket, or one started for the caller.
   ['local', place(['client', 'protocol'])],
   [

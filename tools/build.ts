@@ -16,6 +16,7 @@ const bundles = [
   { from: 'src/runner/main.ts', to: 'dist/runner.js', program: false },
   { from: 'src/redactor/main.ts', to: 'dist/redactor.js', program: false },
   { from: clientEntry, to: 'dist/client.js', program: false },
+  { from: 'src/local/index.ts', to: 'dist/local.js', program: false },
 ] as const;
 
 for (const { from, to, program } of bundles) {
@@ -47,7 +48,12 @@ if (existsSync(clientEntry)) {
 
 function emitTypes(): void {
   rmSync('dist/types', { recursive: true, force: true });
-  const tsc = ['node_modules/typescript/bin/tsc', '--ignoreConfig', clientEntry];
+  const tsc = [
+    'node_modules/typescript/bin/tsc',
+    '--ignoreConfig',
+    clientEntry,
+    'src/local/index.ts',
+  ];
   const options = ['--rootDir', 'src', '--outDir', 'dist/types', '--declaration'];
   const only = ['--emitDeclarationOnly', '--strict', '--exactOptionalPropertyTypes'];
   const modules = ['--module', 'nodenext', '--target', 'es2024', '--types', 'node'];

@@ -1,4 +1,6 @@
-import { connect, isTrlError } from '../../src/client/index.ts'; // installed: 'terminal-runtime-layer'
+// Installed: 'terminal-runtime-layer' and 'terminal-runtime-layer/local'.
+import { isTrlError } from '../../src/client/index.ts';
+import { connect } from '../../src/local/index.ts';
 
 await using client = await connect({ ephemeral: {} });
 await using session = await client.createSession({ working_dir: process.cwd() });

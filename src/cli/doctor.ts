@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { defaultSocketPath } from '../client/index.ts';
+import { defaultSocketPath } from '../local/index.ts';
 import { isTrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 import { reach } from './reach.ts';

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { connect, isTrlError, TrlError } from '../client/index.ts';
+import { isTrlError, TrlError } from '../client/index.ts';
+import { connect } from '../local/index.ts';
 import type { Client, PublishCheckParams, PushedRef } from '../client/index.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';

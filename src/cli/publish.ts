@@ -1,6 +1,6 @@
 /** `trl publish check|run`: what must not leave does not, and a person decides what nobody can. */
 import type { Client, PublishCheckParams, PublishParams, PublishVerdict } from '../client/index.ts';
-import { checkTarget, takePublication } from '../client/index.ts';
+import { checkTarget, takePublication } from '../local/index.ts';
 import { isTrlError, type TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';

@@ -1,6 +1,7 @@
 /** Reaches the runtime, and in it what the arguments name. */
-import { connect } from '../client/index.ts';
-import type { Client, EphemeralOptions, ExecId, Session, SessionId } from '../client/index.ts';
+import { connect } from '../local/index.ts';
+import type { Client, ExecId, Session, SessionId } from '../client/index.ts';
+import type { EphemeralOptions } from '../local/index.ts';
 import { TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 

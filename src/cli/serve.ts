@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
-import { daemonCommand, daemonEnvironment } from '../client/index.ts';
+import { daemonCommand, daemonEnvironment } from '../local/index.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
 

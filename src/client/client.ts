@@ -13,6 +13,7 @@ import type {
   SessionCreateParams,
   SessionView,
 } from '../protocol/types.ts';
+import type { Channel } from './channel.ts';
 import { EventBuffer } from './event-buffer.ts';
 import { Links } from './links.ts';
 import type {
@@ -24,37 +25,31 @@ import type {
   Params,
 } from './methods.ts';
 import { Session } from './session.ts';
-import { defaultSocketPath } from './socket-path.ts';
 import { ExecStream } from './stream.ts';
 import type { StreamOptions } from './stream.ts';
-import type { EphemeralOptions } from './transport.ts';
 
 /** Approvals held for a reader that is slower than they come, in `bytes`. */
 const watchBytesMax = 1024 * 1024;
 
-export interface ConnectOptions {
-  /** Default: see `defaultSocketPath`. */
-  readonly socketPath?: string;
-  /** Ends the wait for the connection; a client that is connected does not watch it. */
-  readonly signal?: AbortSignal;
+export interface ClientOptions {
   /** Default `bin`: output in binary frames, which costs a tenth of JSON. */
   readonly frames?: 'json' | 'bin';
-  /**
-   * Starts a daemon of the client's own where nothing listens; it ends with the client, and all
-   * its sessions with it. Default `false`: then connecting fails.
-   */
-  readonly ephemeral?: EphemeralOptions | false;
+  /** Makes further connections, for streams and in place of lost ones; default: there is one. */
+  readonly dial?: () => Promise<Channel>;
+  /** Ends the wait for the first answer; a client that is connected does not watch it. */
+  readonly signal?: AbortSignal;
+  /** Whether the runtime ends with the client; default `false`. */
+  readonly ownsDaemon?: boolean;
 }
 
 /**
- * Connects to the daemon of this user.
+ * A client over any channel, which it takes over.
  *
- * @throws TrlError BACKEND_UNAVAILABLE when nothing listens or no daemon can be started,
- *   AUTH_FAILED when the socket's directory is not this user's.
+ * @throws TrlError BACKEND_UNAVAILABLE when the channel ends before the runtime answers.
  */
-export async function connect(options: ConnectOptions = {}): Promise<Client> {
-  const { socketPath = defaultSocketPath(), frames = 'bin', ephemeral = false } = options;
-  return new Client(await Links.open({ socketPath, frames, ephemeral }, options.signal));
+export async function clientOver(channel: Channel, options: ClientOptions = {}): Promise<Client> {
+  const { frames = 'bin', dial = null, signal, ownsDaemon = false } = options;
+  return new Client(await Links.over(channel, { frames, dial, ownsDaemon }, signal));
 }
 
 /**
@@ -70,7 +65,7 @@ export class Client implements AsyncDisposable {
 
   /** Whether the daemon is this client's own and ends with it. */
   get ownsDaemon(): boolean {
-    return this.#links.own;
+    return this.#links.ownsDaemon;
   }
 
   async createSession(params: SessionCreateParams = {}): Promise<Session> {
@@ -162,8 +157,8 @@ export class Client implements AsyncDisposable {
       signal?.removeEventListener('abort', stop);
       // A connection that is told of approvals is of no other use: it ends.
       lease.link.unwatch();
-      if (!this.#links.own) await lease.link.close();
-      lease[Symbol.dispose]();
+      if (!this.#links.single) await lease.link.close();
+      lease.release();
     }
   }
 

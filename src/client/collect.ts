@@ -1,7 +1,7 @@
 /** A stream gathered into one receipt, as `exec.run` answers it. */
-import { isUtf8 } from 'node:buffer';
 import { limits } from '../limits.ts';
 import type { Receipt } from '../protocol/types.ts';
+import { base64Of, concat, strictTextOf } from './bytes.ts';
 import type { ExecEnd, ExecEvent } from './stream.ts';
 
 /**
@@ -71,31 +71,33 @@ class HeadAndTail {
   /** Text where the whole is UTF-8 (a character cut by the omission aside), else base64. */
   text(): { readonly text: string; readonly base64: boolean; readonly bytes: number } {
     this.#trim();
-    let head: Buffer = Buffer.concat(this.#head);
-    let tail: Buffer = Buffer.concat(this.#tail);
+    const head = concat(this.#head);
+    const tail = concat(this.#tail);
     if (this.#dropped) {
       const whole = { head: withoutCutEnd(head), tail: withoutCutStart(tail) };
-      if (isUtf8(whole.head) && isUtf8(whole.tail)) {
-        ({ head, tail } = whole);
+      const [before, after] = [strictTextOf(whole.head), strictTextOf(whole.tail)];
+      if (before !== null && after !== null) {
+        const bytes = whole.head.length + whole.tail.length;
+        return { text: before + after, base64: false, bytes };
       }
     }
-    const all = Buffer.concat([head, tail]);
-    const base64 = !isUtf8(all);
-    return { text: all.toString(base64 ? 'base64' : 'utf8'), base64, bytes: all.length };
+    const all = concat([head, tail]);
+    const text = strictTextOf(all);
+    return { text: text ?? base64Of(all), base64: text === null, bytes: all.length };
   }
 
   #trim(): void {
-    const all = Buffer.concat(this.#tail);
+    const all = concat(this.#tail);
     const over = Math.max(0, all.length - this.#halfMax);
     this.#dropped ||= over > 0;
     const kept = all.subarray(over);
-    this.#tail = [over > 0 ? Buffer.from(kept) : kept];
+    this.#tail = [over > 0 ? kept.slice() : kept];
     this.#tailBytes = kept.length;
   }
 }
 
 /** Drops up to 3 bytes of a character whose end is missing. */
-function withoutCutEnd(bytes: Buffer): Buffer {
+function withoutCutEnd(bytes: Uint8Array): Uint8Array {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte >= 0xc0) {
@@ -110,7 +112,7 @@ function withoutCutEnd(bytes: Buffer): Buffer {
 }
 
 /** Drops up to 3 bytes of a character whose start is missing. */
-function withoutCutStart(bytes: Buffer): Buffer {
+function withoutCutStart(bytes: Uint8Array): Uint8Array {
   let at = 0;
   while (at < 3 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) {
     at += 1;

@@ -1,13 +1,12 @@
 /** The client: connect to a daemon, run commands in sessions, follow their output. */
-export { Client, connect } from './client.ts';
-export type { ConnectOptions } from './client.ts';
+export { Client, clientOver } from './client.ts';
+export type { ClientOptions } from './client.ts';
+export type { Channel, ChannelSink } from './channel.ts';
+export { streamChannel } from './stream-channel.ts';
 export { Session } from './session.ts';
 export type { RunOptions, StartOptions } from './session.ts';
 export { ExecStream } from './stream.ts';
 export type { ExecEnd, ExecEvent, StreamOptions } from './stream.ts';
-export { daemonCommand, daemonEnvironment } from './transport.ts';
-export type { EphemeralOptions } from './transport.ts';
-export { defaultSocketPath } from './socket-path.ts';
 export type {
   Data,
   ExecCancelParams,
@@ -42,7 +41,6 @@ export type {
   PublishVerdict,
   PushedRef,
 } from '../protocol/publish.ts';
-export { checkTarget, takePublication } from './publication.ts';
 export type {
   ChangeView,
   DiffFile,

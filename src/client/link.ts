@@ -18,7 +18,8 @@ import { LineReader } from '../protocol/lines.ts';
 import type { ApprovalEvent, WatchAnswer } from '../protocol/approval.ts';
 import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
 import type { Data, Method, Params } from './methods.ts';
-import type { Transport } from './transport.ts';
+import { concat, fromBase64, textOf, utf8 } from './bytes.ts';
+import type { Channel } from './channel.ts';
 
 /** Largest answer a client takes, in `bytes`: two streams of 64 MiB in base64, and the rest. */
 const answerBytesMax = 256 * 1024 * 1024;
@@ -61,7 +62,7 @@ interface Incoming {
 }
 
 export class Link {
-  readonly #transport: Transport;
+  readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
   readonly #streams = new Map<string, StreamSink>();
   readonly #channels = new Map<number, string>();
@@ -70,33 +71,33 @@ export class Link {
   #frames: FrameReader | null = null;
   #asked = 0;
   #paused = false;
+  /** What the channel was told last. */
+  #isHeldBack = false;
   #left = false;
   #failure: LinkLost | null = null;
 
-  private constructor(transport: Transport) {
-    this.#transport = transport;
-    const { from, to, peer } = transport;
-    from.on('data', (chunk: Uint8Array) => this.#take(chunk));
-    from.on('end', () => this.#fail(new LinkLost(`Lost the connection: ${peer} closed it`)));
-    from.on('close', () => this.#fail(new LinkLost(`Lost the connection to ${peer}`)));
-    for (const side of new Set([from, to])) {
-      side.on('error', (cause: Error) => {
-        this.#fail(new LinkLost(`Lost the connection to ${peer}: ${cause.message}`, { cause }));
-      });
-    }
+  private constructor(channel: Channel) {
+    this.#channel = channel;
+    const { peer } = channel;
+    channel.receive({
+      bytes: (chunk) => this.#take(chunk),
+      closed: (cause) => {
+        const message =
+          cause === undefined
+            ? `Lost the connection: ${peer} closed it`
+            : `Lost the connection to ${peer}: ${cause.message}`;
+        this.#fail(new LinkLost(message, cause === undefined ? {} : { cause }));
+      },
+    });
   }
 
   /**
-   * Takes over `transport`. A daemon that does not know `system.hello` is spoken to in JSON.
+   * Takes over `channel`. A daemon that does not know `system.hello` is spoken to in JSON.
    *
    * @throws TrlError BACKEND_UNAVAILABLE when the connection ends first.
    */
-  static async open(
-    transport: Transport,
-    frames: 'json' | 'bin',
-    signal?: AbortSignal,
-  ): Promise<Link> {
-    const link = new Link(transport);
+  static async open(channel: Channel, frames: 'json' | 'bin', signal?: AbortSignal): Promise<Link> {
+    const link = new Link(channel);
     try {
       if (frames === 'bin') {
         await link.#hello(signal);
@@ -180,7 +181,7 @@ export class Link {
   /** Sends what was asked, then ends. Never rejects. */
   async close(): Promise<void> {
     this.#fail(new LinkLost('The connection is closed: the client closed it'));
-    await this.#transport.close();
+    await this.#channel.close();
   }
 
   #ask<T>(
@@ -239,13 +240,13 @@ export class Link {
   }
 
   #send(text: string): void {
-    const { to } = this.#transport;
     if (this.#frames === null) {
-      to.write(`${text}\n`);
+      this.#channel.send(utf8(`${text}\n`));
       return;
     }
-    const payload = Buffer.from(text);
-    to.write(Buffer.concat([encodeHeader(frameTypes.control, 0, 0, payload.length), payload]));
+    const payload = utf8(text);
+    const header = encodeHeader(frameTypes.control, 0, 0, payload.length);
+    this.#channel.send(concat([header, payload]));
   }
 
   #take(chunk: Uint8Array): void {
@@ -259,8 +260,8 @@ export class Link {
         this.#takeFrames(chunk);
       }
     } catch (cause) {
-      this.#fail(new LinkLost(`Lost the connection: ${this.#transport.peer} broke it`, { cause }));
-      this.#transport.close().catch(() => {});
+      this.#fail(new LinkLost(`Lost the connection: ${this.#channel.peer} broke it`, { cause }));
+      this.#channel.close().catch(() => {});
     }
   }
 
@@ -295,8 +296,7 @@ export class Link {
   }
 
   #message(bytes: Uint8Array): void {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-    const message: Incoming & (StreamEvent | ApprovalEvent) = JSON.parse(text);
+    const message: Incoming & (StreamEvent | ApprovalEvent) = JSON.parse(textOf(bytes));
     if (message.id === undefined) {
       if ('approval' in message) this.#watch?.changed(message.approval);
       else this.#event(message);
@@ -315,11 +315,11 @@ export class Link {
   #event(event: StreamEvent): void {
     const sink = this.#streams.get(event.stream_id);
     if ('data' in event) {
-      sink?.output(event.stream, event.seq, Buffer.from(event.data));
+      sink?.output(event.stream, event.seq, utf8(event.data));
       return;
     }
     if ('b64' in event) {
-      sink?.output(event.stream, event.seq, Buffer.from(event.b64, 'base64'));
+      sink?.output(event.stream, event.seq, fromBase64(event.b64));
       return;
     }
     if (event.stream === 'exit') {
@@ -335,11 +335,11 @@ export class Link {
 
   /** Keeps the process alive while something is awaited, and reads as far as it is taken. */
   #settle(): void {
-    const { from, hold } = this.#transport;
-    hold(this.#busy);
-    const paused = this.#paused && this.#pending.size === 0;
-    if (paused !== from.isPaused()) {
-      from[paused ? 'pause' : 'resume']();
+    this.#channel.hold(this.#busy);
+    const heldBack = this.#paused && this.#pending.size === 0;
+    if (heldBack !== this.#isHeldBack) {
+      this.#isHeldBack = heldBack;
+      this.#channel.pause(heldBack);
     }
   }
 

@@ -1,6 +1,6 @@
 /** Tries again what a lost connection cut short. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { LinkLost } from './link.ts';
+import { pause } from './wait.ts';
 
 /** How long a lost connection is tried again without progress, in `ms`. */
 const reconnectMs = 15_000;
@@ -45,7 +45,7 @@ export async function persist<T>(
         throw error;
       }
     }
-    await delay(backoffMs, undefined, signal === undefined ? {} : { signal });
+    await pause(backoffMs, signal);
     backoffMs = Math.min(backoffMs * 2, backoffMaxMs);
   }
 }

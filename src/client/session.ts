@@ -1,7 +1,7 @@
 /** One session of a daemon: where commands run, and what carries from one to the next. */
-import { randomUUID } from 'node:crypto';
 import type { ExecId, SessionId } from '../command.ts';
 import type { ExecParams, Receipt, SessionView } from '../protocol/types.ts';
+import { randomKey } from './bytes.ts';
 import type { Links } from './links.ts';
 import type { Data, Method, Params, SessionUpdateParams } from './methods.ts';
 import { ExecStream } from './stream.ts';
@@ -84,7 +84,7 @@ export class Session {
   }
 
   #params(command: string, options: StartOptions): ExecParams & { readonly exec_key: string } {
-    return { exec_key: randomUUID(), ...options, session_id: this.id, command };
+    return { exec_key: randomKey(), ...options, session_id: this.id, command };
   }
 
   async #call<M extends Method>(method: M, params: Params<M>): Promise<Data<M>> {

@@ -10,6 +10,7 @@ import { toError } from './link.ts';
 import type { Link, StreamNotice, StreamSink } from './link.ts';
 import type { Links } from './links.ts';
 import { persist } from './persist.ts';
+import { deferred } from './wait.ts';
 
 /** Output held for a reader that is slower than the command, in `bytes`. */
 const bufferBytesMax = 1024 * 1024;
@@ -66,8 +67,8 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
   readonly #source: StreamSource;
   readonly #options: StreamOptions;
   readonly #buffer = new EventBuffer<ExecEvent>(bufferBytesMax);
-  readonly #id = Promise.withResolvers<ExecId>();
-  readonly #end = Promise.withResolvers<ExecEnd>();
+  readonly #id = deferred<ExecId>();
+  readonly #end = deferred<ExecEnd>();
   readonly #stop = new AbortController();
   readonly #pumping: Promise<void>;
   #known: ExecId | null;
@@ -146,7 +147,7 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
     };
     try {
       const { signal } = this.#stop;
-      await persist(() => this.#attempt(), this.#links.own ? null : { progressed, signal });
+      await persist(() => this.#attempt(), this.#links.single ? null : { progressed, signal });
     } catch (error) {
       this.#fail(error);
     }
@@ -164,10 +165,18 @@ export class ExecStream implements AsyncIterable<ExecEvent>, AsyncDisposable {
   /** One connection's worth of the stream. Rejects when it ended before the stream did. */
   async #attempt(): Promise<void> {
     const { signal } = this.#stop;
-    using lease = await this.#links.lease();
-    signal.throwIfAborted();
-    const { link } = lease;
-    const ended = Promise.withResolvers<void>();
+    const { link, release } = await this.#links.lease();
+    try {
+      signal.throwIfAborted();
+      await this.#attemptOn(link);
+    } finally {
+      release();
+    }
+  }
+
+  async #attemptOn(link: Link): Promise<void> {
+    const { signal } = this.#stop;
+    const ended = deferred<void>();
     ended.promise.catch(() => {});
     const opened = await this.#open(link, {
       output: (stream, offset, bytes) => this.#output(stream, offset, bytes),

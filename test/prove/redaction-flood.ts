@@ -2,7 +2,7 @@
 // does not grow, and others are served meanwhile.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { connect } from '../../src/client/index.ts';
+import { connect } from '../../src/local/index.ts';
 import { startRuntime } from '../support/daemon.ts';
 import { descendantsOf, runnerPid } from '../support/processes.ts';
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from '../../src/client/index.ts';
+import { connect } from '../../src/local/index.ts';
 import { startRuntime, type Daemon } from './daemon.ts';
 import { descendantsOf, eventually, processesNamed, runnerPid } from './processes.ts';
 

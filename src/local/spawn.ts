@@ -1,24 +1,13 @@
-/** The two ways to a daemon: its Unix socket, or the pipes of a daemon started for this client. */
+/** The way to a daemon of the caller's own: the pipes of one that is started for it. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, Socket } from 'node:net';
-import type { Readable, Writable } from 'node:stream';
+import { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { streamChannel } from '../client/index.ts';
+import type { Channel } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
-import { checkSocketDirectory } from './socket-path.ts';
-
-/** A connection's two directions. */
-export interface Transport {
-  readonly from: Readable;
-  readonly to: Writable;
-  /** What a message calls the other end. */
-  readonly peer: string;
-  /** While `false` the connection does not keep this process from ending. */
-  readonly hold: (held: boolean) => void;
-  /** Sends what is written, then ends. Settles when nothing is left open. Never rejects. */
-  close(): Promise<void>;
-}
+import { codeOf } from './socket.ts';
 
 /** The daemon that a client starts for itself when nothing listens. */
 export interface EphemeralOptions {
@@ -31,53 +20,12 @@ export interface EphemeralOptions {
 const ephemeralEndMs = 10_000;
 
 /**
- * Connects to a Unix socket; `null` when nothing listens there.
- *
- * @throws TrlError BACKEND_UNAVAILABLE when the socket cannot be reached for another reason,
- *   AUTH_FAILED when its directory is not this user's.
- */
-export async function dialSocket(
-  socketPath: string,
-  signal?: AbortSignal,
-): Promise<Transport | null> {
-  checkSocketDirectory(socketPath);
-  signal?.throwIfAborted();
-  const socket = connect(socketPath);
-  try {
-    await once(socket, 'connect', signal === undefined ? {} : { signal });
-  } catch (error) {
-    socket.destroy();
-    signal?.throwIfAborted();
-    const code = codeOf(error);
-    if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ENOTDIR') {
-      return null;
-    }
-    const message = `Cannot connect to "${socketPath}": ${code ?? String(error)}`;
-    throw new TrlError('BACKEND_UNAVAILABLE', message, { cause: error });
-  }
-  return {
-    from: socket,
-    to: socket,
-    peer: `the runtime at "${socketPath}"`,
-    hold: (held) => (held ? socket.ref() : socket.unref()),
-    close: async () => {
-      socket.ref();
-      const closed = closing(socket);
-      // Whatever was not read would keep the socket open.
-      socket.end(() => socket.destroy());
-      socket.resume();
-      await closed;
-    },
-  };
-}
-
-/**
  * Starts a daemon whose connection is its stdin and stdout. It is its own process group, so that
  * a Ctrl-C reaches the caller alone; it ends when its stdin does, however the caller ended.
  *
  * @throws TrlError BACKEND_UNAVAILABLE when the process cannot be started.
  */
-export async function spawnDaemon(options: EphemeralOptions): Promise<Transport> {
+export async function spawnDaemon(options: EphemeralOptions): Promise<Channel> {
   const args = [...daemonCommand(), 'stdio', '--ephemeral'];
   for (const root of options.workspaceRoots ?? []) {
     args.push('--workspace-root', root);
@@ -98,7 +46,7 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Transport>
   }
   // A daemon that ended takes what is being written with it; the reading side reports that.
   child.stdin.on('error', () => {});
-  return {
+  return streamChannel({
     from: child.stdout,
     to: child.stdin,
     peer: 'the runtime started for this client',
@@ -110,7 +58,7 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Transport>
       }
     },
     close: () => endDaemon(child),
-  };
+  });
 }
 
 /**
@@ -152,15 +100,4 @@ async function endDaemon(child: ChildProcess): Promise<void> {
   const kill = setTimeout(() => child.kill('SIGKILL'), ephemeralEndMs);
   await ended;
   clearTimeout(kill);
-}
-
-async function closing(socket: Socket): Promise<void> {
-  if (!socket.closed) {
-    await once(socket, 'close').catch(() => {});
-  }
-}
-
-function codeOf(error: unknown): string | undefined {
-  const named = error instanceof Error && 'code' in error && typeof error.code === 'string';
-  return named ? String(error.code) : undefined;
 }
