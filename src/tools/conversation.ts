@@ -1,0 +1,56 @@
+/** The default session of a conversation, found again by its name. */
+import type { Client, SessionId } from '../client/index.ts';
+import { isTrlError } from '../errors.ts';
+import type { Conversation } from './tool.ts';
+
+/** What sessions of tools must pass besides the runtime's policy. */
+export const toolPolicy = 'guarded';
+
+export interface ConversationOptions {
+  readonly client: Client;
+  /** Where its sessions start, absolute. */
+  readonly root: string;
+  /** What the default session is called; an equal name means the same session. */
+  readonly name: string;
+  /** Default `/bin/bash`, or what the runtime has in its place. */
+  readonly shell?: string;
+}
+
+/**
+ * Sessions are made at their first use, so that a client which only lists tools makes none. One
+ * that ended meanwhile is replaced.
+ */
+export function conversation(options: ConversationOptions): Conversation {
+  const { client, root, name, shell = '/bin/bash' } = options;
+  let known: Promise<SessionId> | null = null;
+  const create = async (called: string): Promise<SessionId> => {
+    const params = { working_dir: root, policy: toolPolicy, shell, name: called } as const;
+    return (await client.createSession(params)).id;
+  };
+  const find = async (): Promise<SessionId> => {
+    const found = (await client.sessions()).find(
+      (one) => one.name === name && one.state !== 'terminated' && one.workspace !== null,
+    );
+    return found?.session_id ?? create(name);
+  };
+  const isThere = async (id: SessionId): Promise<boolean> => {
+    try {
+      return (await client.session(id).info()).state !== 'terminated';
+    } catch (error) {
+      if (isTrlError(error, 'SESSION_NOT_FOUND')) return false;
+      throw error;
+    }
+  };
+  const session = async (): Promise<SessionId> => {
+    const before = known;
+    if (before !== null) {
+      const id = await before.catch(() => null);
+      if (id !== null && (await isThere(id))) return id;
+      // Of several calls that find it gone, one makes another.
+      if (known !== before && known !== null) return known;
+    }
+    known = find();
+    return known;
+  };
+  return { session, open: () => create(`${name} +`) };
+}
