@@ -39,6 +39,10 @@ export type PolicyProfile = (typeof policyProfiles)[number];
 export const judgedShells = ['bash', 'posix', 'zsh', 'powershell', 'cmd', 'python'] as const;
 export type JudgedShell = (typeof judgedShells)[number];
 
+/** What the text of a command is: for the session's shell, or a Python script. */
+export const languages = ['shell', 'python'] as const;
+export type Language = (typeof languages)[number];
+
 /** Who asks. */
 export interface Caller {
   readonly actor: string;
@@ -46,6 +50,8 @@ export interface Caller {
   /** What says who it is: the kernel (socket), its pipes, a token, a login of the console. */
   readonly authenticatedBy: 'socket-owner' | 'parent-process' | 'token' | 'login';
   readonly roles: readonly Role[];
+  /** How the person was proved whose token or login it is; absent: nobody was. */
+  readonly proof?: 'passphrase' | 'same_uid';
 }
 export type Role = 'agent' | 'approver' | 'auditor' | 'admin';
 
@@ -99,6 +105,8 @@ export type Carry = 'none' | 'cwd+env' | 'shell';
 /** One command as the caller put it, parsed and trusted in shape only. */
 export interface Request {
   readonly command: string;
+  /** Default: `shell`. */
+  readonly language?: Language;
   readonly cwd: string | null;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: StdinChoice;
@@ -156,6 +164,11 @@ export interface Plan {
    * `command`. Then carried variables are not passed on, only the session's directory.
    */
   readonly argv: readonly [string, ...string[]] | null;
+  /**
+   * `command` is a Python script: it runs in `cwd`, a directory of its own that ends with it, and
+   * carries no state back. Absent: the shell takes `command`.
+   */
+  readonly language?: 'python';
   readonly shell: Shell;
   /** Absolute path inside the sandbox; `null`: where the session's last command ended. */
   readonly cwd: string | null;

@@ -62,6 +62,11 @@ export const eventKinds = [
   /** Not permitted to that caller, or not right. */
   'call.refused',
   'call.failed',
+  // Who may speak to the runtime: by id, name and roles, never the token.
+  'token.created',
+  'token.revoked',
+  /** A person opened the console by the link of `trl console`. */
+  'login.opened',
   'publication.checked',
   'publication.published',
   'publication.blocked',

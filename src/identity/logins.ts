@@ -1,0 +1,98 @@
+/**
+ * Logins of the console. A code that a person got on their own machine is given once for a token of
+ * a few hours. Both are 256 random bits, in memory only, and end with the daemon.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Proof } from './record.ts';
+import { areEqual, hashOf, newToken } from './token.ts';
+
+const codeMs = 5 * 60_000;
+const loginMs = 12 * 3_600_000;
+const codesMax = 64;
+const loginsMax = 256;
+const codeCharacters = 43;
+
+export interface Person {
+  /** `person:…` */
+  readonly actor: string;
+  readonly proof: Proof;
+}
+
+export interface Login {
+  readonly person: Person;
+  readonly hash: Buffer;
+  /** Unix ms. */
+  readonly expiresAt: number;
+}
+
+interface Code {
+  readonly person: Person;
+  readonly hash: Buffer;
+  readonly expiresAt: number;
+}
+
+export class Logins {
+  readonly #clock: () => number;
+  readonly #codes = new Map<string, Code>();
+  readonly #logins = new Map<string, Login>();
+
+  /** `clock` answers Unix ms; default `Date.now`. */
+  constructor(clock: () => number = Date.now) {
+    this.#clock = clock;
+  }
+
+  /** A code that is good once and for five minutes. Beyond 64, the oldest one is no more. */
+  issue(person: Person): { readonly code: string; readonly expiresAt: number } {
+    const code = randomBytes(32).toString('base64url');
+    const hash = hashOf(code);
+    const expiresAt = this.#clock() + codeMs;
+    this.#sweep();
+    this.#codes.set(hash.toString('hex'), { person, hash, expiresAt });
+    dropOldest(this.#codes, codesMax);
+    return { code, expiresAt };
+  }
+
+  /** The code is used up, whatever comes of it. `null`: it is none, or no more. */
+  redeem(code: string): { readonly token: string; readonly login: Login } | null {
+    if (code.length !== codeCharacters) return null;
+    const given = hashOf(code);
+    const key = given.toString('hex');
+    const found = this.#codes.get(key);
+    this.#codes.delete(key);
+    if (found === undefined || !areEqual(found.hash, given)) return null;
+    if (found.expiresAt <= this.#clock()) return null;
+    const token = newToken();
+    const hash = hashOf(token);
+    const login = { person: found.person, hash, expiresAt: this.#clock() + loginMs };
+    this.#sweep();
+    this.#logins.set(hash.toString('hex'), login);
+    dropOldest(this.#logins, loginsMax);
+    return { token, login };
+  }
+
+  /** By the hash of its token, hex; one that has expired is told by its time. */
+  find(key: string): Login | null {
+    return this.#logins.get(key) ?? null;
+  }
+
+  end(key: string): void {
+    this.#logins.delete(key);
+  }
+
+  /** What expired a while ago is forgotten; until then its use is told as such. */
+  #sweep(): void {
+    const now = this.#clock();
+    for (const [key, { expiresAt }] of this.#codes) if (expiresAt <= now) this.#codes.delete(key);
+    for (const [key, { expiresAt }] of this.#logins) {
+      if (expiresAt + loginMs <= now) this.#logins.delete(key);
+    }
+  }
+}
+
+/** A map keeps the order in which its entries came. */
+function dropOldest(entries: Map<string, unknown>, max: number): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= max) return;
+    entries.delete(key);
+  }
+}
