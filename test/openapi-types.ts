@@ -6,8 +6,10 @@ import type { ApprovalEvent } from '../src/protocol/approval.ts';
 import type { MethodName } from '../src/protocol/methods.ts';
 import type { MethodAnswers, StreamEvent } from '../src/protocol/types.ts';
 
+// oxlint-disable typescript/no-unnecessary-type-parameters -- how a conditional type is compared
 type Equal<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+// oxlint-enable typescript/no-unnecessary-type-parameters
 
 /** Intersections as one object, nothing `readonly`, all the way down; unions member by member. */
 type Plain<T> = T extends readonly [infer A, infer B]

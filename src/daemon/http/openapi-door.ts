@@ -1,0 +1,101 @@
+/** Operations of the document that no method of the wire stands for. */
+import type { JsonObject } from '../../protocol/json.ts';
+import { refused } from './openapi-problems.ts';
+import { reference } from './openapi-schemas.ts';
+import type { DoorRoute } from './route.ts';
+
+const token = {
+  type: 'object',
+  properties: {
+    token: { type: 'string' },
+    expires_at: { type: 'string' },
+    roles: { type: 'array', items: { type: 'string' } },
+    actor: { type: 'string' },
+  },
+  required: ['token', 'expires_at', 'roles', 'actor'],
+};
+const code = { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] };
+const envelopeAnswer = {
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    ok: { type: 'boolean' },
+    data: {},
+    error: reference('WireError'),
+  },
+  required: ['id', 'ok'],
+};
+
+const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } });
+const done = (content: JsonObject): JsonObject => ({
+  200: { description: 'Done', content },
+});
+
+interface Form {
+  readonly operationId: string;
+  readonly body?: JsonObject;
+  readonly responses: JsonObject;
+}
+
+/** By method and path; `methods` are the names that an envelope may call. */
+function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
+  const envelope = {
+    type: 'object',
+    properties: {
+      id: { type: ['string', 'number'] },
+      method: { type: 'string', enum: methods },
+      params: { type: ['object', 'null'] },
+    },
+    required: ['id', 'method'],
+  };
+  const ready = json({ type: 'object' });
+  return {
+    'GET /healthz': { operationId: 'healthz', responses: done(ready) },
+    'GET /readyz': {
+      operationId: 'readyz',
+      responses: { ...done(ready), 503: refused(503) },
+    },
+    'GET /openapi.json': { operationId: 'openapi', responses: done(json({ type: 'object' })) },
+    'GET /metrics': {
+      operationId: 'metrics',
+      responses: done({ 'text/plain': { schema: { type: 'string' } } }),
+    },
+    'POST /v1/login': {
+      operationId: 'login',
+      body: code,
+      responses: { ...done(json(token)), 400: refused(400), 401: refused(401) },
+    },
+    'POST /rpc': {
+      operationId: 'rpc',
+      body: envelope,
+      responses: { ...done(json(envelopeAnswer)), 400: refused(400) },
+    },
+    'GET /rpc': {
+      operationId: 'rpc_websocket',
+      responses: { 101: { description: 'The connection becomes a WebSocket' } },
+    },
+  };
+}
+
+/** A path of the door that is not described here has a plain operation. */
+export function doorOperation(route: DoorRoute, methods: readonly string[]): JsonObject {
+  const { method, path } = route;
+  const plain = {
+    operationId: `${method.toLowerCase()}${path.replaceAll(/[^a-z0-9]+/gi, '_')}`,
+    responses: { 200: { description: 'Done' } },
+  };
+  const form: Form = forms(methods)[`${method} ${path}`] ?? plain;
+  const { operationId, body, responses } = form;
+  return {
+    operationId,
+    summary: route.about,
+    tags: ['door'],
+    ...(route.open ? { security: [] } : {}),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: json(body) } }),
+    responses: {
+      ...responses,
+      ...(route.open ? {} : { 401: refused(401) }),
+      default: refused('default'),
+    },
+  };
+}

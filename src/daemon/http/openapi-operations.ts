@@ -1,0 +1,238 @@
+/** One operation of the document from one row of the route table. */
+import { isObject, type JsonObject } from '../../protocol/json.ts';
+import type { MethodName } from '../../protocol/methods.ts';
+import { problemContent, refused, titleOf } from './openapi-problems.ts';
+import { pascal, reference, type WireSchemas } from './openapi-schemas.ts';
+import type { AnswerKind, Mode, QueryType, Route } from './route.ts';
+import { integersInPaths } from './routes.ts';
+
+/** Names of the parameters in braces. */
+export const namesIn = (path: string): readonly string[] =>
+  [...path.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => name ?? '');
+
+/** `/v1/execs/{exec_id}` → `execs`. */
+export const resourceOf = (path: string): string =>
+  path.split('/').find((part, at) => at > 0 && part !== 'v1') ?? '';
+
+/**
+ * The id of each row: the method's name. Where several rows call one method, the row of the
+ * method's own resource, else the shortest path, has it; the others add what they are of.
+ */
+export function operationIds(routes: readonly Route[]): ReadonlyMap<Route, string> {
+  const ids = new Map<Route, string>();
+  for (const [method, rows] of Map.groupBy(routes, ({ call }) => call)) {
+    const group = method.split('.')[0] ?? method;
+    const rank = ({ path }: Route): number =>
+      path.split('/').length + (resourceOf(path).startsWith(group) ? 0 : 100);
+    const [first, ...others] = rows.toSorted((one, other) => rank(one) - rank(other));
+    const name = method.replaceAll('.', '_');
+    if (first !== undefined) ids.set(first, name);
+    for (const row of others) {
+      const isSocket = row.answer === 'websocket';
+      const more = isSocket ? 'websocket' : `of_${resourceOf(row.path).replace(/s$/, '')}`;
+      ids.set(row, `${name}_${more}`);
+    }
+  }
+  return ids;
+}
+
+/** Components that operations add to those of the wire. */
+export type Bodies = Map<string, JsonObject>;
+
+/** @param bodies takes the schema of a body from which the path has some parameters */
+export function operation(
+  route: Route,
+  operationId: string,
+  wire: WireSchemas,
+  bodies: Bodies,
+): JsonObject {
+  const resource = resourceOf(route.path);
+  const fields = fieldsOf(route.call, wire);
+  return {
+    operationId,
+    summary: route.about,
+    description: `The method \`${route.call}\` of the wire.`,
+    tags: [resource],
+    'x-trl-method': route.call,
+    ...parameters(route, fields),
+    ...(route.body ? { requestBody: requestBody(route, { operationId, wire, bodies }) } : {}),
+    responses: responses(route, wire),
+  };
+}
+
+interface Fields {
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly required: readonly unknown[];
+}
+
+function fieldsOf(method: MethodName, wire: WireSchemas): Fields {
+  const schema = wire.schemas[wire.params(method)] ?? {};
+  const properties = isObject(schema['properties']) ? schema['properties'] : {};
+  const required = Array.isArray(schema['required']) ? schema['required'] : [];
+  return { properties, required };
+}
+
+function parameters(route: Route, { properties }: Fields): JsonObject {
+  const list: JsonObject[] = [];
+  for (const name of namesIn(route.path)) {
+    const text = { type: integersInPaths.has(name) ? 'integer' : 'string' };
+    list.push({ name, in: 'path', required: true, schema: properties[name] ?? text });
+  }
+  for (const [name, type] of Object.entries(route.query)) {
+    list.push({ name, in: 'query', schema: properties[name] ?? queryForms[type] });
+  }
+  if (route.page !== undefined) {
+    const { usual, max } = route.page;
+    const limit = { type: 'integer', minimum: 1, maximum: max, default: usual };
+    if (!('limit' in route.query)) list.push({ name: 'limit', in: 'query', schema: limit });
+    list.push(component('Cursor'));
+  }
+  if (route.modes !== undefined) {
+    const schema = { type: 'string', enum: Object.keys(route.modes) };
+    const description = 'Without it the call waits for the end of the command.';
+    list.push({ name: 'mode', in: 'query', description, schema });
+  }
+  if (route.idempotency !== undefined) {
+    list.push(component(route.idempotency === 'exec_key' ? 'ExecKey' : 'IdempotencyKey'));
+  }
+  if (route.answer === 'events') list.push(component('LastEventId'));
+  list.push(component('TraceParent'));
+  return { parameters: list };
+}
+
+const component = (name: string): JsonObject => ({ $ref: `#/components/parameters/${name}` });
+
+const queryForms: Readonly<Record<QueryType, JsonObject>> = {
+  integer: { type: 'integer' },
+  boolean: { type: 'boolean' },
+  text: { type: 'string' },
+  list: { type: 'array', items: { type: 'string' } },
+};
+
+/** `components.parameters`. */
+export const commonParameters: Readonly<Record<string, JsonObject>> = {
+  Cursor: {
+    name: 'cursor',
+    in: 'query',
+    description: '`next_cursor` of the page before.',
+    schema: { type: 'string' },
+  },
+  ExecKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'Becomes the `exec_key`: a repeated call attaches to the first execution.',
+    schema: { type: 'string', minLength: 1, maxLength: 256 },
+  },
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'A repeated call gets the answer of the first one.',
+    schema: { type: 'string', minLength: 1, maxLength: 256 },
+  },
+  LastEventId: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The `id` of the last event that came: those after it follow.',
+    schema: { type: 'string' },
+  },
+  TraceParent: {
+    name: 'traceparent',
+    in: 'header',
+    description: 'W3C trace context; the answer has it, too.',
+    schema: { type: 'string', pattern: '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' },
+  },
+};
+
+interface BodyContext {
+  readonly operationId: string;
+  readonly wire: WireSchemas;
+  readonly bodies: Bodies;
+}
+
+function requestBody(route: Route, { operationId, wire, bodies }: BodyContext): JsonObject {
+  const taken = new Set(namesIn(route.path));
+  const { properties, required } = fieldsOf(route.call, wire);
+  const needed = required.filter((name) => typeof name === 'string' && !taken.has(name));
+  const isWhole = taken.size === 0;
+  const name = isWhole
+    ? wire.params(route.call)
+    : `${pascal(operationId.replaceAll('_', '.'))}Body`;
+  if (!isWhole) {
+    const left = Object.entries(properties).filter(([one]) => !taken.has(one));
+    bodies.set(name, {
+      type: 'object',
+      properties: Object.fromEntries(left),
+      ...(needed.length > 0 ? { required: needed } : {}),
+    });
+  }
+  return {
+    required: needed.length > 0,
+    content: { 'application/json': { schema: reference(name) } },
+  };
+}
+
+function responses(route: Route, wire: WireSchemas): JsonObject {
+  const found: Record<string, JsonObject> = {};
+  const answer = (mode: Mode | Route): void => {
+    const status = mode.answer === 'websocket' ? 101 : mode.status;
+    const before = found[status];
+    const content = isObject(before?.['content']) ? before['content'] : {};
+    found[status] = {
+      description: before?.['description'] ?? descriptions[mode.answer],
+      headers: { traceparent: { schema: { type: 'string' } } },
+      ...(mode.answer === 'websocket'
+        ? {}
+        : { content: { ...content, ...success(route, mode, wire) } }),
+    };
+  };
+  answer(route);
+  for (const mode of Object.values(route.modes ?? {})) answer(mode);
+  const runs = route.call === 'exec.run';
+  if (runs) {
+    for (const status of [200, 202]) {
+      const before = found[status] ?? { description: titleOf(status) };
+      const content = isObject(before['content']) ? before['content'] : {};
+      found[status] = { ...before, content: { ...content, ...problemContent(status) } };
+    }
+  }
+  for (const status of failures(route)) found[status] = refused(status);
+  found['default'] = refused('default');
+  return found;
+}
+
+const descriptions: Readonly<Record<AnswerKind, string>> = {
+  json: 'Done',
+  events: 'Server-sent events; `data` of each is JSON, by the schema in `x-trl-event`',
+  websocket: 'The connection becomes a WebSocket',
+};
+
+function success(route: Route, mode: Mode | Route, wire: WireSchemas): JsonObject {
+  if (mode.answer === 'events') {
+    const event = mode.call === 'approval.watch' ? 'ApprovalEvent' : 'StreamEvent';
+    return { 'text/event-stream': { schema: { type: 'string' }, 'x-trl-event': reference(event) } };
+  }
+  const answer = reference(wire.answer(mode.call));
+  const paged = { type: 'object', properties: { next_cursor: { type: ['string', 'null'] } } };
+  const schema = route.page === undefined ? answer : { allOf: [answer, paged] };
+  return { 'application/json': { schema } };
+}
+
+/** Statuses that calls of a row may be refused with, besides `default`. */
+function failures({ path, call, body, idempotency }: Route): readonly number[] {
+  const names = namesIn(path).length > 0 || body;
+  const conflicts = idempotency !== undefined || call.startsWith('session.');
+  const [group] = call.split('.');
+  return [
+    400,
+    401,
+    403,
+    ...(names ? [404] : []),
+    ...(conflicts ? [409] : []),
+    ...(call === 'exec.read' || call === 'exec.attach' ? [410] : []),
+    ...(group === 'exec' ? [422] : []),
+    429,
+    500,
+    ...(group === 'exec' || group === 'secrets' ? [502] : []),
+    503,
+  ];
+}

@@ -1,0 +1,80 @@
+/** The schemas of the wire as JSON Schema 2020-12, under stable names. */
+import * as z from 'zod/mini';
+import { answers, shapes } from '../../protocol/answers/index.ts';
+import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { methods, type MethodName } from '../../protocol/methods.ts';
+import { problemSchemas } from './openapi-problems.ts';
+
+export interface WireSchemas {
+  /** By name, as `components.schemas` holds them. */
+  readonly schemas: Readonly<Record<string, JsonObject>>;
+  /** The schema that the parameters of a method have in `schemas`. */
+  params(method: MethodName): string;
+  /** The schema that the answer of a method has in `schemas`. */
+  answer(method: MethodName): string;
+}
+
+const place = (name: string): string => `#/components/schemas/${name}`;
+export const reference = (name: string): JsonObject => ({ $ref: place(name) });
+
+/** What every method takes and answers. A method without parameters has a schema without fields. */
+export function wireSchemas(): WireSchemas {
+  const registry = z.registry<{ id: string }>();
+  for (const [name, schema] of Object.entries(shapes)) registry.add(schema, { id: name });
+  const named = (schema: z.ZodMiniType, name: string): string => {
+    const known = registry.get(schema)?.id;
+    if (known !== undefined) return known;
+    registry.add(schema, { id: name });
+    return name;
+  };
+  const namesOf = (table: Readonly<Record<MethodName, z.ZodMiniType>>, suffix: string) =>
+    new Map(
+      Object.entries(table)
+        .toSorted(([one], [other]) => (one < other ? -1 : 1))
+        .map(([name, schema]) => [name, named(schema, `${pascal(name)}${suffix}`)] as const),
+    );
+  const paramsNames = namesOf(methods, 'Params');
+  const answerNames = namesOf(answers, 'Answer');
+  // What a caller may send and must be ready to take: objects are open, `transform`s are ours.
+  const made = z.toJSONSchema(registry, { io: 'input', uri: place, override: plainer });
+  const wire = Object.entries(made.schemas).map(([name, schema]) => [name, bare(schema)] as const);
+  const all = [...wire, ...Object.entries(problemSchemas())];
+  const sorted = all.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    schemas: Object.fromEntries(sorted),
+    params: (method) => nameIn(paramsNames, method),
+    answer: (method) => nameIn(answerNames, method),
+  };
+}
+
+/** `exec.run` → `ExecRun`. */
+export function pascal(name: string): string {
+  return name
+    .split(/[._-]/)
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join('');
+}
+
+function nameIn(names: ReadonlyMap<string, string>, method: MethodName): string {
+  const name = names.get(method);
+  if (name === undefined) throw new Error(`${method} has no schema`);
+  return name;
+}
+
+const anyTail = /^\^(?<start>[a-z0-9:]+-|[a-z0-9:]+:)\[\\s\\S\]\{0,\}\$$/;
+
+/** Ids by their real form, and no bound that JSON itself has. */
+function plainer({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  const start = anyTail.exec(jsonSchema.pattern ?? '')?.groups?.['start'];
+  if (start !== undefined) jsonSchema.pattern = `^${start}[0-9a-f]+$`;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  delete jsonSchema.propertyNames;
+}
+
+/** Without what makes a schema a document of its own. */
+function bare(schema: unknown): JsonObject {
+  const plain: unknown = JSON.parse(JSON.stringify(schema));
+  if (!isObject(plain)) throw new Error('a schema is an object');
+  const { $schema: _dialect, $id: _id, ...rest } = plain;
+  return rest;
+}

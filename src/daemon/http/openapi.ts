@@ -1,0 +1,106 @@
+/**
+ * The HTTP door as an OpenAPI 3.1 document, made from the route table and from the schemas that
+ * the wire itself is checked by: nothing is written twice, so nothing can drift.
+ */
+import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { methods } from '../../protocol/methods.ts';
+import {
+  commonParameters,
+  operation,
+  operationIds,
+  resourceOf,
+  type Bodies,
+} from './openapi-operations.ts';
+import { doorOperation } from './openapi-door.ts';
+import { problemResponses } from './openapi-problems.ts';
+import { wireSchemas } from './openapi-schemas.ts';
+import { doorRoutes, routes } from './routes.ts';
+
+/** What the groups of paths are about; a group without a line here has none. */
+const tags: Readonly<Record<string, string>> = {
+  sessions: 'Places that keep a directory and variables from command to command',
+  execs: 'Commands, their output and their input',
+  approvals: 'Questions to people',
+  policy: 'What may run',
+  secrets: 'Secrets by name; no value is ever answered',
+  workspaces: 'Directories with rules of their own',
+  snapshots: 'What commands changed, and the way back',
+  publications: 'What may leave',
+  audit: 'What was recorded',
+  tools: 'Tools that agents are offered',
+};
+
+/**
+ * The document, equal for equal versions. Keys are in the order of the route table.
+ *
+ * @param version of the runtime
+ */
+export function openapi(version: string): JsonObject {
+  const wire = wireSchemas();
+  const bodies: Bodies = new Map();
+  const ids = operationIds(routes);
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  const add = (path: string, method: string, made: JsonObject): void => {
+    (paths[path] ??= {})[method.toLowerCase()] = made;
+  };
+  for (const route of routes) {
+    add(route.path, route.method, operation(route, ids.get(route) ?? '', wire, bodies));
+  }
+  for (const route of doorRoutes) {
+    add(route.path, route.method, doorOperation(route, Object.keys(methods)));
+  }
+  const all = { ...wire.schemas, ...Object.fromEntries(bodies) };
+  const responses = problemResponses();
+  const resources = new Set(routes.map(({ path }) => resourceOf(path)));
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Terminal Runtime Layer',
+      version,
+      description: 'Runs commands for agents, sandboxed, under policy, recorded.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The runtime that answers this document' }],
+    security: [{ bearer: [] }],
+    tags: [...resources].map((name) => ({
+      name,
+      ...(tags[name] === undefined ? {} : { description: tags[name] }),
+    })),
+    paths,
+    components: {
+      schemas: reachable(all, [paths, responses]),
+      responses,
+      parameters: commonParameters,
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A token of `trl token create`, of a login, or `TRL_AUTH_TOKEN`.',
+        },
+      },
+    },
+  };
+}
+
+/** The schemas that something in `from` refers to, directly or through others, by name. */
+function reachable(
+  schemas: Readonly<Record<string, JsonObject>>,
+  from: readonly unknown[],
+): Readonly<Record<string, JsonObject>> {
+  const found = new Set<string>();
+  const look = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(look);
+    if (!isObject(value)) return;
+    for (const [key, inside] of Object.entries(value)) {
+      const name = key === '$ref' && typeof inside === 'string' ? inside.split('/').at(-1) : null;
+      if (typeof name !== 'string') look(inside);
+      else if (!found.has(name) && Object.hasOwn(schemas, name)) {
+        found.add(name);
+        look(schemas[name]);
+      }
+    }
+  };
+  from.forEach(look);
+  const named = Object.entries(schemas).filter(([name]) => found.has(name));
+  return Object.fromEntries(named.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
