@@ -1,6 +1,9 @@
 /** The client: connect to a daemon, run commands in sessions, follow their output. */
 export { Client, clientOver } from './client.ts';
 export type { ClientOptions } from './client.ts';
+export { connect } from './connect.ts';
+export type { ConnectOptions, SocketOptions } from './connect.ts';
+export type { RemoteOptions, WebSocketConstructor, WebSocketLike } from './web-socket.ts';
 export type { Channel, ChannelSink } from './channel.ts';
 export { streamChannel } from './stream-channel.ts';
 export { Session } from './session.ts';
@@ -76,6 +79,13 @@ export type {
   AuditVerifyAnswer,
   AuditVerifyParams,
 } from '../protocol/audit.ts';
+export type {
+  ExecLeaseAnswer,
+  ExecLeaseParams,
+  FeedAnswer,
+  FeedEvent,
+  FeedId,
+} from '../protocol/feed.ts';
 export type {
   ApprovalDecideParams,
   ApprovalListParams,

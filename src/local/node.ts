@@ -1,0 +1,28 @@
+/**
+ * The package's root in Node: as `src/client/index.ts`, and `connect` reaches sockets, too. It
+ * starts no process: that is `terminal-runtime-layer/local`.
+ */
+import { connectByHttp } from '../client/connect.ts';
+import type { Client, ConnectOptions } from '../client/index.ts';
+import { clientOnSocket, nothingListens } from './dial.ts';
+import { defaultSocketPath } from './socket-path.ts';
+
+export {
+  Client,
+  clientOver,
+  errorTable,
+  ExecStream,
+  isTrlError,
+  Session,
+  streamChannel,
+  TrlError,
+} from '../client/index.ts';
+
+/** See `src/client/connect.ts`, whose types this one shares. */
+export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  if ('url' in options) return connectByHttp(options);
+  const { socketPath = defaultSocketPath(), ...rest } = options;
+  const found = await clientOnSocket(socketPath, rest);
+  if (found === null) throw nothingListens(socketPath);
+  return found;
+}
