@@ -92,23 +92,26 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   // a method of the wire that sets it would be an agent's, too.
   [
     'cli',
-    place([
-      'client',
-      'local',
-      'mcp',
-      'tools',
-      'protocol',
-      'identity',
-      'policy',
-      'approval',
-      'redaction',
-      'configuration',
-      'yaml',
-      // The log is checked, and a raw log opened, without trust in a daemon.
-      'audit',
-      'provenance',
-      'sealing',
-    ]),
+    place(
+      [
+        'client',
+        'local',
+        'mcp',
+        'tools',
+        'protocol',
+        'identity',
+        'policy',
+        'approval',
+        'redaction',
+        'configuration',
+        'yaml',
+        // The log is checked, and a raw log opened, without trust in a daemon.
+        'audit',
+        'provenance',
+        'sealing',
+      ],
+      ['jsonc-parser', 'smol-toml'],
+    ),
   ],
   ['configuration', place(['yaml', 'sealing'], ['zod'])],
 ]);

@@ -27,6 +27,11 @@ export const flags = {
     complete: ['none', 'cwd+env', 'shell'],
   },
   changes: { value: null, about: 'what the commands of a session changed' },
+  client: {
+    value: 'NAME',
+    about: 'the program whose file is meant',
+    complete: ['claude-code', 'codex', 'cursor', 'vscode'],
+  },
   command: { value: 'TEXT', about: 'the command whose output it is' },
   config: { value: 'FILE', about: 'a configuration above the one of the user', complete: 'file' },
   context: { value: 'N', about: 'lines around each change; default 3' },
@@ -79,7 +84,7 @@ export const flags = {
   max: { value: 'N', about: 'bytes at most, such as 64k' },
   memory: { value: 'N', about: 'memory, such as 2g; refused where it cannot be enforced' },
   message: { value: 'TEXT', about: 'words for the agent (also -m)' },
-  name: { value: 'NAME', about: 'a name to call the session by' },
+  name: { value: 'NAME', about: 'a name to call it by' },
   net: { value: 'off|on', about: 'network; default off', complete: ['off', 'on'] },
   origin: { value: null, about: 'also say where each value comes from' },
   'open-files': { value: 'N', about: 'open files of each process' },
@@ -87,6 +92,7 @@ export const flags = {
   output: { value: null, about: 'with --exec: what it printed, too' },
   'passphrase-stdin': { value: null, about: 'read the passphrase from standard input' },
   policy: { value: 'NAME|FILE', about: 'the policy that decides', complete: 'file' },
+  print: { value: null, about: 'write nothing, and show what would be written' },
   processes: { value: 'N', about: 'processes at once' },
   profile: {
     value: 'NAME',
@@ -103,6 +109,11 @@ export const flags = {
     value: 'KIND',
     about: 'bubblewrap (default), or none: no protection',
     complete: ['bubblewrap', 'none'],
+  },
+  scope: {
+    value: 'SCOPE',
+    about: 'for this user (default), or for the project in this directory',
+    complete: ['user', 'project'],
   },
   session: { value: 'ID|NAME', about: 'the session to run in' },
   shell: { value: 'PATH', about: 'the shell; default bash', complete: 'file' },
@@ -135,6 +146,7 @@ export const flags = {
     about: 'what becomes of changes: direct (default), staged, discard',
     complete: workspaceModes,
   },
+  yes: { value: null, about: 'do it without a question' },
   'workspace-root': {
     value: 'DIR',
     about: 'sessions work under it; default: this directory',

@@ -19,11 +19,12 @@ async function main(argv: readonly string[]): Promise<number> {
   if (/^--(socket-path|workspace-root|policy)(=|$)/.test(first)) {
     return runVerb('serve', argv);
   }
-  if (verbs.has(first)) {
-    return runVerb(first, argv.slice(1));
-  }
+  // The longer name first: `mcp` is a verb, and so is `mcp install`.
   if (verbs.has(`${first} ${second}`)) {
     return runVerb(`${first} ${second}`, argv.slice(2));
+  }
+  if (verbs.has(first)) {
+    return runVerb(first, argv.slice(1));
   }
   return explain(first, second);
 }

@@ -3,6 +3,7 @@ import { limits, grants, started, changing, shared, shown, daemonFlags } from '.
 import type { Verb } from './verb.ts';
 import { auditVerbs } from './verbs-audit.ts';
 import { policyVerbs } from './verbs-policy.ts';
+import { runningVerbs } from './verbs-running.ts';
 import { secretVerbs } from './verbs-secrets.ts';
 import { sessionVerbs } from './verbs-session.ts';
 import { workspaceVerbs } from './verbs-workspace.ts';
@@ -63,6 +64,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   ...secretVerbs,
   ...auditVerbs,
   ...policyVerbs,
+  ...runningVerbs,
   [
     'config show',
     {

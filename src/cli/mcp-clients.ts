@@ -1,0 +1,144 @@
+/** The programs of others that can be given this runtime's tools: where they read that, and how. */
+import { homedir } from 'node:os';
+import path from 'node:path';
+
+/** Programs whose file can be edited, in the order in which they are shown. */
+export const editedClients = ['claude-code', 'codex', 'cursor', 'vscode'] as const;
+/** Programs for which only the text to put in is shown. */
+export const printedClients = ['claude-desktop', 'gemini', 'openclaw', 'hermes'] as const;
+export const mcpClients = [...editedClients, ...printedClients] as const;
+export const mcpScopes = ['user', 'project'] as const;
+
+export type EditedClient = (typeof editedClients)[number];
+export type McpClient = (typeof mcpClients)[number];
+export type McpScope = (typeof mcpScopes)[number];
+
+/** How a client starts a server. */
+export interface McpEntry {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** Where a client keeps its servers. */
+export interface McpPlace {
+  readonly file: string;
+  readonly format: 'json' | 'toml' | 'yaml';
+  /** Keys that lead to the table of servers, by name. */
+  readonly keys: readonly string[];
+  /** What stands in an entry besides the command and its arguments. */
+  readonly extra: Readonly<Record<string, string>>;
+}
+
+/** What a place depends on. */
+export interface McpSurroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  /** The directory that is the project. */
+  readonly project: string;
+  readonly platform: NodeJS.Platform;
+}
+
+export const ownSurroundings = (): McpSurroundings => ({
+  env: process.env,
+  home: homedir(),
+  project: process.cwd(),
+  platform: process.platform,
+});
+
+/** The place of `client`; `null` where it has none in this scope. */
+export function placeOf(
+  client: McpClient,
+  scope: McpScope,
+  around: McpSurroundings,
+): McpPlace | null {
+  const { home, project, env } = around;
+  const at = (format: McpPlace['format'], keys: readonly string[], files: Files): McpPlace | null =>
+    files[scope] === null ? null : { file: files[scope], format, keys, extra: {} };
+  const under = (name: string, ...rest: string[]): string => {
+    const named = env[name] ?? '';
+    return named === '' ? path.join(home, ...rest) : path.resolve(named, rest.at(-1) ?? '');
+  };
+  switch (client) {
+    case 'claude-code': {
+      const user = under('CLAUDE_CONFIG_DIR', '.claude.json');
+      return at('json', ['mcpServers'], { user, project: path.join(project, '.mcp.json') });
+    }
+    case 'codex': {
+      const user = under('CODEX_HOME', '.codex', 'config.toml');
+      return at('toml', ['mcp_servers'], {
+        user,
+        project: path.join(project, '.codex/config.toml'),
+      });
+    }
+    case 'cursor': {
+      const user = path.join(home, '.cursor/mcp.json');
+      return at('json', ['mcpServers'], { user, project: path.join(project, '.cursor/mcp.json') });
+    }
+    case 'vscode': {
+      const user = path.join(desktopConfig(around), 'Code/User/mcp.json');
+      const files = { user, project: path.join(project, '.vscode/mcp.json') };
+      const place = at('json', ['servers'], files);
+      return place === null ? null : { ...place, extra: { type: 'stdio' } };
+    }
+    case 'claude-desktop': {
+      const user = path.join(desktopConfig(around), 'Claude/claude_desktop_config.json');
+      return at('json', ['mcpServers'], { user, project: null });
+    }
+    case 'gemini': {
+      const user = path.join(home, '.gemini/settings.json');
+      const files = { user, project: path.join(project, '.gemini/settings.json') };
+      return at('json', ['mcpServers'], files);
+    }
+    case 'openclaw': {
+      const user = path.join(home, '.openclaw/openclaw.json');
+      return at('json', ['mcp', 'servers'], { user, project: null });
+    }
+    case 'hermes': {
+      const user = path.join(home, '.hermes/config.yaml');
+      return at('yaml', ['mcp_servers'], { user, project: null });
+    }
+  }
+}
+
+type Files = Readonly<Record<McpScope, string | null>>;
+
+/** Where programs with windows keep their settings. */
+function desktopConfig({ env, home, platform }: McpSurroundings): string {
+  if (platform === 'darwin') return path.join(home, 'Library/Application Support');
+  const named = env['XDG_CONFIG_HOME'] ?? '';
+  return path.isAbsolute(named) ? named : path.join(home, '.config');
+}
+
+/** The whole text that puts `entry` into an empty file of `place`. */
+export function snippetOf(place: McpPlace, name: string, entry: McpEntry): string {
+  const value = { ...place.extra, command: entry.command, args: entry.args };
+  switch (place.format) {
+    case 'json': {
+      const nested = [...place.keys, name].reduceRight<unknown>((inner, key) => {
+        return { [key]: inner };
+      }, value);
+      return `${JSON.stringify(nested, null, 2)}\n`;
+    }
+    case 'toml':
+      return tomlSection([...place.keys, name], entry, '\n');
+    case 'yaml': {
+      // Every JSON value is one of YAML, so quoting is JSON's.
+      const lines = [`    command: ${JSON.stringify(entry.command)}`];
+      lines.push(`    args: ${JSON.stringify(entry.args)}`);
+      return `${place.keys.join(':\n  ')}:\n  ${JSON.stringify(name)}:\n${lines.join('\n')}\n`;
+    }
+  }
+}
+
+/** `[mcp_servers.trl]` with its command and arguments; ends with a line end. */
+export function tomlSection(keys: readonly string[], entry: McpEntry, eol: string): string {
+  const header = keys.map((key) => (/^[\w-]+$/.test(key) ? key : tomlString(key))).join('.');
+  const args = entry.args.map(tomlString).join(', ');
+  const lines = [`[${header}]`, `command = ${tomlString(entry.command)}`, `args = [${args}]`];
+  return lines.map((line) => line + eol).join('');
+}
+
+/** A basic string; its escapes are those of JSON, and DEL, which JSON leaves as it is. */
+function tomlString(text: string): string {
+  return JSON.stringify(text).replaceAll('\x7f', String.raw`\u007f`);
+}

@@ -1,0 +1,180 @@
+/**
+ * Files of other programs: read whole and strictly, replaced at once, with what was there kept
+ * beside it. Whoever reads the file meets the old text or the new one, never a part of one.
+ */
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+  fchmodSync,
+} from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { CannotEdit } from './mcp-install-json.ts';
+
+/** Clients keep histories in such files; more than this is none of them. */
+const fileBytesMax = 64 * 1024 * 1024;
+const backupsMax = 99;
+
+export interface OpenedFile {
+  /** Where the text is: behind links. */
+  readonly real: string;
+  /** `null`: there is no file. */
+  readonly text: string | null;
+}
+
+/**
+ * Reads the file that `file` is or leads to.
+ *
+ * @param inside a directory that links must not lead out of; `null`: they may lead anywhere
+ * @throws CannotEdit when it is no file of text of this user's that can be written
+ */
+export function openFile(file: string, inside: string | null): OpenedFile {
+  const real = realPlace(file, inside);
+  const found = statSync(real, { throwIfNoEntry: false });
+  if (found === undefined) return { real, text: null };
+  if (!found.isFile()) throw new CannotEdit('it is not a regular file');
+  if (found.size > fileBytesMax) throw new CannotEdit(`it is larger than ${fileBytesMax} bytes`);
+  const uid = process.getuid?.() ?? found.uid;
+  if (found.uid !== uid && uid !== 0) throw new CannotEdit(`it belongs to uid ${found.uid}`);
+  try {
+    // The mark of the encoding is part of the text here.
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    return { real, text: decoder.decode(readFileSync(real)) };
+  } catch (error) {
+    throw new CannotEdit(error instanceof TypeError ? 'it is not UTF-8' : reasonOf(error));
+  }
+}
+
+/** The place behind links; that of a file that is not there yet lies in a real directory. */
+function realPlace(file: string, inside: string | null): string {
+  const link = lstatSync(file, { throwIfNoEntry: false });
+  if (link?.isSymbolicLink() === true && !existsSync(file)) {
+    throw new CannotEdit('it is a link that leads nowhere');
+  }
+  const real = link === undefined ? withRealParent(file) : realpathSync(file);
+  if (inside === null) return real;
+  const root = realpathSync(inside);
+  if (real.startsWith(root === '/' ? root : `${root}/`)) return real;
+  throw new CannotEdit(`it leads out of the project, to ${JSON.stringify(real)}`);
+}
+
+function withRealParent(file: string): string {
+  const parent = path.dirname(file);
+  if (lstatSync(parent, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(parent)) {
+    throw new CannotEdit('its directory is a link that leads nowhere');
+  }
+  const real = existsSync(parent) ? realpathSync(parent) : withRealParent(parent);
+  return path.join(real, path.basename(file));
+}
+
+/**
+ * Puts `text` in the place of what `opened` read; `null` removes the file. Mode and owner stay.
+ *
+ * @throws CannotEdit when the file is not what was read any more, or cannot be written
+ */
+export function replaceFile({ real, text: before }: OpenedFile, text: string | null): void {
+  const found = statSync(real, { throwIfNoEntry: false });
+  if (found !== undefined && (found.mode & 0o200) === 0) throw new CannotEdit('it is read-only');
+  try {
+    if (text === null) {
+      checkSame(real, before);
+      rmSync(real);
+      return;
+    }
+    mkdirSync(path.dirname(real), { recursive: true });
+    const made = writeBeside(real, text, found);
+    try {
+      // As late as can be: what a client wrote meanwhile must not be lost.
+      checkSame(real, before);
+      renameSync(made, real);
+    } finally {
+      rmSync(made, { force: true });
+    }
+  } catch (error) {
+    if (error instanceof CannotEdit) throw error;
+    throw new CannotEdit(reasonOf(error));
+  }
+}
+
+/** Keeps `text` beside the file, under the first free name; answers its path. */
+export function keepBackup({ real }: OpenedFile, text: string): string {
+  const made = writeBeside(real, text, statSync(real, { throwIfNoEntry: false }));
+  try {
+    for (const name of backupNames(real)) {
+      try {
+        linkSync(made, name);
+        return name;
+      } catch (error) {
+        if (!existsSync(name)) throw error;
+      }
+    }
+    throw new CannotEdit(`there are ${backupsMax} backups beside it already`);
+  } catch (error) {
+    if (error instanceof CannotEdit) throw error;
+    throw new CannotEdit(reasonOf(error));
+  } finally {
+    rmSync(made, { force: true });
+  }
+}
+
+/** Backups beside the file, the newest first. */
+export function backupsOf(real: string): string[] {
+  return backupNames(real)
+    .filter((name) => lstatSync(name, { throwIfNoEntry: false })?.isFile() === true)
+    .toReversed();
+}
+
+const backupNames = (real: string): string[] =>
+  Array.from(
+    { length: backupsMax },
+    (_, at) => `${real}.before-trl${at === 0 ? '' : `-${at + 1}`}`,
+  );
+
+type Like = { readonly mode: number; readonly uid: number; readonly gid: number } | undefined;
+
+/** A new file of the same directory; of the mode and owner of `like`, else for this user only. */
+function writeBeside(real: string, text: string, like: Like): string {
+  const made = `${real}.${randomBytes(6).toString('hex')}.new`;
+  const fd = openSync(made, 'wx', 0o600);
+  try {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += writeSync(fd, bytes, at));
+    if (like !== undefined) {
+      if (process.getuid?.() === 0) chownSync(made, like.uid, like.gid);
+      fchmodSync(fd, like.mode & 0o777);
+    }
+    fsyncSync(fd);
+  } catch (error) {
+    rmSync(made, { force: true });
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+  return made;
+}
+
+function checkSame(real: string, before: string | null): void {
+  const now = existsSync(real) ? readFileSync(real) : null;
+  const wanted = before === null ? null : Buffer.from(before);
+  const isSame = now === null || wanted === null ? now === wanted : now.equals(wanted);
+  if (!isSame) throw new CannotEdit('another program changed it meanwhile; try again');
+}
+
+/** The kernel's word for it, without the path, which the message names already. */
+function reasonOf(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+  if (code === 'EACCES' || code === 'EPERM') return `its directory cannot be written to (${code})`;
+  return typeof code === 'string' ? code : String(error);
+}

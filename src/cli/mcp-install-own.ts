@@ -1,0 +1,64 @@
+/** How other programs start this one. */
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { McpEntry, McpScope } from './mcp-clients.ts';
+
+/**
+ * For the user an absolute path: programs with windows do not have the PATH of a shell. A
+ * project's file is everybody's, so there it is the name alone.
+ */
+export function ownEntry(scope: McpScope): McpEntry {
+  return { command: scope === 'project' ? 'trl' : ownProgram(), args: ['mcp'] };
+}
+
+/** Whether `command` starts this program. Nothing else may be started to look at it. */
+export function isOwnProgram(command: string): boolean {
+  const found = command.includes('/') ? command : inPath(command);
+  const own = [ownProgram(), ownFile()].map(real);
+  return found !== null && own.includes(real(found));
+}
+
+/** The path by which this program is started; one in PATH, where it is there, stays. */
+export function ownProgram(): string {
+  const own = ownFile();
+  const named = inPath('trl');
+  return named !== null && real(named) === real(own) ? named : own;
+}
+
+/** The executable, the bundle, or the launcher of the checkout. */
+function ownFile(): string {
+  if (isSingleExecutable()) return process.execPath;
+  const here = fileURLToPath(import.meta.url);
+  if (here.endsWith('.ts')) return path.join(path.dirname(here), '../../trl');
+  return path.join(path.dirname(here), 'cli.js');
+}
+
+const isSingleExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea();
+
+function inPath(name: string): string | null {
+  for (const directory of (process.env['PATH'] ?? '').split(':')) {
+    // A relative entry means another program in each directory.
+    if (!path.isAbsolute(directory)) continue;
+    const file = path.join(directory, name);
+    if (existsSync(file) && isExecutable(file)) return file;
+  }
+  return null;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function real(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return path.resolve(file);
+  }
+}

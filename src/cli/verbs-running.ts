@@ -1,0 +1,42 @@
+/** The verbs that put the runtime to use: in programs of others, as a service, to be tried. */
+import { editedClients, mcpClients } from './mcp-clients.ts';
+import type { Verb } from './verb.ts';
+
+const clients = `--client ${editedClients.join('|')}`;
+
+export const runningVerbs: readonly (readonly [string, Verb])[] = [
+  [
+    'mcp install',
+    {
+      words: '',
+      about: `give an agent's program the tools of this runtime: ${clients}`,
+      flags: ['client', 'scope', 'name', 'dry-run', 'yes', 'print', 'json', 'help'],
+      examples: [
+        'trl mcp install --client claude-code',
+        'trl mcp install --client vscode --scope project --dry-run',
+        `trl mcp install --print --client hermes      also ${mcpClients.slice(-4).join(', ')}`,
+      ],
+      load: async () => (await import('./mcp-install.ts')).install,
+    },
+  ],
+  [
+    'mcp uninstall',
+    {
+      words: '',
+      about: 'take them back, and leave everything else as it is',
+      flags: ['client', 'scope', 'name', 'dry-run', 'yes', 'json', 'help'],
+      examples: ['trl mcp uninstall --client codex'],
+      load: async () => (await import('./mcp-install.ts')).uninstall,
+    },
+  ],
+  [
+    'mcp status',
+    {
+      words: '',
+      about: 'say which programs have them, and whether they answer',
+      flags: ['client', 'scope', 'name', 'json', 'help'],
+      examples: [],
+      load: async () => (await import('./mcp-install-status.ts')).status,
+    },
+  ],
+];
