@@ -198,6 +198,9 @@ export const limits = {
     max: 200,
     about: 'findings of one check of a publication',
   },
+  scriptCalls: { unit: 'count', default: 10_000, max: 10_000, about: 'calls of one script' },
+  scriptCallsOpen: { unit: 'count', default: 64, max: 64, about: 'calls of a script at once' },
+  scriptCallBytes: { unit: 'bytes', default: 1 * MiB, max: 1 * MiB, about: 'a call, or an answer' },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof limits;

@@ -10,8 +10,11 @@ import type { ExecId, Exit, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
 import { TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
+import type { Reading } from './policy/judge.ts';
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
+import { interpreterName } from './policy/python/interpreter.ts';
 import { withoutFilters } from './policy/shell/harden.ts';
+import { scriptPlace, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';
 import { resolveInside } from './workspace/roots.ts';
@@ -48,23 +51,14 @@ export async function prepare(
       : await resolveInside(ground.workspace, request.cwd, ground.privateDirs);
   const { judge, reach } = standing;
   await world.turn();
-  const reading = judge.read(request.command, ground.shell.dialect);
-  const { analysis, seen } = reading;
-  const lookUp = async (): Promise<{ facts: Facts; cwd: string; macs: Asked['env'] }> => {
-    const { cwd, path: own, macs } = await world.state(ground.sessionId);
-    const at = given ?? cwd ?? ground.home;
-    const path = ground.env['PATH'] ?? '';
-    const isElsewhere = (file: string): boolean => ground.changes?.isWaiting(file) === true;
-    const place = { workspace: ground.workspace, cwd: at, path, parseGitConfig, isElsewhere };
-    const searched = request.env['PATH'] ?? own ?? path;
-    const named = analysis.named.map((one) =>
-      one.role === 'executable' && !one.name.includes('/') && searched !== path
-        ? { ...one, name: ground.find(one.name, searched, at) ?? one.name }
-        : one,
-    );
-    const facts = await gatherFacts({ ...analysis, named }, seen.plain, place);
-    return { facts, cwd: at, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
-  };
+  const isScript = request.language === 'python';
+  const reading = isScript
+    ? await judge.readScript(request.command)
+    : judge.read(request.command, ground.shell.dialect);
+  const { analysis } = reading;
+  const scripts = scriptsDirectory([ground.workspace ?? '', ...ground.files.read.allow]);
+  const at = isScript ? scripts : given;
+  const lookUp = (): Promise<LookedUp> => lookUpNamed(world, ground, { request, reading, at });
   const variables = Object.keys(request.env);
   const requested = await world.variables.find(namesAskedFor(ground, standing, request));
   // A list rule stands on what was looked up; where the text or the sandbox decides, nothing is.
@@ -82,7 +76,8 @@ export async function prepare(
   const full = { ...request, cwd: given, env: { ...values, ...request.env } };
   const workspaceMode = request.workspaceMode ?? null;
   const box = (await ground.changes?.boxFor(workspaceMode, id)) ?? ground.box;
-  const plan = { ...planCommand(ground, full, id), box };
+  const command = { ...planCommand(ground, full, id), box };
+  const plan = isScript ? planScript(ground, command, scripts) : command;
   switch (verdict.decision) {
     case 'allow': {
       const ready = verdict.runs === null ? plan : direct(plan, { verdict, analysis, found });
@@ -95,9 +90,43 @@ export async function prepare(
       found ??= await lookUp();
       const { cwd } = found;
       const asked = question(world, { ground, standing, plan: { ...plan, cwd }, found });
-      return { asked, verdict, plan: { ...plan, cwd }, workspaceMode, reach };
+      // The directory of a script is another one each time it starts: its parent is what is asked.
+      const starts = isScript ? plan : { ...plan, cwd };
+      return { asked, verdict, plan: starts, workspaceMode, reach };
     }
   }
+}
+
+interface LookedUp {
+  readonly facts: Facts;
+  /** Where the command starts. */
+  readonly cwd: string;
+  readonly macs: Asked['env'];
+}
+
+/** @param at where the command was told to start; `null`: where the session is */
+async function lookUpNamed(
+  world: World,
+  ground: Ground,
+  { request, reading, at }: { request: Asking; reading: Reading; at: string | null },
+): Promise<LookedUp> {
+  const { cwd: there, path: own, macs } = await world.state(ground.sessionId);
+  const { analysis, seen } = reading;
+  const cwd = at ?? there ?? ground.home;
+  const path = ground.env['PATH'] ?? '';
+  const isElsewhere = (file: string): boolean => ground.changes?.isWaiting(file) === true;
+  const place = { workspace: ground.workspace, cwd, path, parseGitConfig, isElsewhere };
+  const searched = request.env['PATH'] ?? own ?? path;
+  // The interpreter of a script is the runtime's, whatever PATH the session has.
+  const isFixed = (name: string): boolean =>
+    name.includes('/') || (request.language === 'python' && name === interpreterName);
+  const named = analysis.named.map((one) =>
+    one.role === 'executable' && !isFixed(one.name) && searched !== path
+      ? { ...one, name: ground.find(one.name, searched, cwd) ?? one.name }
+      : one,
+  );
+  const facts = await gatherFacts({ ...analysis, named }, seen.plain, place);
+  return { facts, cwd, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
 }
 
 /**
@@ -218,6 +247,14 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
   };
 }
 
+/** A script instead: in a directory of its own, told where the workspace is. */
+function planScript(ground: Ground, plan: Plan, scripts: string): Plan {
+  const { workspace } = ground;
+  const told = workspace === null ? {} : { [workspaceVariable]: workspace };
+  const place = scriptPlace(plan.box, plan.exec_id, scripts);
+  return { ...plan, ...place, language: 'python', env: { ...plan.env, ...told } };
+}
+
 /** What was analysed is what starts: no shell, no variable that could change the program. */
 function direct(
   plan: Plan,
@@ -257,6 +294,7 @@ function question(
   return {
     v: 1,
     command: plan.command,
+    ...(plan.language === undefined ? {} : { language: plan.language }),
     argv: plan.argv,
     shell: plan.shell,
     mode: plan.mode,

@@ -70,7 +70,7 @@ class Stranger implements Disposable {
   }
 }
 
-const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [3]) => ({
+const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [4]) => ({
   hello: { versions, epoch, nonce },
 });
 

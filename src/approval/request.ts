@@ -28,6 +28,8 @@ export interface AskedContent {
 export interface Asked {
   readonly v: 1;
   readonly command: string;
+  /** Absent: the shell takes `command`. */
+  readonly language?: 'python';
   /** The hardened words that start in place of a shell, or `null`. */
   readonly argv: readonly string[] | null;
   readonly shell: { readonly path: string; readonly dialect: ShellDialect };

@@ -175,6 +175,7 @@ export function approvalView(approval: Approval): ApprovalView {
 function askedView(asked: Asked): AskedView {
   return {
     command: asked.command,
+    ...(asked.language === undefined ? {} : { language: asked.language }),
     shell: asked.shell,
     mode: asked.mode,
     cwd: asked.cwd,

@@ -47,8 +47,14 @@ export function requestOf(
     ...(params.idle_timeout_ms ? { idle_timeout_ms: params.idle_timeout_ms } : {}),
     ...(params.grace_ms === undefined ? {} : { grace_ms: params.grace_ms }),
   };
+  const isScript = params.language === 'python';
+  if (isScript && params.cwd !== undefined) {
+    const where = 'a script starts in a directory of its own; TRL_WORKSPACE names the workspace';
+    throw new TrlError('INVALID_PARAMS', `Cannot use "cwd" with language "python": ${where}`);
+  }
   return {
     command: params.command,
+    ...(isScript ? { language: 'python' } : {}),
     cwd: params.cwd ?? null,
     env: params.env ?? {},
     stdin: stdinOf(params),

@@ -150,6 +150,8 @@ export function sessionVariables(record: SessionRecord): Standing['session'] {
 
 /** One sentence for each variable that a command has by `legacy` mode alone, and uses. */
 export function warningsOf(ground: Ground, record: SessionRecord, request: Asking): string[] {
+  // What is looked for is written as shells write it.
+  if (request.language === 'python') return [];
   const own = new Set([
     ...Object.keys(request.env),
     ...(request.requested ?? []),

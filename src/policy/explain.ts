@@ -21,11 +21,11 @@ const programNames: ReadonlyMap<string, JudgedShell> = new Map([
 ]);
 
 const textAlone = 'Text alone: no workspace, link, executable or script was looked up';
-const notForThisShell = "The policy's own rules are for bash, posix and zsh: none was tried";
+const notForThisShell =
+  "The policy's own rules are for bash, posix, zsh and python: none was tried";
 
 // Loaded when asked for: most texts are for a POSIX shell.
 const windows = () => import('./windows/analyse.ts');
-const python = () => import('./python/check.ts');
 
 /**
  * The verdict on a text. Python is read by a process of its own (about 20 ms).
@@ -42,9 +42,9 @@ export async function explainText(
   const reading = await readingOf(judge, shell, text);
   const known = { facts: null, reach: null, variables: [] };
   const verdict = judge.decide(reading, known);
-  const isPosix = shell === 'bash' || shell === 'posix' || shell === 'zsh';
+  const hasUnits = shell !== 'powershell' && shell !== 'cmd';
   const hasRules = policy.layers.some(({ commands }) => commands.length > 0);
-  const untried = hasRules && !isPosix ? [notForThisShell] : [];
+  const untried = hasRules && !hasUnits ? [notForThisShell] : [];
   const said = verdict.notes.length > 0 ? verdict.notes : [textAlone];
   return { ...verdict, notes: [...said, ...untried] };
 }
@@ -60,6 +60,6 @@ async function readingOf(judge: Judge, shell: JudgedShell, text: string): Promis
     case 'cmd':
       return { analysis: (await windows()).analyseWindows(text, shell), seen };
     case 'python':
-      return { analysis: await (await python()).analysePython(text), seen };
+      return judge.readScript(text);
   }
 }

@@ -14,6 +14,8 @@ export interface Judge {
   /** SHA-256 (hex) of all that decides. */
   readonly version: string;
   read(text: string, dialect: ShellDialect): Reading;
+  /** A Python script: a process of its own reads it (about 20 ms). Never rejects. */
+  readScript(text: string): Promise<Reading>;
   /** Whether a decision needs what only the file system can tell. */
   needsFacts(reading: Reading): boolean;
   decide(reading: Reading, known: Omit<Known, 'analysis'>): Verdict;
@@ -58,6 +60,13 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
     read: (text, dialect) => {
       const analysis = open ? nothing : analyseShell(text, dialect);
       return { analysis, seen: rules.length > 0 ? seenIn(text, dialect, analysis) : unseen };
+    },
+    readScript: async (text) => {
+      if (open) return { analysis: nothing, seen: unseen };
+      // Loaded when the first script comes.
+      const { readPython } = await import('./python/check.ts');
+      const { analysis, units, cut } = await readPython(text);
+      return { analysis, seen: rules.length > 0 ? { units, plain: null, cut } : unseen };
     },
     needsFacts: ({ analysis, seen }) =>
       isListed && (analysis.allowed !== null || seen.plain !== null),

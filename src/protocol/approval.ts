@@ -42,6 +42,8 @@ export interface ApprovalView {
 export interface AskedView {
   /** The whole text, never cut. */
   readonly command: string;
+  /** Present when `command` is a Python script; else the shell takes it. */
+  readonly language?: 'python';
   readonly shell: { readonly path: string; readonly dialect: ShellDialect };
   readonly mode: 'foreground' | 'detached';
   readonly cwd: string;

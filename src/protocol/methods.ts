@@ -4,7 +4,7 @@
  */
 // Never taken apart: bundlers then keep what is used, 50 KB of it instead of 450.
 import * as z from 'zod/mini';
-import { approvalStates, judgedShells, policyProfiles } from '../command.ts';
+import { approvalStates, judgedShells, languages, policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -85,6 +85,7 @@ const stdinFits = z.refine<Stdin>(
 const execBase = z.object({
   session_id: field.sessionId,
   command: field.command,
+  language: z.exactOptional(z.enum(languages, { error: '"shell" or "python"' })),
   cwd: z.exactOptional(field.path),
   timeout_s: z.exactOptional(field.timeoutSeconds),
   timeout_ms: z.exactOptional(field.timeoutMs),

@@ -11,6 +11,7 @@ import type {
   ExecId,
   FileGrants,
   JudgedShell,
+  Language,
   PolicyProfile,
   SandboxKind,
   SessionId,
@@ -103,6 +104,8 @@ export interface SessionView {
 export interface ExecParams {
   readonly session_id: SessionId;
   readonly command: string;
+  /** What `command` is; default `shell`. A Python script runs in a directory of its own. */
+  readonly language?: Language;
   readonly cwd?: string;
   readonly timeout_s?: number;
   readonly timeout_ms?: number;

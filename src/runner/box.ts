@@ -14,6 +14,7 @@ import type { Fifos, Pipe } from './fifo.ts';
 import type { OpenHolder } from './holder.ts';
 import type { Terminal } from './pty.ts';
 import { descendants, isAlive, linkOf } from './processes.ts';
+import { scriptFd } from './python-boot.ts';
 import { bootArgs, shim } from './shell.ts';
 
 /** Time for a sandbox to say `ready`. */
@@ -151,6 +152,8 @@ export class CommandBox {
   readonly stderr: Reader | null;
   readonly stdin: Socket | null;
   readonly terminal: Terminal | null;
+  /** Of a Python script: the script, and its calls. */
+  readonly channel: Socket | null;
   /** Settles when the process that the runner started was waited for. */
   readonly exited: Promise<WaitedFor>;
   readonly ready: Promise<void>;
@@ -193,8 +196,13 @@ export class CommandBox {
         pipes.status.theirs,
         pipes.state.theirs,
         seccomp ?? 'ignore',
+        plan.language === 'python' ? 'pipe' : 'ignore',
       ],
     });
+    // A socket pair: unlike a FIFO, nobody inside can open it by its name in /proc.
+    const inherited: readonly unknown[] = this.#child.stdio;
+    const channel = inherited[scriptFd];
+    this.channel = channel instanceof Socket ? channel : null;
     this.exited = new Promise<WaitedFor>((resolve) => {
       this.#child.once('error', () => resolve({ code: 125, signal: null }));
       this.#child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -285,6 +293,7 @@ export class CommandBox {
     this.stdin?.destroy();
     this.#status.close();
     this.#state.close();
+    this.channel?.destroy();
     this.terminal?.close();
   }
 

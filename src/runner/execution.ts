@@ -14,6 +14,8 @@ import { quiet } from './quiet.ts';
 import type { Journal, Stream } from './journal.ts';
 import { isAlive, marked, send, waitingForInput, type Waiting } from './processes.ts';
 import type { LateSink, RedactionChannel, RedactionSink } from './redaction.ts';
+import type { ScriptChannel } from './script-channel.ts';
+import { openScript, type OpenScript } from './script.ts';
 import { script } from './shell.ts';
 import { capturedState, freshParts, withoutSecrets, type States } from './state.ts';
 
@@ -29,6 +31,8 @@ export interface ExecutionEvents {
   /** About once a second while it prints. */
   progress(progress: OutputProgress): void;
   waiting(info: Waiting): void;
+  /** A script calls a tool; answers whether somebody is there to take it. */
+  readonly called: (call: number, text: string) => boolean;
   exit(exit: Exit): void;
 }
 
@@ -83,6 +87,7 @@ export class Execution implements Kept {
   #memory: MemoryGroup | null = null;
   readonly #stdinLink: string | null;
   readonly #input: Input | null;
+  readonly #script: OpenScript | null;
 
   constructor(plan: Plan, parts: ExecutionParts, events: ExecutionEvents) {
     this.id = plan.exec_id;
@@ -100,6 +105,7 @@ export class Execution implements Kept {
     this.#input = this.#box.stdin === null ? null : new Input(this.id, this.#box.stdin);
     this.#stdinLink = this.#box.stdinLink();
     this.#take();
+    this.#script = openScript(plan, this.#box.channel, events.called);
     this.#box.feed(script(plan, this.#states.get(plan.session_id)));
     if (plan.stdin.kind === 'bytes') this.#box.stdin?.end(Buffer.from(plan.stdin.base64, 'base64'));
     this.#startTimers();
@@ -137,6 +143,11 @@ export class Execution implements Kept {
 
   resize(columns: number, rows: number): void {
     this.#box.terminal?.resize(columns, rows);
+  }
+
+  /** Where the calls of a Python script come from; `null`: it is none. */
+  get calls(): ScriptChannel | null {
+    return this.#script?.channel ?? null;
   }
 
   /** Sends one signal to everything the command started. */
@@ -282,6 +293,7 @@ export class Execution implements Kept {
   async #finish(): Promise<Exit> {
     const end = await this.#box.exited;
     const endedAt = Date.now();
+    this.#script?.channel.close();
     // A command that has ended cannot run out of time while its output is read.
     for (const timer of this.#timers) clearTimeout(timer);
     const survivors = await this.#sweep();
@@ -316,6 +328,7 @@ export class Execution implements Kept {
     });
     this.#memory?.remove();
     this.#box.close();
+    await this.#script?.remove();
     this.journal.finish();
     this.exit = exit;
     this.#events.exit(exit);
@@ -366,7 +379,7 @@ export class Execution implements Kept {
   }
 
   async #capture(): Promise<ReturnType<typeof capturedState>> {
-    if (this.mode !== 'foreground' || this.plan.carry === 'none') return null;
+    if (this.mode !== 'foreground' || this.plan.carry === 'none' || this.#script) return null;
     // What a shell that was ended half-way would leave is nobody's state.
     if (this.#stopped !== null) return null;
     const before = this.#states.get(this.sessionId);

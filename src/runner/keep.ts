@@ -23,6 +23,8 @@ export interface KeepEvents {
   output(execution: Execution): void;
   progress(progress: OutputProgress): void;
   waiting(execution: Execution, info: Waiting): void;
+  /** A script calls a tool; answers whether somebody is there to take it. */
+  called(execution: Execution, call: number, text: string): boolean;
   exit(execution: Execution, exit: Exit): void;
 }
 
@@ -122,6 +124,7 @@ export class Keep {
         output: () => this.#events.output(execution),
         progress: (progress) => this.#events.progress(progress),
         waiting: (info) => this.#events.waiting(execution, info),
+        called: (call, text) => this.#events.called(execution, call, text),
         exit: (exit) => {
           this.executions.set(plan.exec_id, execution.kept);
           this.#noteIdle(plan.session_id);
@@ -129,6 +132,7 @@ export class Keep {
           if (
             plan.mode === 'foreground' &&
             !isOnce(plan) &&
+            plan.language === undefined &&
             plan.pty === null &&
             exit.stopped === null
           ) {
@@ -302,7 +306,8 @@ export class Keep {
 
   #takeWarm(plan: Plan): CommandBox | null {
     const box = this.#warm.get(plan.session_id);
-    if (box === undefined) return null;
+    // A script has a sandbox of its own; the next command may still want this one.
+    if (box === undefined || plan.language !== undefined) return null;
     this.#warm.delete(plan.session_id);
     if (!box.dead && box.shape === shapeOf(plan)) return box;
     void box.discard();

@@ -74,6 +74,10 @@ function openKeep(options: ConstructorParameters<typeof Keep>[0], gate: Gate): K
     },
     progress: (progress) => tell({ event: 'progress', progress }),
     waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
+    called: (execution, call, text) => {
+      tell({ event: 'call', exec_id: execution.id, call, text });
+      return gate.current !== null;
+    },
     exit: (execution, exit) => {
       const { current } = gate;
       current?.together(() => {
@@ -117,7 +121,11 @@ function main(dir: string): void {
     opened: () => keep.tellProgress(),
     gone: () => {
       idleSince = Date.now();
-      for (const { live } of keep.executions.values()) live?.hold(false);
+      for (const { live } of keep.executions.values()) {
+        live?.hold(false);
+        // Whoever was asked will not answer; a daemon that comes knows nothing of it.
+        live?.calls?.lose();
+      }
     },
     shutdown: async () => {
       await keep.shutdown();

@@ -132,6 +132,9 @@ export async function serve(served: Served, link: Link, message: object): Promis
     case 'resize':
       live(keep, request)?.resize(number(request, 'columns'), number(request, 'rows'));
       return {};
+    case 'answer':
+      live(keep, request)?.calls?.answer(number(request, 'call'), String(request['text']));
+      return {};
     case 'signal': {
       const signal = request['signal'];
       if (!isSignal(signal)) throw new TrlError('INVALID_PARAMS', `Cannot send ${String(signal)}`);

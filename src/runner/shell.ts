@@ -5,8 +5,11 @@
  *
  * Descriptors:  0–2 the command's own   3 script (runner → shell)   4 status (shim → runner)
  *               5 state (shell → runner)   6 seccomp program (read and closed by bubblewrap)
+ *               7 script and calls of a Python script (`python-boot.ts`)
  */
 import type { Bounds, Plan, ShellDialect } from '../command.ts';
+import { limits } from '../limits.ts';
+import { pythonBoot, scriptFd, scriptName } from './python-boot.ts';
 
 /** Single-quoted for any shell of the Bourne family. */
 export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -173,12 +176,12 @@ export function script(plan: Plan, carried: Carried): string {
     changeDirectory(plan, carried),
     // Exported, so that what the command's own `cd` makes of it is captured.
     old === undefined ? 'unset OLDPWD; export OLDPWD' : `OLDPWD=${quote(old)}`,
-    ...(plan.carry === 'shell' && bash && plan.argv === null
+    ...(plan.carry === 'shell' && bash && plan.argv === null && plan.language === undefined
       ? [carried.functions, `{ ${carried.options}\n:; } 2>/dev/null`]
       : []),
     ...captureLines(plan),
   ];
-  const text = plan.argv === null ? plan.command : direct(plan.argv);
+  const text = textOf(plan);
   if (bash) {
     const prologue = Buffer.from(`unset -v __a __b REPLY\n${lines.join('\n')}`);
     const command = Buffer.from(text);
@@ -187,18 +190,42 @@ export function script(plan: Plan, carried: Carried): string {
   return `exec 3<&-\n${lines.join('\n')}\neval ${quote(text)}\neval "\${__after-exit}"\n`;
 }
 
+function textOf(plan: Plan): string {
+  if (plan.language === 'python') return python(plan);
+  return plan.argv === null ? plan.command : direct(plan.argv);
+}
+
+/**
+ * The waiting shell becomes the interpreter, which is looked for on the runtime's `PATH`: what a
+ * command of the session exported must not choose who runs a script that was approved.
+ */
+function python(plan: Plan): string {
+  const path = quote(plan.env['PATH'] ?? '/usr/bin:/bin');
+  const values = [scriptFd, JSON.stringify(scriptName), limits.scriptCallBytes.max].join(', ');
+  const program = quote(`${pythonBoot}start(${values})`);
+  return (
+    `__p=$(PATH=${path}; command -v python3) || { ` +
+    `echo 'Cannot run the script: python3: not found' >&2; exit 127; }; ` +
+    `exec "$__p" -I -c ${program}`
+  );
+}
+
 /**
  * The waiting shell becomes the program: every word is a quoted literal, so none of them is read
  * by the shell's rules, and nothing of the shell is left when the program starts.
  */
 const direct = (argv: readonly string[]): string => `exec ${argv.map(quote).join(' ')}`;
 
+/** Whether a shell ends that has state to leave; a program in its place has none. */
+const leavesState = ({ mode, carry, argv, language }: Plan): boolean =>
+  mode === 'foreground' && carry !== 'none' && argv === null && language === undefined;
+
 /**
  * State is captured when the shell exits. A command with a trap of its own may have replaced
  * ours, so then it is also captured in a subshell right after the command.
  */
 function captureLines(plan: Plan): string[] {
-  if (plan.mode !== 'foreground' || plan.carry === 'none' || plan.argv !== null) return [];
+  if (!leavesState(plan)) return [];
   const text = capture(plan.shell.dialect, plan.carry === 'shell');
   const after = `__e=$?; ( (exit $__e); ${text} ); exit $__e`;
   return [

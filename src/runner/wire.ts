@@ -2,7 +2,7 @@
  * What daemon and runner say to each other, over any duplex byte stream, in frames (`frame.ts`).
  *
  * Hand-shake, both sides proving the 256-bit key without sending it (hex strings):
- *   daemon → runner  {hello: {versions:[3], epoch, nonce}}
+ *   daemon → runner  {hello: {versions:[4], epoch, nonce}}
  *   runner → daemon  {hello: {version, nonce, proof: HMAC(key, "runner" nonce_d nonce_r epoch)}}
  *   daemon → runner  {proof: HMAC(key, "daemon" nonce_r nonce_d epoch)}
  *   runner → daemon  {welcome: {pid, started_at, journal}}
@@ -18,7 +18,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
 
-export const wireVersions: readonly number[] = [3];
+export const wireVersions: readonly number[] = [4];
 /** HMAC-SHA-256 of `parts`, joined by line feeds, in hex: every proof and seal is one. */
 export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
   createHmac('sha256', key).update(parts.join('\n')).digest('hex');
@@ -79,6 +79,8 @@ export type RunnerRequest =
   | { op: 'ack'; channel: number; offset: number }
   | { op: 'stdin'; exec_id: ExecId; base64: string; eof: boolean }
   | { op: 'resize'; exec_id: ExecId; columns: number; rows: number }
+  /** The answer to a call of a script, as JSON. */
+  | { op: 'answer'; exec_id: ExecId; call: number; text: string }
   /** Sends one signal to everything the command started. */
   | { op: 'signal'; exec_id: ExecId; signal: string }
   /** TERM, grace, KILL. */
@@ -124,6 +126,8 @@ export type RunnerEvent =
   /** The followed range ended: nothing more will come on the channel. */
   | { event: 'end'; channel: number; offset: number; reason: 'exit' | 'max' | 'slow' }
   | { event: 'gap'; channel: number; from: number; to: number }
+  /** A script calls a tool; `text` is what it wrote, whatever that is. */
+  | { event: 'call'; exec_id: ExecId; call: number; text: string }
   | { event: 'waiting'; exec_id: ExecId; pid: number; program: string; certain: boolean };
 
 /** One execution as `list` and `info` tell it. */

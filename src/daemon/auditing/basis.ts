@@ -12,6 +12,8 @@ export type Shown = (text: string) => string;
 
 /** Plain data: it is kept with the execution's record, for a daemon that starts over. */
 export interface ExecBasis extends CommandBasis {
+  /** Absent: the shell took the command. */
+  readonly language?: 'python';
   readonly workspace: string | null;
   /** Digest of what of the workspace is hidden; `null`: nothing is. */
   readonly mask: string | null;
@@ -47,6 +49,7 @@ export function basisOf(
     session: plan.session_id,
     requester,
     ...commandData(shown(plan.command), plan.command),
+    ...(plan.language === undefined ? {} : { language: plan.language }),
     shell: plan.shell.path,
     cwd: plan.cwd,
     workspace: ground.workspace,

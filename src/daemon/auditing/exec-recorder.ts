@@ -123,6 +123,7 @@ export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[
       ...of,
       data: {
         ...commandData(shown(asked.command), asked.command),
+        ...(asked.language === undefined ? {} : { language: asked.language }),
         shell: asked.shell.path,
         cwd: asked.cwd,
         mode: asked.mode,
@@ -152,6 +153,7 @@ export function refusalEvents(
   const { command, cwd, mode, env, stdin, pty } = request;
   const requested = {
     ...commandData(shown(command), command),
+    ...(request.language === 'python' ? { language: 'python' } : {}),
     cwd,
     mode,
     stdin: stdin.kind,

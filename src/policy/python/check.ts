@@ -7,7 +7,9 @@ import { accessSync, constants } from 'node:fs';
 import * as z from 'zod/mini';
 import type { Analysis, Finding, Named, Span } from '../analysis.ts';
 import { classifyArgv } from '../shell/classify.ts';
+import type { Unit } from '../rules.ts';
 import { fileSecrecy, isSecretName } from '../shell/secret.ts';
+import { interpreterName } from './interpreter.ts';
 import { program } from './program.ts';
 import { reasons, type Reason } from './tables.ts';
 
@@ -42,12 +44,31 @@ const Answer = z.object({
 });
 type Found = z.infer<typeof Found>;
 
+/** What a script tells: why it is not simply allowed, and what it starts. */
+export interface PythonReading {
+  readonly analysis: Analysis;
+  /** The interpreter itself first, then each program that the script starts by its words. */
+  readonly units: readonly Unit[];
+  /** Whether some of it was not read, so that it may start others. */
+  readonly cut: boolean;
+}
+
 /**
  * Finds what a script must not do; a script always has at least one finding that asks. Over
  * 64 KiB only the whole statements that fit are read. Never throws: what cannot be analysed asks.
  */
 export async function analysePython(text: string, options: PythonOptions = {}): Promise<Analysis> {
+  return (await readPython(text, options)).analysis;
+}
+
+/** The same, with what the script starts, for the rules of people. */
+export async function readPython(
+  text: string,
+  options: PythonOptions = {},
+): Promise<PythonReading> {
   const whole: Span = [0, text.length];
+  const itself: Unit = { argv: [interpreterName, '-I'], span: whole, via: [] };
+  const interpreterNamed: Named = { role: 'executable', name: interpreterName };
   const findings = [ask('python.always-asked', whole, 'a script always needs an approval')];
   const interpreter = (options.interpreters ?? places).find(executable);
   const part = fitting(text);
@@ -56,12 +77,14 @@ export async function analysePython(text: string, options: PythonOptions = {}): 
   }
   if (interpreter === undefined) {
     findings.push(ask('python.unavailable', whole, 'no Python was found to read the script'));
-    return { findings, allowed: null, named: [], commands: 0 };
+    const analysis = { findings, allowed: null, named: [interpreterNamed], commands: 0 };
+    return { analysis, units: [itself], cut: true };
   }
   const answer = parsed(await answerOf(interpreter, part));
   if (answer === null) {
     findings.push(ask('python.unread', whole, 'the parser gave no answer within its bounds'));
-    return { findings, allowed: null, named: [], commands: 0 };
+    const analysis = { findings, allowed: null, named: [interpreterNamed], commands: 0 };
+    return { analysis, units: [itself], cut: true };
   }
   if (answer.state === 'syntax' && part.length === text.length) {
     findings.push(ask('python.syntax', whole, `line ${answer.line ?? 1} is not valid Python`));
@@ -75,8 +98,18 @@ export async function analysePython(text: string, options: PythonOptions = {}): 
   findings.push(...answer.found.flatMap(judged));
   const started = answer.found.flatMap(startedBy);
   findings.push(...started.flatMap((one) => one.findings));
-  const named = started.flatMap((one) => one.named);
-  return { findings, allowed: null, named, commands: answer.commands ?? 0 };
+  const named = [interpreterNamed, ...started.flatMap((one) => one.named)];
+  const analysis = { findings, allowed: null, named, commands: answer.commands ?? 0 };
+  const isShort = findings.some(({ code }) => code.startsWith('limit.'));
+  const units = [itself, ...answer.found.flatMap(unitOf)];
+  return { analysis, units, cut: isShort || answer.state !== 'read' };
+}
+
+/** A program that the script starts by its words. */
+function unitOf({ kind, detail, span }: Found): Unit[] {
+  if (kind !== 'argv' || !Array.isArray(detail)) return [];
+  const argv = detail.map((word) => (typeof word === 'string' ? word : null));
+  return [{ argv, span: [span[0], span[1]], via: ['subprocess'] }];
 }
 
 function judged(found: Found): readonly Finding[] {
