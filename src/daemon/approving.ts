@@ -6,6 +6,7 @@ import type { ApprovalStore, Permits } from '../approval/approvals.ts';
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { Asked } from '../approval/request.ts';
 import { TrlError } from '../errors.ts';
+import { isByToken } from './access/permits.ts';
 import type {
   ApprovalDecideParams,
   ApprovalListParams,
@@ -13,6 +14,7 @@ import type {
   ApprovalView,
   AskedView,
 } from '../protocol/approval.ts';
+import { provedByRole, type Proved } from './proof.ts';
 import { isoTime } from './receipt.ts';
 import type { ApprovalDesk } from './runtime.ts';
 
@@ -71,8 +73,8 @@ export class Approving implements ApprovalDesk, Disposable {
    */
   async decideApproval(caller: Caller, params: ApprovalDecideParams): Promise<ApprovalView> {
     const { approval_id: id, decision, scope, words, digest, passphrase } = params;
-    this.approvals.get(id);
-    const by = await this.#prove(id, caller, passphrase);
+    const approval = this.approvals.get(id);
+    const by = await this.#prove(approval, caller, passphrase);
     const optional = {
       ...(scope === undefined ? {} : { scope }),
       ...(words === undefined || words === '' ? {} : { words }),
@@ -97,10 +99,19 @@ export class Approving implements ApprovalDesk, Disposable {
   }
 
   async #prove(
-    id: ApprovalId,
-    { actor }: Caller,
+    { id, asked }: Approval,
+    caller: Caller,
     passphrase: string | undefined,
-  ): Promise<{ readonly actor: string; readonly proof: 'passphrase' | 'same_uid' }> {
+  ): Promise<{ readonly actor: string; readonly proof: Proved }> {
+    const { actor } = caller;
+    if (isByToken(caller)) {
+      const proof = provedByRole(caller);
+      // A token that may ask and answer would be an agent's way around the person.
+      const isAsker = actor === asked.requester;
+      if (proof !== null && !isAsker) return { actor, proof };
+      const why = isAsker ? 'who asked may not decide' : "this token is an agent's";
+      throw new TrlError('AUTH_FAILED', `Cannot decide ${id}: ${why}`);
+    }
     const approver = this.#options.enrolment.approver();
     if (approver === null) return { actor, proof: 'same_uid' };
     if (passphrase === undefined) {

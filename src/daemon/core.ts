@@ -6,6 +6,7 @@ import type { PolicyExplainParams } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Store } from '../session/store.ts';
+import { Gate } from './access/gate.ts';
 import type { Approving } from './approving.ts';
 import type { Auditing } from './auditing/auditing.ts';
 import type { Shown } from './auditing/basis.ts';
@@ -81,6 +82,7 @@ export class Core implements Runtime {
   readonly workspaces: WorkspaceDesk;
   readonly publications: Publications;
   readonly audit: AuditReading;
+  readonly gate: Gate;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #inputs: Inputs;
@@ -111,8 +113,16 @@ export class Core implements Runtime {
       const running = this.#execs.running(null).map(({ record }) => record.id);
       void options.runners.stop(running, 'audit-failed').catch(() => {});
     };
+    this.gate = new Gate({
+      sessions: this.#sessions,
+      execs: this.#execs,
+      approvals: options.approving.approvals,
+      opened: options.opened,
+      stores: options.workspaces.stores,
+    });
     this.workspaces = new DaemonWorkspaces({
       ...options,
+      gate: this.gate,
       home: options.host.home,
       sessions: this.#sessions,
       of: (session) => grounds.workspaceOf(session),

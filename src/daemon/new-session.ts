@@ -17,9 +17,14 @@ import type { OpenWorkspace } from './workspaces/open-workspaces.ts';
 export function newRecord(
   params: SessionCreateParams,
   { workspace, cwd }: Resolved,
-  by: { readonly policy: Policy; readonly opened: OpenWorkspace | null },
+  by: {
+    readonly policy: Policy;
+    readonly opened: OpenWorkspace | null;
+    /** The actor that makes it. */
+    readonly owner: string;
+  },
 ): SessionRecord {
-  const { policy, opened } = by;
+  const { policy, opened, owner } = by;
   for (const [name, value] of Object.entries(params.env ?? {})) checkVariable(name, value);
   const { shell, substituted } = resolveShell(params.shell ?? '/bin/sh');
   const now = Date.now();
@@ -51,6 +56,7 @@ export function newRecord(
     carry: params.carry ?? 'cwd+env',
     envKeys: Object.keys(params.env ?? {}).toSorted(),
     requested: requestedIn(params),
+    owner,
     createdAt: now,
     lastActivity: now,
     commandCount: 0,

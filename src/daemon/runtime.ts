@@ -42,6 +42,7 @@ import type {
 
 import type { MethodName } from '../protocol/methods.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
+import type { Gate } from './access/gate.ts';
 import type { Masking } from './masking.ts';
 
 /** Takes a stream's output. While a promise that `output` returned is open, nothing is sent. */
@@ -195,6 +196,8 @@ export interface Runtime {
   readonly workspaces: WorkspaceDesk;
   readonly publications: PublicationDesk;
   readonly audit: AuditDesk;
+  /** Whether a caller may, and what it sees; `call()` asks it for every door. */
+  readonly gate: Pick<Gate, 'admit' | 'shown' | 'sees' | 'seesActor'>;
   /** What policy would say of a command; nothing runs and nobody is asked. */
   explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict>;
   stats(): {

@@ -25,7 +25,7 @@ export class SessionDesk implements SessionsDesk {
     this.#execs = execs;
   }
 
-  async create(_: Caller, params: SessionCreateParams): Promise<SessionView> {
+  async create({ actor }: Caller, params: SessionCreateParams): Promise<SessionView> {
     const { host, roots, policies, variables } = this.#options;
     const { workspace_id: workspaceId } = params;
     const opened = workspaceId === undefined ? null : this.#options.opened.get(workspaceId);
@@ -36,7 +36,7 @@ export class SessionDesk implements SessionsDesk {
       const message = `Cannot work in "${place.cwd}": it is outside workspace ${opened.id}`;
       throw new TrlError('WORKSPACE_ESCAPE', message);
     }
-    const record = newRecord(params, place, { policy, opened });
+    const record = newRecord(params, place, { policy, opened, owner: actor });
     await variables.check(record.requested ?? [], policy.withhold);
     const session = this.#sessions.add(record);
     await this.#set(session, params.env ?? {});
@@ -77,10 +77,11 @@ export class SessionDesk implements SessionsDesk {
     return sessionView(session);
   }
 
-  async fork(_: Caller, id: SessionId, name: string | null): Promise<SessionView> {
+  async fork({ actor }: Caller, id: SessionId, name: string | null): Promise<SessionView> {
     const { record } = this.#sessions.get(id);
     const now = Date.now();
-    const fork = { ...record, id: newSessionId(), name, createdAt: now, lastActivity: now };
+    const times = { createdAt: now, lastActivity: now };
+    const fork = { ...record, id: newSessionId(), name, owner: actor, ...times };
     // What was injected was meant for that session: nobody could take it back from this one.
     const bare = { commandCount: 0, assurance: null, injected: [] };
     const session = this.#sessions.add({ ...fork, ...bare });

@@ -6,6 +6,7 @@ import type { SessionView } from '../protocol/types.ts';
 import type { Ground } from '../run.ts';
 import type { SessionRecord } from '../session/record.ts';
 import type { Store } from '../session/store.ts';
+import { GoneOwners } from './gone-owners.ts';
 import { isoTime } from './receipt.ts';
 
 export interface Session {
@@ -34,9 +35,11 @@ const fresh = (record: SessionRecord): Session => ({
 export class Sessions {
   readonly #store: Store;
   readonly #all = new Map<SessionId, Session>();
+  readonly #gone: GoneOwners;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#gone = new GoneOwners(store);
     for (const { json } of store.all('sessions')) {
       const record: SessionRecord = JSON.parse(json);
       this.#all.set(record.id, fresh(record));
@@ -64,6 +67,11 @@ export class Sessions {
     return found;
   }
 
+  /** The actor that made it, also when it is gone; `null`: nobody that is known. */
+  ownerOf(id: SessionId): string | null {
+    return this.#all.get(id)?.record.owner ?? this.#gone.of(id);
+  }
+
   find(id: SessionId): Session | null {
     return this.#all.get(id) ?? null;
   }
@@ -84,6 +92,8 @@ export class Sessions {
   }
 
   remove(id: SessionId): void {
+    const owner = this.#all.get(id)?.record.owner;
+    if (owner !== undefined) this.#gone.add(id, owner);
     this.#all.delete(id);
     this.#store.remove('sessions', id);
     this.#store.remove('surveys', id);

@@ -31,6 +31,8 @@ export interface SessionRecord {
   readonly requested?: readonly string[];
   /** Names of secrets that each of its commands gets (`secrets.inject`); absent: none. */
   readonly injected?: readonly string[];
+  /** The actor that made it; absent in records of before tokens: who is on the socket. */
+  readonly owner?: string;
   readonly createdAt: number;
   readonly lastActivity: number;
   readonly commandCount: number;

@@ -5,9 +5,19 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { TrlError } from '../errors.ts';
 
-/** `surveys`: a session's workspace as it was before the session's first command. */
-export type Table = 'sessions' | 'execs' | 'surveys' | 'approvals' | 'workspaces';
-const tables: readonly Table[] = ['sessions', 'execs', 'surveys', 'approvals', 'workspaces'];
+/**
+ * `surveys`: a session's workspace as it was before the session's first command. `owners`: who made
+ * sessions that are gone, for what their commands left.
+ */
+export type Table = 'sessions' | 'execs' | 'surveys' | 'approvals' | 'workspaces' | 'owners';
+const tables: readonly Table[] = [
+  'sessions',
+  'execs',
+  'surveys',
+  'approvals',
+  'workspaces',
+  'owners',
+];
 
 export interface Row {
   readonly id: string;
@@ -67,6 +77,7 @@ export class Store {
       surveys: upsert('surveys'),
       approvals: upsert('approvals'),
       workspaces: upsert('workspaces'),
+      owners: upsert('owners'),
     };
   }
 

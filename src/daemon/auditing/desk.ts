@@ -19,6 +19,7 @@ import type {
   AuditVerifyParams,
 } from '../../protocol/audit.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
+import { isByToken } from '../access/permits.ts';
 import type { AuditDesk } from '../runtime.ts';
 
 export interface AuditDeskOptions {
@@ -96,11 +97,11 @@ export class AuditReading implements AuditDesk {
    *   a session named
    */
   async #sees(
-    { roles }: Caller,
+    caller: Caller,
     given: { readonly session_id?: string; readonly passphrase?: string },
     action: string,
   ): Promise<'all' | 'session'> {
-    if (roles.includes('auditor') || roles.includes('admin')) return 'all';
+    if (isByToken(caller) && caller.roles.some((role) => role !== 'agent')) return 'all';
     if (given.passphrase !== undefined) {
       const { enrolment } = this.#options;
       if (enrolment.approver() !== null && (await enrolment.verify(given.passphrase))) return 'all';

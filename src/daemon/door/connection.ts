@@ -168,7 +168,11 @@ export class Connection {
     }
     const bytes = Uint8Array.from(frame.payload);
     this.#stdinBytes += bytes.length;
-    const written = runtime.execs.write(caller, execId, bytes, bytes.length === 0);
+    const write = async (): Promise<void> => {
+      await runtime.gate.admit('exec.write', { exec_id: execId }, caller);
+      await runtime.execs.write(caller, execId, bytes, bytes.length === 0);
+    };
+    const written = write();
     void written.catch(fail).finally(() => {
       this.#stdinBytes -= bytes.length;
       this.#settle();

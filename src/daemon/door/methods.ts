@@ -219,7 +219,7 @@ const handlers: Handlers = {
 };
 
 /**
- * Checks `params` and calls the runtime.
+ * Checks `params`, and whether the caller may; then calls the runtime.
  *
  * @throws TrlError of the check, or of the runtime.
  */
@@ -229,9 +229,12 @@ export async function call<M extends MethodName>(
   desk: Desk,
 ): Promise<MethodAnswers[M]> {
   const handler: Handlers[M] = handlers[method];
+  const { runtime, caller } = desk;
   const parsed = parseParams(method, params);
-  refuseSecrets(parsed, desk.runtime.masking);
-  return handler(desk, parsed);
+  refuseSecrets(parsed, runtime.masking);
+  const admitted = await runtime.gate.admit(method, parsed, caller);
+  const answer = await handler(desk, admitted);
+  return runtime.gate.shown(method, answer, { caller, params: admitted });
 }
 
 /** Parameters that may hold a secret: they are masked where they are kept, or never kept. */

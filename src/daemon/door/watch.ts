@@ -48,6 +48,7 @@ export class Watch {
     const { runtime, caller, signal } = this.#options;
     if (signal.aborted) return;
     const stop = runtime.approvals.watchApprovals(caller, (view) => {
+      if (!runtime.gate.sees(caller, 'approval.watch', view.session_id)) return;
       this.#waiting.delete(view.approval_id);
       this.#waiting.set(view.approval_id, view);
       if (!this.#sending) void this.#send(id);

@@ -14,6 +14,7 @@ import type { Auditing } from '../auditing/auditing.ts';
 import type { DiffRedaction } from '../diff-redaction.ts';
 import type { Executions } from '../executions.ts';
 import type { Masking } from '../masking.ts';
+import type { Prove } from '../proof.ts';
 import type { PublicationDesk } from '../runtime.ts';
 import type { Runners } from '../runners.ts';
 import type { ChangeRecord } from '../workspaces/record.ts';
@@ -48,7 +49,7 @@ export interface PublishingParts extends PlaceParts {
   /**
    * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
    */
-  readonly prove: (action: string, caller: Caller, passphrase: string | undefined) => Promise<void>;
+  readonly prove: Prove;
   /** Reads secrets that came since. */
   readonly loadSecrets: () => Promise<void>;
 }

@@ -3,6 +3,7 @@ import type { Caller, ExecId } from '../../command.ts';
 import type { PublicationDesk } from '../runtime.ts';
 import type { PublishCheckParams, PublishParams } from '../../protocol/publish.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
+import { isByToken } from '../access/permits.ts';
 import type { CoreOptions } from '../core.ts';
 import type { Executions } from '../executions.ts';
 import { proverOf } from '../proof.ts';
@@ -52,7 +53,11 @@ function proverHere(options: CoreOptions): ReturnType<typeof proverOf> {
   const prove = proverOf(options);
   if (!options.endRunner) return prove;
   return (action, caller, passphrase) =>
-    prove(action, { ...caller, authenticatedBy: 'socket-owner' }, passphrase);
+    prove(
+      action,
+      isByToken(caller) ? caller : { ...caller, authenticatedBy: 'socket-owner' },
+      passphrase,
+    );
 }
 
 /** What was recorded when it started, and the rules of its session, which stay as they are. */

@@ -4,6 +4,7 @@ import type { BytePath, Change } from '../../change.ts';
 import type { Caller, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import type { MethodName } from '../../protocol/methods.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import type {
   ExecUndoParams,
@@ -18,6 +19,7 @@ import type {
 } from '../../protocol/workspace.ts';
 import { isBelow } from '../../workspace/inspect.ts';
 import { resolveWorkspace } from '../../workspace/roots.ts';
+import type { Gate } from '../access/gate.ts';
 import { redactedDiff, type DiffRedaction } from '../diff-redaction.ts';
 import type { Masking } from '../masking.ts';
 import { netChanges } from '../net-changes.ts';
@@ -59,6 +61,8 @@ export interface DeskParts {
    * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
    */
   readonly prove: Prove;
+  /** Whose records a caller sees. */
+  readonly gate: Pick<Gate, 'sees'>;
 }
 
 const snapshotsDefault = 50;
@@ -70,7 +74,10 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     this.#parts = parts;
   }
 
-  async open(_: Caller, params: WorkspaceOpenParams): Promise<MethodAnswers['workspace.open']> {
+  async open(
+    { actor }: Caller,
+    params: WorkspaceOpenParams,
+  ): Promise<MethodAnswers['workspace.open']> {
     const { roots, home, opened, workspaces } = this.#parts;
     const place = await resolveWorkspace({ roots, workingDir: params.path, home });
     if (place.workspace === null) {
@@ -91,6 +98,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
       mode,
       read: { allow: policy?.read?.allow ?? [], deny: policy?.read?.deny ?? [] },
       write: { deny: policy?.write?.deny ?? [] },
+      owner: actor,
     };
     opened.add(record);
     const seen = workspaces.preview(record);
@@ -187,20 +195,24 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   async snapshots(
-    _: Caller,
+    caller: Caller,
     { session_id: session, path, limit = snapshotsDefault }: SnapshotListParams,
   ): Promise<MethodAnswers['snapshot.list']> {
     const isMeant = ({ session: of, root }: ChangeRecord): boolean =>
       (session === undefined || of === session) &&
       (path === undefined || path === root || path.startsWith(`${root}/`));
-    const all = (await this.#records()).filter(isMeant);
+    const all = (await this.#recordsFor(caller, 'snapshot.list')).filter(isMeant);
     const newest = all.toSorted((a, b) => b.at - a.at).slice(0, limit);
     const shown = await Promise.all(newest.map((record) => shownOf(this.#parts, record)));
     return this.#masked({ snapshots: shown.map(recordView) });
   }
 
-  async snapshot(_: Caller, params: SnapshotGetParams): Promise<MethodAnswers['snapshot.get']> {
-    const record = await shownOf(this.#parts, await this.#recordOf(params));
+  async snapshot(
+    caller: Caller,
+    params: SnapshotGetParams,
+  ): Promise<MethodAnswers['snapshot.get']> {
+    const found = await this.#recordOf(params, await this.#recordsFor(caller, 'snapshot.get'));
+    const record = await shownOf(this.#parts, found);
     const { from = 0, limit = limits.changesListed.max } = params;
     const shown = record.changes.slice(from, from + limit);
     const next = from + shown.length;
@@ -213,10 +225,11 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   async restore(
-    _: Caller,
+    caller: Caller,
     params: SnapshotRestoreParams,
   ): Promise<MethodAnswers['snapshot.restore']> {
-    const record = await this.#recordOf(params);
+    const records = await this.#recordsFor(caller, 'snapshot.restore');
+    const record = await this.#recordOf(params, records);
     const { workspaces } = this.#parts;
     // A tree that no command left is the one before the first.
     const inclusive = params.exec_id !== undefined || record.after !== params.id;
@@ -276,9 +289,12 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     return this.#parts.of(this.#parts.sessions.get(id));
   }
 
-  async #recordOf({ exec_id: exec, id }: SnapshotGetParams): Promise<ChangeRecord> {
+  async #recordOf(
+    { exec_id: exec, id }: SnapshotGetParams,
+    records: readonly ChangeRecord[],
+  ): Promise<ChangeRecord> {
     if (exec !== undefined) return (await this.#found(exec)).record;
-    const newest = (await this.#records()).toSorted((a, b) => b.at - a.at);
+    const newest = records.toSorted((a, b) => b.at - a.at);
     const left = newest.find(({ after }) => after === id);
     const first = left ?? newest.findLast(({ before }) => before === id);
     if (first !== undefined) return first;
@@ -291,6 +307,12 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     if (this.#isOurs(found.record)) return found;
     const message = `Cannot find what ${exec} changed: that is outside of the workspace roots`;
     throw new TrlError('EXEC_NOT_FOUND', message);
+  }
+
+  /** Of those sessions that the caller hears of. */
+  async #recordsFor(caller: Caller, method: MethodName): Promise<ChangeRecord[]> {
+    const { gate } = this.#parts;
+    return (await this.#records()).filter(({ session }) => gate.sees(caller, method, session));
   }
 
   async #records(): Promise<ChangeRecord[]> {

@@ -12,6 +12,8 @@ export interface OpenWorkspace {
   /** Rules that only add to the runtime's policy. */
   readonly read: { readonly allow: readonly string[]; readonly deny: readonly string[] };
   readonly write: { readonly deny: readonly string[] };
+  /** The actor that opened it; absent in records of before tokens. */
+  readonly owner?: string;
 }
 
 const openMax = 1_000;
@@ -35,6 +37,11 @@ export class OpenWorkspaces {
     }
     this.#all.set(record.id, record);
     this.#store.put('workspaces', record.id, record);
+  }
+
+  /** The actor that opened it; `null`: nobody that is known. */
+  ownerOf(id: string): string | null {
+    return this.#all.get(id)?.owner ?? null;
   }
 
   /** @throws TrlError `INVALID_PARAMS` */

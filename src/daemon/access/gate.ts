@@ -1,0 +1,105 @@
+/**
+ * Stands between the doors and what the daemon can do: whether a caller may call a method at all,
+ * and what of the runtime it may see and touch by it. Callers of the socket and the pipes pass.
+ */
+import type { Approvals } from '../../approval/approvals.ts';
+import type { ApprovalId, Caller, ExecId, SessionId } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import type { MethodName } from '../../protocol/methods.ts';
+import type { MethodAnswers } from '../../protocol/types.ts';
+import type { Executions } from '../executions.ts';
+import type { Sessions } from '../sessions.ts';
+import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
+import type { Stores } from '../workspaces/stores.ts';
+import { ownParams, type Owners } from './ownership.ts';
+import { isByToken, scopeOf } from './permits.ts';
+import { ownView } from './views.ts';
+
+export interface GateParts {
+  readonly sessions: Pick<Sessions, 'ownerOf'>;
+  readonly execs: Pick<Executions, 'find'>;
+  readonly approvals: Pick<Approvals, 'list'>;
+  readonly opened: Pick<OpenWorkspaces, 'ownerOf'>;
+  readonly stores: Pick<Stores, 'find'>;
+}
+
+export class Gate {
+  readonly #owners: Owners;
+
+  constructor(parts: GateParts) {
+    this.#owners = ownersOf(parts);
+  }
+
+  /**
+   * The parameters with which the call may act.
+   *
+   * @throws TrlError `PERMISSION_DENIED` where the caller's roles do not permit the method; as for
+   *   what is not there, where they name what is another's
+   */
+  async admit<Params extends object>(
+    method: MethodName,
+    params: Params,
+    caller: Caller,
+  ): Promise<Params> {
+    if (!isByToken(caller)) return params;
+    const scope = scopeOf(caller, method, params);
+    refusePassphrase(method, params);
+    const { actor } = caller;
+    return scope === 'all' ? params : ownParams(method, params, { actor, owners: this.#owners });
+  }
+
+  /** What of the answer the caller sees. */
+  async shown<M extends MethodName>(
+    method: M,
+    answer: MethodAnswers[M],
+    { caller, params }: { readonly caller: Caller; readonly params: object },
+  ): Promise<MethodAnswers[M]> {
+    if (!isByToken(caller) || scopeOf(caller, method, params) === 'all') return answer;
+    return ownView(method, answer, { actor: caller.actor, owners: this.#owners });
+  }
+
+  /** Whether a caller hears of a session by a method that tells of several. */
+  sees(caller: Caller, method: MethodName, session: SessionId): boolean {
+    if (scopeOf(caller, method, {}) === 'all') return true;
+    return this.#owners.ofSession(session) === caller.actor;
+  }
+
+  /** Whether a caller hears of what `actor` did by a method that tells of several. */
+  seesActor(caller: Caller, method: MethodName, actor: string): boolean {
+    return scopeOf(caller, method, {}) === 'all' || actor === caller.actor;
+  }
+}
+
+/** A token is proved by its roles. Over it, passphrases could be tried from everywhere. */
+function refusePassphrase(method: MethodName, params: object): void {
+  if (!('passphrase' in params)) return;
+  const message = `Cannot run ${method}: a passphrase is taken on the socket of the runtime alone`;
+  throw new TrlError('PERMISSION_DENIED', message);
+}
+
+function ownersOf({ sessions, execs, approvals, opened, stores }: GateParts): Owners {
+  const ofSession = (id: SessionId): string | null => sessions.ownerOf(id);
+  const ofExec = (id: ExecId): string | null => {
+    const found = execs.find(id);
+    return found === null ? null : ofSession(found.record.sessionId);
+  };
+  return {
+    ofSession,
+    ofExec,
+    ofRecord: async (id) => {
+      const running = ofExec(id);
+      if (running !== null) return running;
+      try {
+        return ofSession((await stores.find(id)).record.session);
+      } catch (error) {
+        if (isTrlError(error, 'EXEC_NOT_FOUND')) return null;
+        throw error;
+      }
+    },
+    ofApproval: (id: ApprovalId) => {
+      const found = approvals.list({}).find((one) => one.id === id);
+      return found === undefined ? null : ofSession(found.asked.session);
+    },
+    ofWorkspace: (id) => opened.ownerOf(id),
+  };
+}
