@@ -52,5 +52,5 @@ export function conversation(options: ConversationOptions): Conversation {
     known = find();
     return known;
   };
-  return { session, open: () => create(`${name} +`) };
+  return { session, open: () => create(`${name} +`), parked: new Map() };
 }

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod/mini';
 import type { ApprovalView } from '../protocol/approval.ts';
-import type { Client, ErrorCode, SessionId } from '../client/index.ts';
+import type { Client, ErrorCode, ExecId, SessionId } from '../client/index.ts';
 
 export interface Tool {
   /** Lower-case words joined by `_`; unique. */
@@ -41,7 +41,10 @@ export interface ToolContext {
   readonly client: Client;
   /** Ends the call, and the command that it waits for. */
   readonly signal: AbortSignal;
-  /** Told while a command runs; `count` only grows: bytes of output so far. Must not throw. */
+  /**
+   * Told while a command runs. `count` grows with each call of it: bytes of output so far, and one
+   * more for each two seconds of silence. Must not throw.
+   */
   progress(count: number, message: string): void;
   /** `root`: the project's directory, absolute; where commands start, and what they stay in. */
   readonly workspace: { readonly root: string };
@@ -64,6 +67,8 @@ export interface Conversation {
   session(): Promise<SessionId>;
   /** Another session like it. */
   open(): Promise<SessionId>;
+  /** Commands that wait for a person, by the calls that asked for them; the tools keep it. */
+  readonly parked: Map<string, ExecId>;
 }
 
 export interface ToolResult {

@@ -1,0 +1,58 @@
+/** Questions to people that a call runs into. */
+import type { Client } from '../client/index.ts';
+import { isTrlError } from '../errors.ts';
+import type { ApprovalView } from '../protocol/approval.ts';
+
+const digestShown = 16;
+
+/** The question that `error` stands for; `null`: it is another failure. */
+export async function pendingOf(client: Client, error: unknown): Promise<ApprovalView | null> {
+  if (!isTrlError(error, 'APPROVAL_REQUIRED')) return null;
+  const id: unknown = error.data?.['approval_id'];
+  return typeof id === 'string' && isApprovalId(id) ? client.approval(id) : null;
+}
+
+/**
+ * What a person answered through the program that they use. Which program that is, nothing proves:
+ * it is taken where nobody is enrolled and policy takes the uid for one.
+ *
+ * @throws TrlError `AUTH_FAILED` where a passphrase is enrolled, or policy wants one.
+ */
+export async function decideFor(
+  client: Client,
+  approval: Pick<ApprovalView, 'approval_id' | 'digest'>,
+  decision: 'approve' | 'deny',
+): Promise<void> {
+  const { approval_id, digest } = approval;
+  await client.decide({ approval_id, decision, digest: digest.slice(0, digestShown) });
+}
+
+/** Whether an answer without a passphrase is taken. */
+export async function takesAnswers(client: Client): Promise<boolean> {
+  const { enrolled, same_uid_allowed: allowed } = await client.approvalStatus();
+  return !enrolled && allowed;
+}
+
+/** What a model tells its person, and does next. */
+export function askedText(approval: ApprovalView): string {
+  const { approval_id: id, asked, verdict } = approval;
+  const why = verdict.rules
+    .filter(({ decision }) => decision === 'ask')
+    .map(({ id: rule, reason }) => `- ${rule}: ${reason}`);
+  return [
+    'A person must approve this command before it runs:',
+    indented(asked.command),
+    `in ${asked.cwd}`,
+    ...why,
+    `Ask the user to run: trl approvals approve ${id}`,
+    'Then call the tool again with the same arguments: it attaches, and nothing runs twice.',
+  ].join('\n');
+}
+
+const indented = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n');
+
+const isApprovalId = (text: string): text is `a-${string}` => text.startsWith('a-');

@@ -1,0 +1,252 @@
+/** What becomes of commands that run: read, feed, end and list them. */
+import * as z from 'zod/mini';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { ExecReadAnswer, ExecView, StreamChunk } from '../protocol/types.ts';
+import { argument, checkArguments } from './arguments.ts';
+import { toExecId, toSessionId } from './handles.ts';
+import { terminalBounds } from './running.ts';
+import { toolOf } from './tool.ts';
+import type { Tool } from './tool.ts';
+
+const waitMsMax = 60_000;
+const readMax = 256 * 1024;
+const linesMax = 100_000;
+const listed = 50;
+const commandShown = 200;
+
+const reads = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+} as const;
+
+const state = z.string().check(z.describe('waiting, running, exited, lost, refused'));
+
+export const terminalOutput: Tool = toolOf(
+  {
+    name: 'terminal_output',
+    title: 'Read the output of a command',
+    description:
+      'Reads what a command wrote, from byte "from" on, stdout and stderr in the order they came. ' +
+      'Ask again from "next". "wait_ms" waits for more, or for the person whom a command waits ' +
+      'for; "grep" and "tail" keep lines of what is read.',
+    input: z.strictObject({
+      exec_id: argument.execId,
+      from: z.optional(argument.whole(0).check(z.describe('offset in bytes; default 0'))),
+      max: z.optional(
+        argument
+          .whole(1, readMax)
+          .check(
+            z.describe(`bytes at once; default ${terminalBounds.outputBytes}, all of it with tail`),
+          ),
+      ),
+      wait_ms: z.optional(argument.whole(0, waitMsMax).check(z.describe('wait for output'))),
+      grep: z.optional(argument.text(1_024).check(z.describe('only lines with this text'))),
+      tail: z.optional(argument.whole(1, linesMax).check(z.describe('only the last lines'))),
+    }),
+    output: {
+      exec_id: z.string(),
+      state,
+      exit_code: z.int(),
+      output: z.string(),
+      from: z.int(),
+      next: z.int().check(z.describe('offset to ask for next')),
+      gap: z.object({ from: z.int(), to: z.int() }),
+    },
+    annotations: reads,
+    run: async (args, { client, signal }) => {
+      const { exec_id, from, max, wait_ms, grep, tail } = args;
+      const filters = grep !== undefined || tail !== undefined;
+      const answer = await client.read(
+        {
+          exec_id: toExecId(exec_id),
+          max: max ?? (filters ? readMax : terminalBounds.outputBytes),
+          ...(from === undefined ? {} : { from }),
+          ...(wait_ms === undefined ? {} : { wait_ms }),
+          ...(grep === undefined ? {} : { grep }),
+          ...(tail === undefined ? {} : { tail }),
+        },
+        signal,
+      );
+      const output = textOf(answer.chunks);
+      const { chunks: _, ...rest } = answer;
+      return { data: { ...rest, output }, text: readText(answer, output) };
+    },
+  },
+  checkArguments,
+);
+
+/** Bytes of both streams, joined before they are decoded: a character may be cut between two. */
+function textOf(chunks: readonly StreamChunk[]): string {
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  const encoder = new TextEncoder();
+  const parts = chunks.map((chunk) => {
+    const bytes =
+      'data' in chunk
+        ? encoder.encode(chunk.data)
+        : Uint8Array.from(atob(chunk.b64), (char) => char.charCodeAt(0));
+    return decoders[chunk.stream].decode(bytes, { stream: true });
+  });
+  return [...parts, decoders.stdout.decode(), decoders.stderr.decode()].join('');
+}
+
+function readText({ state: now, exit_code: code, next, gap }: ExecReadAnswer, output: string) {
+  const lost = gap === undefined ? '' : `[bytes ${gap.from} to ${gap.to} are no longer held]\n`;
+  const body = output === '' || output.endsWith('\n') ? output : `${output}\n`;
+  const end = code === undefined ? now : `${now}, exit ${code}`;
+  return `${lost}${body}[${end}; next offset ${next}]`;
+}
+
+export const terminalInput: Tool = toolOf(
+  {
+    name: 'terminal_input',
+    title: 'Write to the input of a command',
+    description:
+      'Writes text to the standard input of a command that was started with "background"; with ' +
+      '"eof" the input ends. End a line with \\n.',
+    input: z.strictObject({
+      exec_id: argument.execId,
+      data: z.optional(argument.text(limits.stdinBytes.max)),
+      eof: z.optional(argument.flag.check(z.describe('end the input'))),
+    }),
+    output: { exec_id: z.string(), bytes: z.int(), eof: z.boolean() },
+    annotations: { ...reads, readOnlyHint: false, idempotentHint: false },
+    run: async ({ exec_id, data = '', eof = false }, { client }) => {
+      if (data === '' && !eof) {
+        const message = 'Cannot call terminal_input: give "data", "eof", or both';
+        throw new TrlError('INVALID_PARAMS', message);
+      }
+      const id = toExecId(exec_id);
+      await client.write({ exec_id: id, data, eof });
+      const bytes = new TextEncoder().encode(data).length;
+      const end = eof ? ', and its end' : '';
+      return { data: { exec_id: id, bytes, eof }, text: `${bytes} bytes written to ${id}${end}` };
+    },
+  },
+  checkArguments,
+);
+
+export const terminalStop: Tool = toolOf(
+  {
+    name: 'terminal_stop',
+    title: 'End a command',
+    description:
+      'Ends one command, or all commands of a session: TERM, then KILL after a second. With ' +
+      '"signal" just that signal is sent.',
+    input: z.strictObject({
+      exec_id: z.optional(argument.execId),
+      session_id: z.optional(argument.sessionId.check(z.describe('ends all that runs in it'))),
+      signal: z.optional(
+        z
+          .string({ error: 'the name of a signal' })
+          .check(
+            z.regex(/^(SIG)?[A-Z][A-Z0-9+-]{1,15}$/, 'the name of a signal, such as INT'),
+            z.describe('INT, TERM, KILL, HUP, …'),
+          ),
+      ),
+    }),
+    output: { stopped: z.array(z.string()) },
+    annotations: { ...reads, readOnlyHint: false, destructiveHint: true },
+    run: async ({ exec_id, session_id, signal }, { client }) => {
+      if ((exec_id === undefined) === (session_id === undefined)) {
+        const message = 'Cannot call terminal_stop: give "exec_id" or "session_id", and not both';
+        throw new TrlError('INVALID_PARAMS', message);
+      }
+      const target =
+        exec_id === undefined
+          ? { session_id: toSessionId(session_id ?? '') }
+          : { exec_id: toExecId(exec_id) };
+      const stopped = await client.cancel({
+        ...target,
+        ...(signal === undefined ? {} : { signal }),
+      });
+      const text = stopped.length === 0 ? 'Nothing was running.' : `Ended: ${stopped.join(', ')}`;
+      return { data: { stopped }, text };
+    },
+  },
+  checkArguments,
+);
+
+export const terminalList: Tool = toolOf(
+  {
+    name: 'terminal_list',
+    title: 'List sessions and commands',
+    description: `Lists the sessions that you may use, and their last ${listed} commands.`,
+    input: z.strictObject({ session_id: z.optional(argument.sessionId) }),
+    output: {
+      sessions: z.array(
+        z.object({
+          session_id: z.string(),
+          name: z.nullable(z.string()),
+          state: z.string(),
+          working_dir: z.string(),
+          workspace: z.nullable(z.string()),
+        }),
+      ),
+      execs: z.array(
+        z.object({
+          exec_id: z.string(),
+          session_id: z.string(),
+          state,
+          mode: z.string(),
+          command: z.string(),
+          started_at: z.string(),
+          exit_code: z.optional(z.int()),
+          approval_id: z.optional(z.string()),
+        }),
+      ),
+      omitted: z.int().check(z.describe('sessions and commands that are not listed')),
+    },
+    annotations: reads,
+    run: async ({ session_id }, { client }) => {
+      const id = session_id === undefined ? undefined : toSessionId(session_id);
+      const [sessions, execs] = await Promise.all([
+        id === undefined
+          ? client.sessions()
+          : client
+              .session(id)
+              .info()
+              .then((one) => [one]),
+        client.execs(id),
+      ]);
+      const live = sessions.filter(({ state: now }) => now !== 'terminated');
+      const newest = execs.toSorted((a, b) => b.started_at.localeCompare(a.started_at));
+      const data = {
+        sessions: live.slice(0, listed).map((one) => ({
+          session_id: one.session_id,
+          name: one.name,
+          state: one.state,
+          working_dir: one.working_dir,
+          workspace: one.workspace,
+        })),
+        execs: newest.slice(0, listed).map(execRow),
+        omitted: Math.max(0, live.length - listed) + Math.max(0, newest.length - listed),
+      };
+      const lines = [
+        ...data.sessions.map((one) => `${one.session_id} ${one.state} ${one.working_dir}`),
+        ...data.execs.map((one) => `${one.exec_id} ${one.state} ${firstLine(one.command)}`),
+        ...(data.omitted === 0 ? [] : [`${data.omitted} more are not listed`]),
+      ];
+      return { data, text: lines.length === 0 ? 'There are none.' : lines.join('\n') };
+    },
+  },
+  checkArguments,
+);
+
+function execRow(one: ExecView) {
+  const { exec_id, session_id, state: now, mode, command, started_at } = one;
+  return {
+    exec_id,
+    session_id,
+    state: now,
+    mode,
+    command: command.length > commandShown ? `${command.slice(0, commandShown)}…` : command,
+    started_at,
+    ...(one.exit_code === undefined ? {} : { exit_code: one.exit_code }),
+    ...(one.approval_id === undefined ? {} : { approval_id: one.approval_id }),
+  };
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';

@@ -1,0 +1,113 @@
+/** The tools of an agent, and the one way to call one. */
+import type { Client } from '../client/index.ts';
+import { errorTable, isTrlError, TrlError } from '../errors.ts';
+import { nearest } from '../protocol/nearest.ts';
+import { terminalInput, terminalList, terminalOutput, terminalStop } from './executions.ts';
+import { pythonRpc } from './python.ts';
+import { registeredTool, registeredTools } from './registered.ts';
+import { secrets } from './secrets.ts';
+import { terminal, terminalExec } from './terminal.ts';
+import type { Tool, ToolContext, ToolResult } from './tool.ts';
+import { publishCheck, workspaceDiff } from './workspace.ts';
+
+export { conversation, toolPolicy } from './conversation.ts';
+export type { ConversationOptions } from './conversation.ts';
+export { decideFor, takesAnswers } from './asking.ts';
+export type {
+  Conversation,
+  Schema,
+  Tool,
+  ToolAnnotations,
+  ToolContext,
+  ToolFailure,
+  ToolResult,
+} from './tool.ts';
+
+/** Those that every runtime has, in the order in which they are listed. */
+export const builtinTools: readonly Tool[] = [
+  terminal,
+  terminalExec,
+  terminalOutput,
+  terminalInput,
+  terminalStop,
+  terminalList,
+  pythonRpc,
+  secrets,
+  workspaceDiff,
+  publishCheck,
+];
+
+/** These, and those that were registered with the runtime, by name. */
+export async function listTools(client: Client): Promise<readonly Tool[]> {
+  const registered = await registeredTools(client);
+  const own = new Set(builtinTools.map(({ name }) => name));
+  const added = registered.filter(({ name }) => !own.has(name));
+  return [...builtinTools, ...added.toSorted((a, b) => (a.name < b.name ? -1 : 1))];
+}
+
+/**
+ * Calls a tool. What fails is a result with `error`, so that a model reads why; a command's
+ * non-zero exit and its time-out are no failures.
+ *
+ * @throws the signal's reason when the call was cancelled
+ */
+export async function callTool(
+  context: ToolContext,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+): Promise<ToolResult> {
+  try {
+    return await (await toolNamed(context.client, name)).call(args, context);
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    return failedResult(error);
+  }
+}
+
+async function toolNamed(client: Client, name: string): Promise<Tool> {
+  const found = builtinTools.find((tool) => tool.name === name);
+  if (found !== undefined) return found;
+  const registered = await registeredTool(client, name);
+  if (registered !== null) return registered;
+  const known = [...builtinTools, ...(await registeredTools(client))].map((tool) => tool.name);
+  const meant = nearest(name, known);
+  const hint = meant === null ? '' : `; did you mean "${meant}"?`;
+  const shown = JSON.stringify(name.length > 64 ? `${name.slice(0, 63)}…` : name);
+  throw new TrlError('INVALID_PARAMS', `Cannot call a tool: there is none called ${shown}${hint}`);
+}
+
+/** Why it was not done, in the words of the runtime; of what is not ours only the kind is told. */
+export function failedResult(error: unknown): ToolResult {
+  const code = isTrlError(error) ? error.code : 'INTERNAL_ERROR';
+  const message = isTrlError(error) ? error.message : 'The tool failed';
+  const failure = { code, message, retry: errorTable[code].retry };
+  const instead = isTrlError(error) ? insteadIn(error.data) : [];
+  const text = [`${code}: ${message}`, ...instead].join('\n');
+  const handles = isTrlError(error) ? handlesIn(error.data) : {};
+  return { data: { ...handles, error: failure }, text, error: failure };
+}
+
+/** What to do in its place, as the verdict says. */
+function insteadIn(data: TrlError['data']): string[] {
+  const verdict: unknown = data?.['verdict'];
+  if (typeof verdict !== 'object' || verdict === null) return [];
+  const rules: unknown = Reflect.get(verdict, 'rules');
+  if (!Array.isArray(rules)) return [];
+  return rules.slice(0, 8).flatMap((rule: unknown) => {
+    if (typeof rule !== 'object' || rule === null) return [];
+    const reason: unknown = Reflect.get(rule, 'reason');
+    const instead: unknown = Reflect.get(rule, 'instead');
+    return [
+      ...(typeof reason === 'string' ? [`- ${String(Reflect.get(rule, 'id'))}: ${reason}`] : []),
+      ...(typeof instead === 'string' ? [`  instead: ${instead}`] : []),
+    ];
+  });
+}
+
+function handlesIn(data: TrlError['data']): Record<string, string> {
+  const found = ['session_id', 'exec_id', 'approval_id'].flatMap((key) => {
+    const value: unknown = data?.[key];
+    return typeof value === 'string' ? [[key, value] as const] : [];
+  });
+  return Object.fromEntries(found);
+}

@@ -1,0 +1,239 @@
+/** One command as tools run it: bounded, followed to its end, answered as a value. */
+import { collect } from '../client/collect.ts';
+import type { Client, ExecEvent, ExecId, ExecStream, SessionId } from '../client/index.ts';
+import { isTrlError } from '../errors.ts';
+import type { ApprovalView } from '../protocol/approval.ts';
+import type { ExecParams, Receipt } from '../protocol/types.ts';
+import { decideFor, pendingOf } from './asking.ts';
+import { toolPolicy } from './conversation.ts';
+import type { ToolContext } from './tool.ts';
+
+/** Bounds of the terminal tools. */
+export const terminalBounds = {
+  timeoutSecondsDefault: 30,
+  timeoutSecondsMax: 120,
+  graceMs: 1_000,
+  /** Bytes of each stream in an answer: the first half and the last. */
+  outputBytes: 8 * 1024,
+} as const;
+
+/** How long a call waits for another one of its session, in `ms`. */
+const turnMs = 30_000;
+const turnPollMs = 100;
+/** From a person's yes to the start: it is looked at once more, and waits for its turn. */
+const startMs = 10_000;
+/** How often a command that runs is told of, and one that stays silent, in `ms`. */
+const tellMs = 200;
+const beatMs = 2_000;
+/** A person is asked anew where something changed since the yes; not for ever. */
+const questionsMax = 4;
+/** Commands of a conversation that wait for a person, the newest. */
+const parkedMax = 256;
+
+export interface Command {
+  readonly sessionId: SessionId;
+  readonly params: Omit<ExecParams, 'session_id' | 'command'> & { readonly command: string };
+  /** Whether it makes its session busy and carries its state on. */
+  readonly mode: 'foreground' | 'detached';
+}
+
+export type Ran =
+  | { readonly kind: 'ended'; readonly receipt: Receipt }
+  | { readonly kind: 'asks'; readonly approval: ApprovalView };
+
+/**
+ * Runs it to its end. Its time-out is an answer, too. A command that waits for a person is
+ * remembered: an equal one attaches to it, whatever that one changed meanwhile.
+ *
+ * @throws TrlError when it was refused or lost; the signal's reason when the call was cancelled,
+ *   and then the command is ended.
+ */
+export async function runCommand(context: ToolContext, command: Command): Promise<Ran> {
+  const key = keyOf(command);
+  const receipt = await withPerson(context, key, {
+    begin: () => follow(context, command),
+    resume: async (execId) => {
+      const { client, signal } = context;
+      await using stream = client.attach(execId, { signal, cancelOnAbort: true });
+      return await gather(context, stream, command.params.command);
+    },
+  });
+  return 'approval_id' in receipt
+    ? { kind: 'asks', approval: receipt }
+    : { kind: 'ended', receipt };
+}
+
+/** Starts it beside others, without waiting for its end; a question where a person must decide. */
+export async function startCommand(
+  context: ToolContext,
+  command: Command,
+): Promise<{ readonly exec_id: ExecId } | ApprovalView> {
+  const { sessionId, params } = command;
+  return withPerson(context, keyOf(command), {
+    begin: async () => {
+      const { command: text, ...rest } = params;
+      const options = { ...common(context), ...rest };
+      return { exec_id: await context.client.session(sessionId).start(text, options) };
+    },
+    resume: async (execId) => ({ exec_id: execId }),
+  });
+}
+
+const keyOf = (command: Command): string => JSON.stringify(command);
+
+/** `begin` starts it; where it is parked, `resume` follows it once a person has decided. */
+async function withPerson<T>(
+  context: ToolContext,
+  key: string,
+  how: { begin(): Promise<T>; resume(execId: ExecId): Promise<T> },
+): Promise<T | ApprovalView> {
+  const { client, sessions } = context;
+  const { parked } = sessions;
+  let execId = await knownIn(context, key);
+  let waitMs = context.approvalWaitMs ?? 0;
+  for (let asked = 0; ; asked += 1) {
+    const pending = execId === null ? null : await stillAsked(context, execId, waitMs);
+    if (execId !== null && pending === null) {
+      parked.delete(key);
+      return how.resume(execId);
+    }
+    const question = pending ?? (await beginOr(client, how.begin));
+    if (!('question' in question)) return question.done;
+    const { question: approval } = question;
+    execId = approval.exec_id;
+    remember(parked, key, execId);
+    const answer = asked < questionsMax ? ((await context.ask?.(approval)) ?? 'later') : 'later';
+    if (answer === 'later') return approval;
+    await decideFor(client, approval, answer);
+    waitMs = startMs;
+  }
+}
+
+/** What was parked for an equal call; `null` where the runtime knows it no more. */
+async function knownIn({ client, sessions }: ToolContext, key: string): Promise<ExecId | null> {
+  const execId = sessions.parked.get(key) ?? null;
+  if (execId === null) return null;
+  try {
+    await client.exec(execId);
+    return execId;
+  } catch (error) {
+    if (!isTrlError(error, 'EXEC_NOT_FOUND')) throw error;
+    sessions.parked.delete(key);
+    return null;
+  }
+}
+
+function remember(parked: Map<string, ExecId>, key: string, execId: ExecId): void {
+  parked.set(key, execId);
+  const [oldest] = parked.keys();
+  if (parked.size > parkedMax && oldest !== undefined) parked.delete(oldest);
+}
+
+async function beginOr<T>(
+  client: Client,
+  begin: () => Promise<T>,
+): Promise<{ readonly done: T } | { readonly question: ApprovalView }> {
+  try {
+    return { done: await begin() };
+  } catch (error) {
+    const question = await pendingOf(client, error);
+    if (question === null) throw error;
+    return { question };
+  }
+}
+
+/** The question that it waits for, after `waitMs`; `null`: it runs, or is over. */
+async function stillAsked(
+  { client, signal }: ToolContext,
+  execId: ExecId,
+  waitMs: number,
+): Promise<{ readonly question: ApprovalView } | null> {
+  const { state } = await client.read({ exec_id: execId, max: 1, wait_ms: waitMs }, signal);
+  if (state !== 'waiting') return null;
+  const { approval_id: id } = await client.exec(execId);
+  return id === undefined ? null : { question: await client.approval(id) };
+}
+
+function common(context: ToolContext): Partial<ExecParams> {
+  const { callKey, approvalWaitMs = 0 } = context;
+  return {
+    policy: toolPolicy,
+    grace_ms: terminalBounds.graceMs,
+    wait_ms: approvalWaitMs,
+    ...(callKey === undefined ? {} : { exec_key: callKey }),
+  };
+}
+
+async function follow(context: ToolContext, command: Command): Promise<Receipt> {
+  for (const begun = performance.now(); ;) {
+    try {
+      await using stream = await open(context, command);
+      return await gather(context, stream, command.params.command);
+    } catch (error) {
+      const waited = performance.now() - begun;
+      if (!isTrlError(error, 'SESSION_BUSY') || waited > turnMs) throw error;
+      context.progress(0, 'waits for the command before it');
+      await pause(turnPollMs, context.signal);
+    }
+  }
+}
+
+async function open(context: ToolContext, command: Command): Promise<ExecStream> {
+  const { client, signal } = context;
+  const { command: text, ...rest } = command.params;
+  const options = { ...common(context), ...rest };
+  const session = client.session(command.sessionId);
+  if (command.mode === 'foreground') return session.stream(text, { ...options, signal });
+  signal.throwIfAborted();
+  return client.attach(await session.start(text, options), { signal, cancelOnAbort: true });
+}
+
+async function gather(
+  { progress, signal }: ToolContext,
+  stream: ExecStream,
+  command: string,
+): Promise<Receipt> {
+  const name = command.trim().split('\n', 1)[0]?.slice(0, 60) ?? '';
+  const begun = performance.now();
+  let bytes = 0;
+  let [count, toldAt] = [0, begun - tellMs];
+  const tell = (): void => {
+    const now = performance.now();
+    if (now - toldAt < tellMs) return;
+    toldAt = now;
+    // Silence is told as well, and a count that stays would say that nothing goes on.
+    count = Math.max(bytes, count + 1);
+    const seconds = Math.round((now - begun) / 1_000);
+    progress(count, `${name}: ${bytes} bytes of output, ${seconds} s`);
+  };
+  const counted = async function* (): AsyncGenerator<ExecEvent> {
+    for await (const event of stream) {
+      if (event.type === 'output') {
+        bytes += event.bytes.length;
+        tell();
+      }
+      yield event;
+    }
+  };
+  const beat = setInterval(tell, beatMs);
+  try {
+    signal.throwIfAborted();
+    return await collect(counted(), stream.exit, terminalBounds.outputBytes);
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const timer = setTimeout(over.resolve, ms);
+  const stop = (): void => over.reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    await over.promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,154 @@
+/** `terminal` and `terminal_exec`: one command, in the conversation's session or in the project. */
+import * as z from 'zod/mini';
+import type { SessionId } from '../client/index.ts';
+import { commandOutput, endedResult, startedResult, waitingResult } from './answers.ts';
+import { argument, checkArguments } from './arguments.ts';
+import { directoryIn } from './directory.ts';
+import { sessionOf } from './handles.ts';
+import { runCommand, startCommand, terminalBounds } from './running.ts';
+import { toolOf } from './tool.ts';
+import type { Tool, ToolContext, ToolResult } from './tool.ts';
+
+const { timeoutSecondsDefault, timeoutSecondsMax } = terminalBounds;
+
+/** Longer than it may be is shortened, and said: prompts of other tools ask for more. */
+export const timeoutArgument = z
+  .number({ error: 'seconds, a number > 0' })
+  .check(
+    z.gt(0, 'seconds, a number > 0'),
+    z.lte(Number.MAX_SAFE_INTEGER / 1_000, 'seconds, a number > 0'),
+    z.describe(
+      `seconds; default ${timeoutSecondsDefault}, at most ${timeoutSecondsMax}: ` +
+        'for what takes longer use background',
+    ),
+  );
+
+/** The time-out that holds, and what to say of it. */
+export function timeoutOf(asked: number | undefined): {
+  readonly seconds: number;
+  readonly ms: number;
+  readonly notes: readonly string[];
+} {
+  const seconds = Math.min(asked ?? timeoutSecondsDefault, timeoutSecondsMax);
+  const ms = Math.max(1, Math.round(seconds * 1_000));
+  if (asked === undefined || asked <= timeoutSecondsMax) return { seconds, ms, notes: [] };
+  const note = `the time-out is ${timeoutSecondsMax} s, the most there is, not ${asked} s`;
+  return { seconds, ms, notes: [note] };
+}
+
+const bounds =
+  `It is ended after ${timeoutSecondsDefault} s (timeout: up to ${timeoutSecondsMax} s) with exit ` +
+  'code 124 and what it wrote until then. Of stdout and stderr the first and last 4 KB come back; ' +
+  'terminal_output reads the rest. Secrets in the output are hidden. A command that policy wants ' +
+  'a person to see answers "waiting".';
+
+const runs = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+} as const;
+
+export const terminal: Tool = toolOf(
+  {
+    name: 'terminal',
+    title: 'Run a command in a session',
+    description:
+      'Runs a shell command in a sandbox, in a session that keeps the working directory and ' +
+      `exported variables from one command to the next. ${bounds} With "background" it runs ` +
+      'beside others without a time-out, and its input stays open for terminal_input.',
+    input: z.strictObject({
+      command: argument.command.check(z.describe('shell text')),
+      session_id: z.optional(argument.sessionId),
+      env_keys: z.optional(
+        argument.envKeys.check(z.describe('names of secrets and variables that it gets')),
+      ),
+      cwd: z.optional(
+        z
+          .string({ error: 'a directory of the project' })
+          .check(z.describe('directory, relative to the project; default: where the session is')),
+      ),
+      timeout: z.optional(timeoutArgument),
+      background: z.optional(argument.flag.check(z.describe('start it and answer at once'))),
+    }),
+    output: commandOutput,
+    annotations: runs,
+    run: async (args, context) => {
+      const sessionId = await sessionOf(context, args.session_id);
+      const params = {
+        command: args.command,
+        ...(args.env_keys === undefined ? {} : { env_keys: args.env_keys }),
+        ...(args.cwd === undefined ? {} : { cwd: await cwdIn(context, args, sessionId) }),
+      };
+      if (args.background === true) {
+        const given = { ...params, stdin_open: true };
+        const started = await startCommand(context, {
+          sessionId,
+          params: given,
+          mode: 'detached',
+        });
+        return 'approval_id' in started
+          ? waitingResult(started)
+          : startedResult(sessionId, started.exec_id);
+      }
+      return runBounded(context, { sessionId, params, mode: 'foreground' }, args.timeout);
+    },
+  },
+  checkArguments,
+);
+
+/** In a session that the call names, the project is that session's workspace. */
+async function cwdIn(
+  { client, workspace }: ToolContext,
+  args: { readonly cwd?: string | undefined; readonly session_id?: string | undefined },
+  sessionId: SessionId,
+): Promise<string> {
+  const isNamed = args.session_id !== undefined && args.session_id !== 'new';
+  const info = isNamed ? await client.session(sessionId).info() : null;
+  const root = info === null ? workspace.root : (info.workspace ?? info.working_dir);
+  return directoryIn(root, args.cwd ?? '.');
+}
+
+export const terminalExec: Tool = toolOf(
+  {
+    name: 'terminal_exec',
+    title: 'Run a command in the project',
+    description:
+      'Runs a shell command in a sandbox, in the directory of the project or in ' +
+      '"workingDirectory" below it. Nothing carries from one call to the next, and calls may ' +
+      `run side by side. ${bounds}`,
+    input: z.strictObject({
+      command: argument.command.check(z.describe('shell text')),
+      workingDirectory: z.optional(
+        z
+          .string({ error: 'a directory of the project' })
+          .check(z.describe('relative to the project, or absolute in it; default: the project')),
+      ),
+      timeout: z.optional(timeoutArgument),
+    }),
+    output: commandOutput,
+    annotations: runs,
+    run: async (args, context) => {
+      // Refused before anything is made or looked up.
+      const cwd = directoryIn(context.workspace.root, args.workingDirectory ?? '.');
+      const sessionId = await context.sessions.session();
+      const params = { command: args.command, cwd };
+      return runBounded(context, { sessionId, params, mode: 'detached' }, args.timeout);
+    },
+  },
+  checkArguments,
+);
+
+/** Runs it within the bounds of the terminal tools. */
+export async function runBounded(
+  context: ToolContext,
+  command: Parameters<typeof runCommand>[1],
+  timeoutSeconds: number | undefined,
+): Promise<ToolResult> {
+  const { ms, seconds, notes } = timeoutOf(timeoutSeconds);
+  const params = { ...command.params, timeout_ms: ms };
+  const ran = await runCommand(context, { ...command, params });
+  return ran.kind === 'asks'
+    ? waitingResult(ran.approval)
+    : endedResult(ran.receipt, { timeoutSeconds: seconds, notes });
+}
