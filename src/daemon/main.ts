@@ -10,6 +10,7 @@
 import { rmSync } from 'node:fs';
 import { version } from '../protocol/version.ts';
 import { readArgs, type Args } from './args.ts';
+import { takeInherited, type InheritedSocket } from './door/inherited.ts';
 import { listen, serveStream } from './door/listen.ts';
 import { openCore, sayProblem, type Opened } from './open-core.ts';
 import { OwnEnvironment } from './own-environment.ts';
@@ -20,17 +21,21 @@ import { isTakenAlways } from './secrets-open.ts';
 const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
 
 async function main(argv: readonly string[]): Promise<void> {
+  const inherited = takeInherited(process.env);
   const own = OwnEnvironment.open();
-  const args = readArgs(argv, own.env);
+  const given = readArgs(argv, own.env);
+  const args = inherited === null ? given : { ...given, socketPath: inherited.path };
   // Before anything else, so that it shows as short as can be, and no program inherits it.
-  sayProblem(own.take(isTakenAlways, args.verb === 'serve'), log);
+  // A process that became itself anew would have lost a socket that was handed over.
+  const again = args.verb === 'serve' && inherited === null;
+  sayProblem(own.take(isTakenAlways, again), log);
   for (const found of await sealProcess(asksForDebugger(own.env))) log(found);
   process.umask(0o077);
   const stateDir = openStateDir(args.ephemeral);
   try {
     const opened = await openCore({ args, own, stateDir, log });
     await opened.core.adopt();
-    await serve(args, opened);
+    await serve(args, opened, inherited);
     await opened.close();
   } finally {
     if (args.ephemeral) rmSync(stateDir, { recursive: true, force: true });
@@ -38,7 +43,11 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 /** Serves until stdin ends (stdio) or a signal asks to end. */
-async function serve(args: Args, { core, place, log: masked }: Opened): Promise<void> {
+async function serve(
+  args: Args,
+  { core, place, log: masked }: Opened,
+  inherited: InheritedSocket | null,
+): Promise<void> {
   let end = (): void => {};
   const asked = new Promise<void>((resolve) => {
     end = resolve;
@@ -51,7 +60,7 @@ async function serve(args: Args, { core, place, log: masked }: Opened): Promise<
     await core.close();
     return;
   }
-  const door = await listen({ ...options, place });
+  const door = await listen({ ...options, place, inherited });
   const said = args.json
     ? JSON.stringify({ socket_path: door.socketPath, pid: process.pid, version: options.version })
     : `listening on ${door.socketPath}`;

@@ -1,6 +1,7 @@
 /**
  * The doors of the daemon: a Unix socket for many clients, and a pair of streams for one.
  */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
@@ -13,6 +14,7 @@ import type { Runtime } from '../runtime.ts';
 import { failed } from './answer.ts';
 import type { Log, Says } from './answer.ts';
 import { Connection } from './connection.ts';
+import type { InheritedSocket } from './inherited.ts';
 import { bind } from './socket.ts';
 
 /** How long replies under way may take to leave when a door closes, in ms. */
@@ -46,8 +48,10 @@ export interface Door {
  *
  * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken.
  */
-export async function listen(options: DoorOptions & { place: SocketPlace }): Promise<Door> {
-  const { place, log } = options;
+export async function listen(
+  options: DoorOptions & { place: SocketPlace; inherited: InheritedSocket | null },
+): Promise<Door> {
+  const { place, inherited, log } = options;
   const open = new Set<Connection>();
   const caller = callerBy('socket-owner');
   const server = createServer({ allowHalfOpen: true, highWaterMark: socketBufferBytes });
@@ -60,7 +64,8 @@ export async function listen(options: DoorOptions & { place: SocketPlace }): Pro
     open.add(connection);
     void connection.serve().finally(() => open.delete(connection));
   });
-  await bind(server, place);
+  if (inherited === null) await bind(server, place);
+  else await adopt(server, inherited);
   server.on('error', (error) => log(`the socket: ${String(error)}`));
   let closed: Promise<void> | null = null;
   const stop = (): void => {
@@ -79,6 +84,18 @@ export async function listen(options: DoorOptions & { place: SocketPlace }): Pro
       await closed;
     },
   };
+}
+
+/** Listens on a socket that is bound already; its file stays when the server closes. */
+async function adopt(server: Server, { fd, path }: InheritedSocket): Promise<void> {
+  const listening = once(server, 'listening');
+  try {
+    server.listen({ fd });
+    await listening;
+  } catch (cause) {
+    const message = `Cannot listen on "${path}": ${String(cause)}`;
+    throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
+  }
 }
 
 /** Serves one client on a pair of streams (`trl stdio`) until it has left. Never rejects. */
