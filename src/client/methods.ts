@@ -1,6 +1,7 @@
 /** What each method of the wire takes and answers. `call` is typed by it. */
 import type { ApprovalId, ExecId, SessionId } from '../command.ts';
 import type { AuditGetParams, AuditListParams, AuditVerifyParams } from '../protocol/audit.ts';
+import type { ConsoleLoginParams } from '../protocol/console.ts';
 import type { PublishCheckParams, PublishParams } from '../protocol/publish.ts';
 import type {
   SecretRequestParams,
@@ -104,6 +105,7 @@ export interface MethodParams {
 
 type Empty = Readonly<Record<string, never>>;
 interface OfSession {
+  readonly 'console.login': ConsoleLoginParams;
   readonly session_id: SessionId;
 }
 interface OfExec {

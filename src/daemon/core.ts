@@ -6,7 +6,9 @@ import type { PolicyExplainParams } from '../protocol/types.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Store } from '../session/store.ts';
+import { ConsoleDesk } from './access/console.ts';
 import { Gate } from './access/gate.ts';
+import type { Identities } from './access/identities.ts';
 import type { Approving } from './approving.ts';
 import type { Auditing } from './auditing/auditing.ts';
 import type { Shown } from './auditing/basis.ts';
@@ -45,6 +47,8 @@ export interface CoreOptions {
   readonly approving: Approving;
   /** The person who proves to be one. */
   readonly enrolment: Enrolment;
+  /** Who presents a token. */
+  readonly identities: Identities;
   readonly secrets: Secrets;
   readonly variables: Variables;
   /** Key of the hashes that stand for values in a question to a person. */
@@ -83,6 +87,8 @@ export class Core implements Runtime {
   readonly publications: Publications;
   readonly audit: AuditReading;
   readonly gate: Gate;
+  /** Whoever opens the doors says where it is. */
+  readonly console: ConsoleDesk;
   readonly #options: CoreOptions;
   readonly #sessions: Sessions;
   readonly #inputs: Inputs;
@@ -113,6 +119,7 @@ export class Core implements Runtime {
       const running = this.#execs.running(null).map(({ record }) => record.id);
       void options.runners.stop(running, 'audit-failed').catch(() => {});
     };
+    this.console = new ConsoleDesk(options);
     this.gate = new Gate({
       sessions: this.#sessions,
       execs: this.#execs,
@@ -195,6 +202,7 @@ export class Core implements Runtime {
     this.#closed = true;
     clearInterval(this.#sweeper);
     this.#options.approving[Symbol.dispose]();
+    this.#options.identities[Symbol.dispose]();
     // Without a session there is no state that a later daemon could want.
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
     await this.#options.workspaces.end(this.#options.endRunner);

@@ -14,6 +14,8 @@ import { Tags } from '../redaction/tag.ts';
 import { gatherHostFacts, type HostFacts } from '../sandbox/facts.ts';
 import { Store } from '../session/store.ts';
 import { AtomicRenames } from '../workspace/commit/renames.ts';
+import { mainTokenIn } from '../identity/token.ts';
+import { Identities } from './access/identities.ts';
 import { Approving } from './approving.ts';
 import type { Args } from './args.ts';
 import { Auditing } from './auditing/auditing.ts';
@@ -49,6 +51,8 @@ export interface OpenParts {
 
 export interface Opened {
   readonly core: Core;
+  /** Who presents a token, for doors that take one. */
+  readonly identities: Identities;
   /** Where it listens; `null`: on its own pipes. */
   readonly place: ReturnType<typeof socketPlace>;
   /** What the runtime says of itself, without known secrets. */
@@ -100,8 +104,17 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
   boundRawLogs(runners, auditing, masked);
   await tellPolicies(policies, auditing);
+  const identities = Identities.open({
+    directory: stateHome(),
+    mainToken: mainTokenIn(env),
+    enrolment,
+    isSameUidAllowed: () => policies.permits(null).sameUid,
+    note: (told) => auditing.note(told),
+    log: masked,
+  });
   const core = new Core({
     host,
+    identities,
     auditing,
     stating: new Statements(() => auditLog.key().privateKey, masking),
     env,
@@ -126,7 +139,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     endRunner: args.ephemeral,
     log: masked,
   });
-  return { core, place, log: masked, close: () => auditLog.close() };
+  return { core, identities, place, log: masked, close: () => auditLog.close() };
 }
 
 interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {

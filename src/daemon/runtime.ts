@@ -42,6 +42,7 @@ import type {
 
 import type { MethodName } from '../protocol/methods.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
+import type { ConsoleDesk } from './access/console.ts';
 import type { Gate } from './access/gate.ts';
 import type { Masking } from './masking.ts';
 
@@ -196,6 +197,7 @@ export interface Runtime {
   readonly workspaces: WorkspaceDesk;
   readonly publications: PublicationDesk;
   readonly audit: AuditDesk;
+  readonly console: Pick<ConsoleDesk, 'login'>;
   /** Whether a caller may, and what it sees; `call()` asks it for every door. */
   readonly gate: Pick<Gate, 'admit' | 'shown' | 'sees' | 'seesActor'>;
   /** What policy would say of a command; nothing runs and nobody is asked. */

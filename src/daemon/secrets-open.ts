@@ -12,6 +12,8 @@ import type { Source } from '../secrets/source.ts';
 import { SystemdSource } from '../secrets/systemd-source.ts';
 import type { IsTaken } from './own-environment.ts';
 
+const mainToken = 'TRL_AUTH_TOKEN';
+
 type Settings = Pick<Configuration, 'withhold' | 'secretNames' | 'sources'>;
 
 /** What the daemon takes out of its own environment before it has read any configuration. */
@@ -46,6 +48,13 @@ export async function openSecrets(options: OpenOptions): Promise<Secrets> {
   const credentials = env['CREDENTIALS_DIRECTORY'];
   const isNamed = configuration.sources.some(({ kind }) => kind === 'systemd');
   if (credentials && !isNamed) sources.push(new SystemdSource(credentials));
+  // It is no secret of commands, but must not show, whatever sources people name and however it
+  // looks.
+  const own = env[mainToken];
+  if (own) {
+    const options = { names: [mainToken], isWithheld: () => true };
+    sources.push(new EnvironmentSource({ [mainToken]: own }, options));
+  }
   const secrets = new Secrets({ sources, checkMaskable });
   await secrets.load();
   for (const { problem } of secrets.problems) log(problem);

@@ -3,7 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { TrlError } from '../errors.ts';
 
 /** Characters of a presented token: more are nobody's. */
-export const tokenCharactersMax = 4_096;
+export const tokenCharactersMax = 512;
 const mainCharactersMin = 32;
 
 /** `trl_` and 43 characters of base64url. */
@@ -26,8 +26,23 @@ export function checkMainToken(token: string): void {
       'for example: export TRL_AUTH_TOKEN="$(openssl rand -hex 32)"';
     throw new TrlError('INVALID_PARAMS', message);
   }
-  if (length > tokenCharactersMax || !/^[\x21-\x7e]+$/.test(token)) {
-    const wanted = `${tokenCharactersMax} printable ASCII characters at most, and no space`;
+  if (length > tokenCharactersMax || !/^[A-Za-z0-9._~+/=-]+$/.test(token)) {
+    const wanted = `${tokenCharactersMax} at most of letters, digits and ._~+/=- (RFC 6750)`;
     throw new TrlError('INVALID_PARAMS', `${action}: wanted ${wanted}`);
+  }
+}
+
+/**
+ * The operator's token, `TRL_AUTH_TOKEN`; `null`: there is none, or none that
+ * {@link checkMainToken} takes. A door that needs one says so.
+ */
+export function mainTokenIn(env: Readonly<{ [name: string]: string | undefined }>): string | null {
+  const token = env['TRL_AUTH_TOKEN'];
+  if (token === undefined) return null;
+  try {
+    checkMainToken(token);
+    return token;
+  } catch {
+    return null;
   }
 }

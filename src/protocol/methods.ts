@@ -9,6 +9,7 @@ import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { auditMethods } from './audit-params.ts';
+import { consoleMethods } from './console.ts';
 import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
@@ -214,6 +215,7 @@ export const methods = {
 } as const;
 
 export type MethodName = keyof typeof methods;
+  ...consoleMethods,
 export type MethodParams = { [M in MethodName]: z.output<(typeof methods)[M]> };
 const schemas: { readonly [M in MethodName]: z.ZodMiniType<MethodParams[M]> } = methods;
 

@@ -21,6 +21,7 @@ import type {
 import type { RedactionSummary } from '../redacted.ts';
 import type { ApprovalView, ApprovalStatus, WatchAnswer } from './approval.ts';
 import type { AuditAnswers, AuditMarkView } from './audit.ts';
+import type { ConsoleAnswers } from './console.ts';
 import type { EnvironmentView } from './environment.ts';
 import type { PublishAnswers } from './publish.ts';
 import type { SecretAnswers } from './secrets.ts';
@@ -256,7 +257,7 @@ export interface StreamAnswer {
 
 /** What each method answers in `data`. */
 export interface MethodAnswers
-  extends SecretAnswers, WorkspaceAnswers, PublishAnswers, AuditAnswers {
+  extends SecretAnswers, WorkspaceAnswers, PublishAnswers, AuditAnswers, ConsoleAnswers {
   readonly 'session.create': SessionView;
   readonly 'session.list': { readonly sessions: readonly SessionView[] };
   readonly 'session.info': SessionView;

@@ -19,6 +19,8 @@ interface Telling {
 }
 
 const telling: Partial<Record<MethodName, Telling>> = {
+  // The link itself is whoever's who has it: it is told to nobody.
+  'console.login': { kind: 'call.done', params: [], answer: ['expires_at'] },
   'session.create': {
     kind: 'session.created',
     params: [

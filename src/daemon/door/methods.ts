@@ -94,6 +94,7 @@ export const lanes = {
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
+  'console.login': 'beside',
 const features = [
   'exec.stream',
   'exec.attach',
@@ -222,6 +223,7 @@ const handlers: Handlers = {
  * Checks `params`, and whether the caller may; then calls the runtime.
  *
  * @throws TrlError of the check, or of the runtime.
+  'console.login': ({ runtime, caller }, params) => runtime.console.login(caller, params),
  */
 export async function call<M extends MethodName>(
   method: M,

@@ -1,4 +1,4 @@
-/** Answers of `system.*` and `runtime.list`. */
+/** Answers of `system.*`, `console.login` and `runtime.list`. */
 import * as z from 'zod/mini';
 import * as word from './words.ts';
 
@@ -27,4 +27,5 @@ export const systemAnswers = {
     frames: z.enum(['lines', 'bin']),
   }),
   'runtime.list': z.object({ runtimes: z.array(runtime) }),
+  'console.login': z.object({ url: z.string(), expires_at: word.time }),
 } as const;
