@@ -6,6 +6,16 @@ const clients = `--client ${editedClients.join('|')}`;
 
 export const runningVerbs: readonly (readonly [string, Verb])[] = [
   [
+    'mcp',
+    {
+      words: '',
+      about: 'serve the tools by MCP on standard input and output, for the program that starts it',
+      flags: ['socket-path', 'cwd', 'workspace-root', 'policy', 'help'],
+      examples: ['trl mcp --cwd ~/projects/app'],
+      load: async () => (await import('./mcp.ts')).mcp,
+    },
+  ],
+  [
     'mcp install',
     {
       words: '',

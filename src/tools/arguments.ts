@@ -80,9 +80,8 @@ function unknownArgument(schema: z.ZodMiniType, key: string): string {
 
 function within(holder: unknown, key: string): unknown {
   if (Array.isArray(holder)) return holder[Number(key)];
-  if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, key))
-    return undefined;
-  return Reflect.get(holder, key);
+  const has = typeof holder === 'object' && holder !== null && Object.hasOwn(holder, key);
+  return has ? Reflect.get(holder, key) : undefined;
 }
 
 function describe(name: string, value: unknown): string {

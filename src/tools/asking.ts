@@ -41,13 +41,20 @@ export function askedText(approval: ApprovalView): string {
     .map(({ id: rule, reason }) => `- ${rule}: ${reason}`);
   return [
     'A person must approve this command before it runs:',
-    indented(asked.command),
+    indented(visible(asked.command)),
     `in ${asked.cwd}`,
     ...why,
     `Ask the user to run: trl approvals approve ${id}`,
     'Then call the tool again with the same arguments: it attaches, and nothing runs twice.',
   ].join('\n');
 }
+
+/** What could hide or move text is shown by its number. */
+export const visible = (text: string): string =>
+  text.replaceAll(
+    /[^\P{C}\n\t]|[\u2028\u2029]/gu,
+    (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`,
+  );
 
 const indented = (text: string): string =>
   text

@@ -2,7 +2,7 @@
 import type { Client } from '../client/index.ts';
 import type { Tool } from './tool.ts';
 
-export async function registeredTools(_: Client): Promise<readonly Tool[]> {
+export async function registeredTools(_client: Client): Promise<readonly Tool[]> {
   return [];
 }
 

@@ -110,8 +110,11 @@ async function withPerson<T>(
 }
 
 /** What was parked for an equal call; `null` where the runtime knows it no more. */
-async function knownIn({ client, sessions }: ToolContext, key: string): Promise<ExecId | null> {
-  const execId = sessions.parked.get(key) ?? null;
+async function knownIn(
+  { client, sessions, resume }: ToolContext,
+  key: string,
+): Promise<ExecId | null> {
+  const execId = resume ?? sessions.parked.get(key) ?? null;
   if (execId === null) return null;
   try {
     await client.exec(execId);
@@ -155,8 +158,9 @@ async function stillAsked(
 }
 
 function common(context: ToolContext): Partial<ExecParams> {
-  const { callKey, approvalWaitMs = 0 } = context;
+  const { callKey, approvalWaitMs = 0, traceparent } = context;
   return {
+    ...(traceparent === undefined ? {} : { env: { TRACEPARENT: traceparent } }),
     policy: toolPolicy,
     grace_ms: terminalBounds.graceMs,
     wait_ms: approvalWaitMs,

@@ -55,6 +55,10 @@ export interface ToolContext {
    * the first execution and nothing runs twice. Default: every call is another one.
    */
   readonly callKey?: string;
+  /** The execution that an earlier round of this very call was parked as: it is followed. */
+  readonly resume?: ExecId;
+  /** W3C Trace Context (`00-…`) of the call; commands get it as `TRACEPARENT`. */
+  readonly traceparent?: string;
   /** How long to wait for a person when one must decide, in `ms`; default 0: not at all. */
   readonly approvalWaitMs?: number;
   /** Asks a person at once; without it, what must be asked is answered as `waiting`. */

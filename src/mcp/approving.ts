@@ -1,0 +1,81 @@
+/**
+ * Asking the person behind an MCP client. What comes back proves that the client's program relayed
+ * it, and no more: it is asked for only where such an answer is taken at all. A passphrase is never
+ * asked for here, for programs and models read what passes through.
+ */
+import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
+import type { ClientCapabilities, InputRequiredResult } from '@modelcontextprotocol/server';
+import type { ApprovalView } from '../protocol/approval.ts';
+import { visible } from '../tools/index.ts';
+
+/** What is sealed between the question and the call that brings the answer. */
+export interface Asked {
+  readonly approval_id: ApprovalView['approval_id'];
+  readonly exec_id: ApprovalView['exec_id'];
+  readonly digest: string;
+  /** SHA-256 of the tool's name and arguments: an answer is for this call alone. */
+  readonly call: string;
+}
+
+export type Answer = 'approve' | 'deny' | 'later';
+
+const key = 'decision';
+
+/** Whether the client shows forms to its person. Clients of before said just `{}`. */
+export function showsForms(capabilities: ClientCapabilities | undefined): boolean {
+  const elicitation = capabilities?.elicitation;
+  if (elicitation === undefined) return false;
+  return elicitation.form !== undefined || elicitation.url === undefined;
+}
+
+/** The question as a form with two answers. */
+export function askingResult(approval: ApprovalView, requestState: string): InputRequiredResult {
+  return inputRequired({
+    inputRequests: {
+      [key]: inputRequired.elicit({
+        message: messageOf(approval),
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            decision: {
+              type: 'string',
+              title: 'Run this command?',
+              enum: ['approve', 'deny'],
+            },
+          },
+          required: ['decision'],
+        },
+      }),
+    },
+    requestState,
+  });
+}
+
+/** What the person said. Closing the form decides nothing. */
+export function answerIn(responses: Record<string, unknown> | undefined): Answer {
+  const found = inputResponse(responses, key);
+  if (found.kind !== 'elicit' || found.action === 'cancel') return 'later';
+  if (found.action === 'decline') return 'deny';
+  const decision = found.content?.['decision'];
+  return decision === 'approve' || decision === 'deny' ? decision : 'later';
+}
+
+/** The whole command, never cut, with what could hide shown. */
+function messageOf({ approval_id: id, digest, asked, verdict, changes }: ApprovalView): string {
+  const why = verdict.rules
+    .filter(({ decision }) => decision === 'ask')
+    .map(({ id: rule, reason }) => `- ${rule}: ${visible(reason)}`);
+  const variables =
+    asked.variables.length === 0 ? [] : [`variables: ${asked.variables.join(', ')}`];
+  return [
+    'An agent wants to run:',
+    '',
+    visible(asked.command),
+    '',
+    `in ${visible(asked.cwd)}, network ${asked.network}, sandbox ${asked.sandbox.level}`,
+    ...variables,
+    ...why,
+    ...(changes ?? []).map((change) => `changed: ${visible(change)}`),
+    `${id}, digest ${digest.slice(0, 16)}`,
+  ].join('\n');
+}

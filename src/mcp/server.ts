@@ -1,0 +1,169 @@
+/**
+ * One MCP server over one client, for both eras of the protocol: with a hand-shake (2025) and
+ * without (2026-07-28). It is made for a connection on stdio, and for each request of HTTP.
+ */
+import { createHash } from 'node:crypto';
+import { Server, TRACEPARENT_META_KEY } from '@modelcontextprotocol/server';
+import type {
+  CallToolResult,
+  InputRequiredResult,
+  RequestStateCodec,
+  ServerContext,
+  Tool as ListedTool,
+} from '@modelcontextprotocol/server';
+import { canonicalJson } from '../canonical.ts';
+import type { Client } from '../client/index.ts';
+import { callTool, decideFor, failedResult, listTools, takesAnswers } from '../tools/index.ts';
+import type { Conversation, ToolContext, ToolResult } from '../tools/index.ts';
+import { answerIn, askingResult, showsForms } from './approving.ts';
+import type { Asked } from './approving.ts';
+
+export interface McpOptions {
+  /** Calls as the one who is served. */
+  readonly client: Client;
+  /** The project's directory, absolute. */
+  readonly root: string;
+  readonly sessions: Conversation;
+  /** Of this program. */
+  readonly version: string;
+  /** Whether the caller may decide about approvals at all. */
+  readonly mayDecide: boolean;
+  /** Seals what passes through the client between a question and its answer. */
+  readonly codec: RequestStateCodec<Asked>;
+  /** What names the call for good, where something does: see {@link CallNaming}. */
+  readonly keyOf: CallNaming;
+}
+
+/** A key for a call: equal calls of equal keys run once. `null`: nothing stable names it. */
+export type CallNaming = (call: {
+  readonly id: string | number;
+  /** SHA-256 of the tool's name and arguments. */
+  readonly digest: string;
+  /** What the client named it, by `_meta["trl/call-key"]`; at most 256 characters. */
+  readonly given: string | null;
+}) => Promise<string | null>;
+
+export const callKeyMeta = 'trl/call-key';
+const callKeyMax = 256;
+/** Those that run something. */
+const namedTools: ReadonlySet<string> = new Set(['terminal', 'terminal_exec', 'python_rpc']);
+const traceForm = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+const instructions =
+  'Commands run in a sandbox, under a policy. `terminal` keeps a session; `terminal_exec` runs in ' +
+  'the project. An answer with status "waiting" needs a person: tell them, then call again with ' +
+  'equal arguments. Secrets are named, never shown.';
+
+export function mcpServer(options: McpOptions): Server {
+  const server = new Server(
+    { name: 'trl', title: 'Terminal Runtime Layer', version: options.version },
+    {
+      capabilities: { tools: { listChanged: true } },
+      instructions,
+      requestState: { verify: (state, ctx) => options.codec.verify(state, ctx) },
+    },
+  );
+  server.setRequestHandler('tools/list', async () => ({
+    tools: (await listTools(options.client)).map(
+      ({ name, title, description, input, output, annotations }): ListedTool => ({
+        name,
+        title,
+        description,
+        inputSchema: { ...input, type: 'object' },
+        outputSchema: { ...output, type: 'object' },
+        annotations: { ...annotations },
+      }),
+    ),
+  }));
+  server.setRequestHandler('tools/call', async ({ params }, ctx) => {
+    const { name, arguments: args = {} } = params;
+    const capabilities = server.getClientCapabilities();
+    return answer(options, { name, args, ctx, asks: showsForms(capabilities) });
+  });
+  return server;
+}
+
+interface Call {
+  readonly name: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly ctx: ServerContext;
+  /** Whether the client shows questions to its person. */
+  readonly asks: boolean;
+}
+
+async function answer(
+  options: McpOptions,
+  call: Call,
+): Promise<CallToolResult | InputRequiredResult> {
+  const { client, codec } = options;
+  const { name, args, ctx } = call;
+  const digest = digestOf(name, args);
+  try {
+    const before = ctx.mcpReq.requestState<Asked>();
+    // State of another call says nothing of this one.
+    const asked = before?.call === digest ? before : undefined;
+    if (asked !== undefined) {
+      const said = answerIn(ctx.mcpReq.inputResponses);
+      if (said !== 'later') await decideFor(client, asked, said);
+    }
+    const context = await contextOf(options, call, { digest, asked });
+    const result = await callTool(context, name, args);
+    const { approval } = result;
+    // A form that was closed is not shown again at once: the answer says what waits.
+    const asks = approval !== undefined && call.asks && approval.approval_id !== asked?.approval_id;
+    if (!asks || !options.mayDecide || !(await takesAnswers(client))) return toolResult(result);
+    const { approval_id, exec_id } = approval;
+    const state = { approval_id, exec_id, digest: approval.digest, call: digest };
+    return askingResult(approval, await codec.mint(state, ctx));
+  } catch (error) {
+    if (ctx.mcpReq.signal.aborted) throw error;
+    return toolResult(failedResult(error));
+  }
+}
+
+async function contextOf(
+  options: McpOptions,
+  { name, ctx }: Call,
+  of: { readonly digest: string; readonly asked: Asked | undefined },
+): Promise<ToolContext> {
+  const { client, root, sessions, keyOf } = options;
+  const { id, _meta: meta, signal } = ctx.mcpReq;
+  const given: unknown = meta?.[callKeyMeta];
+  const isKey = typeof given === 'string' && given !== '' && given.length <= callKeyMax;
+  const named = { id, digest: of.digest, given: isKey ? given : null };
+  // A retry follows what its first round was parked as; what only reads may be done twice.
+  const isNamed = of.asked === undefined && namedTools.has(name);
+  const callKey = isNamed ? await keyOf(named).catch(() => null) : null;
+  const trace: unknown = meta?.[TRACEPARENT_META_KEY];
+  return {
+    client,
+    signal,
+    sessions,
+    workspace: { root },
+    progress: progressOf(ctx),
+    ...(callKey === null ? {} : { callKey }),
+    ...(of.asked === undefined ? {} : { resume: of.asked.exec_id }),
+    ...(typeof trace === 'string' && traceForm.test(trace) ? { traceparent: trace } : {}),
+  };
+}
+
+/** Tells a client that asked for it; one that is gone is told nothing. */
+function progressOf({ mcpReq }: ServerContext): ToolContext['progress'] {
+  const token = mcpReq._meta?.progressToken;
+  if (token === undefined) return () => {};
+  return (progress, message) => {
+    const params = { progressToken: token, progress, message };
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+  };
+}
+
+function toolResult({ text, data, error }: ToolResult): CallToolResult {
+  return {
+    content: [{ type: 'text', text }],
+    structuredContent: { ...data },
+    ...(error === undefined ? {} : { isError: true }),
+  };
+}
+
+const digestOf = (name: string, args: Readonly<Record<string, unknown>>): string =>
+  createHash('sha256').update(canonicalJson({ name, args })).digest('hex');

@@ -1,0 +1,133 @@
+/**
+ * MCP on standard input and output, for the program that started this one. It ends with the input
+ * or with that program, and takes with it what the conversation left.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequestStateCodec } from '@modelcontextprotocol/server';
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import type { Client, SessionId } from '../client/index.ts';
+import { conversation } from '../tools/index.ts';
+import type { Conversation } from '../tools/index.ts';
+import type { Asked } from './approving.ts';
+import { mcpServer } from './server.ts';
+
+export interface StdioOptions {
+  /** Connected to the runtime; the caller closes it. */
+  readonly client: Client;
+  /** The project's directory, absolute and real. */
+  readonly root: string;
+  readonly version: string;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+}
+
+/** How often it is looked whether the parent is there, in `ms`. */
+const parentPollMs = 500;
+/** How long the sessions of the conversation may take to end, in `ms`. */
+const endMs = 5_000;
+const stateSeconds = 900;
+
+/**
+ * Serves until the input ends, the parent is gone, or `signal` aborts. An orderly end destroys the
+ * sessions that the conversation made; after a crash the next server of the same parent finds the
+ * default one again, and a call that is made again attaches to what runs.
+ */
+export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
+  const { client, root, version, signal } = options;
+  const parent = process.ppid;
+  const name = `mcp ${parentName(parent)}`;
+  const kept = keeping(conversation({ client, root, name }));
+  const codec = createRequestStateCodec<Asked>({
+    key: randomBytes(32),
+    ttlSeconds: stateSeconds,
+  });
+  const { sessions } = kept;
+  const server = () =>
+    mcpServer({
+      client,
+      root,
+      sessions,
+      version,
+      mayDecide: true,
+      codec,
+      keyOf: async ({ id, digest, given }) => {
+        // The id of the session parts the calls of this conversation from those of another.
+        const scope = given === null ? `${typeof id} ${id}` : `given ${given}`;
+        return sha256(`${name}\n${await sessions.session()}\n${scope}\n${digest}`);
+      },
+    });
+  const ended = Promise.withResolvers<void>();
+  const transport = new StdioServerTransport();
+  const handle = serveStdio(server, {
+    transport,
+    onerror: (error) => process.stderr.write(`trl mcp: ${error.message}\n`),
+  });
+  const poll = setInterval(() => {
+    if (process.ppid !== parent) ended.resolve();
+  }, parentPollMs);
+  const stop = (): void => ended.resolve();
+  process.stdin.once('end', stop).once('close', stop).once('error', stop);
+  process.stdout.once('error', stop);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    await ended.promise;
+  } finally {
+    clearInterval(poll);
+    signal.removeEventListener('abort', stop);
+    await handle.close().catch(() => {});
+    await within(endMs, destroyAll(client, kept.made()));
+  }
+}
+
+/** A conversation that remembers what it made. */
+function keeping(inner: Conversation): {
+  readonly sessions: Conversation;
+  made(): readonly Promise<SessionId>[];
+} {
+  const made: Promise<SessionId>[] = [];
+  const known = new Set<SessionId>();
+  const note = async (session: Promise<SessionId>): Promise<SessionId> => {
+    const id = await session;
+    if (!known.has(id)) {
+      known.add(id);
+      made.push(session);
+    }
+    return id;
+  };
+  return {
+    sessions: {
+      session: () => note(inner.session()),
+      open: () => note(inner.open()),
+      parked: inner.parked,
+    },
+    made: () => made,
+  };
+}
+
+async function destroyAll(client: Client, made: readonly Promise<SessionId>[]): Promise<void> {
+  const ends = made.map(async (session) => client.session(await session).destroy({ force: true }));
+  await Promise.allSettled(ends);
+}
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, ms);
+  await Promise.race([work, late.promise]);
+  clearTimeout(timer);
+}
+
+/** The parent and when it started, so that another one of the same number is not taken for it. */
+function parentName(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return `${pid}.${fields[19] ?? '0'}`;
+  } catch {
+    // Without /proc the number alone has to do.
+    return String(pid);
+  }
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
