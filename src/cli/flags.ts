@@ -53,6 +53,7 @@ export const flags = {
   },
   eof: { value: null, about: 'close the input afterwards' },
   'for-session': { value: null, about: 'also for equal plans of the same session' },
+  expires: { value: 'TIME', about: 'it ends after so long, such as 30d; default: never' },
   evidence: { value: null, about: 'say what was found, to the person at the terminal' },
   exec: { value: 'EXEC', about: 'only what is of this command' },
   export: { value: 'FILE', about: 'check what "trl audit export" wrote', complete: 'file' },
@@ -86,6 +87,7 @@ export const flags = {
   message: { value: 'TEXT', about: 'words for the agent (also -m)' },
   name: { value: 'NAME', about: 'a name to call it by' },
   net: { value: 'off|on', about: 'network; default off', complete: ['off', 'on'] },
+  'no-open': { value: null, about: 'open no browser' },
   origin: { value: null, about: 'also say where each value comes from' },
   'open-files': { value: 'N', about: 'open files of each process' },
   out: { value: 'FILE', about: 'write to this file, which must be new', complete: 'file' },
@@ -105,6 +107,12 @@ export const flags = {
   raw: { value: null, about: 'pass all control sequences to the terminal' },
   reason: { value: 'TEXT', about: 'what it is for, for the person who is asked' },
   remote: { value: 'NAME', about: 'with --git: whose branches are there already' },
+  role: {
+    value: 'ROLE',
+    about: 'what it may do: agent, approver, auditor, admin',
+    many: true,
+    complete: ['agent', 'approver', 'auditor', 'admin'],
+  },
   sandbox: {
     value: 'KIND',
     about: 'bubblewrap (default), or none: no protection',

@@ -6,6 +6,7 @@ import { policyVerbs } from './verbs-policy.ts';
 import { runningVerbs } from './verbs-running.ts';
 import { secretVerbs } from './verbs-secrets.ts';
 import { sessionVerbs } from './verbs-session.ts';
+import { tokenVerbs } from './verbs-token.ts';
 import { workspaceVerbs } from './verbs-workspace.ts';
 
 export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
@@ -64,6 +65,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   ...secretVerbs,
   ...auditVerbs,
   ...policyVerbs,
+  ...tokenVerbs,
   ...runningVerbs,
   [
     'config show',

@@ -92,6 +92,7 @@ export function changing<Answer>(file: string, act: () => Answer): Answer {
   if (found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {
     throw untrusted(directory, 'others may write to it');
   }
+  closeSync(openSync(`${file}.lock`, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600));
   const lock = new DatabaseSync(`${file}.lock`, { timeout: lockMs });
   try {
     try {

@@ -1,0 +1,78 @@
+/** `trl console`: a link that opens the web console once, for the person at this machine. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Client } from '../client/index.ts';
+import { tokensFile } from '../identity/tokens.ts';
+import { usage } from './args.ts';
+import type { Args } from './args.ts';
+import { Interrupts } from './interrupts.ts';
+import { passphraseFromStdin } from './passphrase.ts';
+import { reach } from './reach.ts';
+import { asPerson } from './secrets-set.ts';
+import { say, sayJson } from './show.ts';
+import { Left } from './terminal.ts';
+
+const exitInterrupted = 130;
+/** A browser that runs has the page by then, in ms; one that must start has it a little later. */
+const openedMs = 5_000;
+
+export async function open(args: Args): Promise<number> {
+  if (args.words.length > 0) throw usage('console', 'it takes no words');
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  await using client = await reach(args, { signal });
+  try {
+    const { url, expires_at: expires } = await login(client, args, signal);
+    if (args.has('json')) sayJson({ url, expires_at: expires });
+    else process.stdout.write(`${url}\n`);
+    say(`the link is good once, until ${expires}; whoever has it may approve`);
+    const program = args.has('json') || args.has('no-open') ? null : browserOpener();
+    if (program !== null) await openIn(program, url);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof Left) && !signal.aborted) throw error;
+    say('no link was made');
+    return interrupts.exitCode ?? exitInterrupted;
+  }
+}
+
+async function login(client: Client, args: Args, signal: AbortSignal) {
+  if (args.has('passphrase-stdin')) {
+    const passphrase = await passphraseFromStdin('console');
+    return client.call('console.login', { passphrase });
+  }
+  return asPerson(client, signal, (proof) => client.call('console.login', proof));
+}
+
+/** `null`: there is no screen to open a browser on. */
+function browserOpener(): string | null {
+  const { DISPLAY: x11, WAYLAND_DISPLAY: wayland, SSH_CONNECTION: ssh } = process.env;
+  if (process.platform === 'darwin') return ssh ? null : 'open';
+  return x11 || wayland ? 'xdg-open' : null;
+}
+
+/**
+ * Every user of the host can read the arguments of a process: the browser is given a page of this
+ * user's own, which leads to the link.
+ */
+async function openIn(program: string, url: string): Promise<void> {
+  const place = path.dirname(tokensFile(process.env, homedir()));
+  const page = path.join(place, `console-${randomBytes(8).toString('hex')}.html`);
+  const html = `<!doctype html><meta http-equiv="refresh" content="0;url=${url}"><title>TRL</title>`;
+  writeFileSync(page, html, { mode: 0o600, flag: 'wx' });
+  try {
+    const child = spawn(program, [pathToFileURL(page).href], { stdio: 'ignore', detached: true });
+    child.unref();
+    const opened = await new Promise<boolean>((resolve) => {
+      child.once('error', () => resolve(false));
+      setTimeout(() => resolve(true), openedMs);
+    });
+    if (!opened) say(`no browser was opened: ${program} is not there`);
+  } finally {
+    rmSync(page, { force: true });
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * `trl token …`: who may speak to the runtime over HTTP. It changes the file of tokens itself, so
+ * no runtime is needed; one that runs takes notice at once.
+ */
+import { homedir } from 'node:os';
+import { isTrlError, TrlError } from '../errors.ts';
+import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
+import { allRoles, needsPerson, type Proof, type TokenRecord } from '../identity/record.ts';
+import { Tokens, tokensFile } from '../identity/tokens.ts';
+import { usage } from './args.ts';
+import type { Args } from './args.ts';
+import { record } from './audit-record.ts';
+import { Interrupts } from './interrupts.ts';
+import { passphraseFromStdin } from './passphrase.ts';
+import { only } from './session.ts';
+import { say, sayJson, sayTable } from './show.ts';
+import { Left, Terminal } from './terminal.ts';
+import { durationWanted, parseDuration } from './units.ts';
+import { visible } from './visible.ts';
+
+const verb = 'token create';
+const passphraseTries = 3;
+const exitInterrupted = 130;
+
+/** The token alone on standard output: it is shown this once. */
+export async function create(args: Args): Promise<number> {
+  if (args.words.length > 0) throw usage(verb, 'it takes no words; name it with --name');
+  const roles = rolesOf(args);
+  const lastsMs = args.read('expires', parseDuration, durationWanted);
+  if (lastsMs === 0) throw usage(verb, '"--expires" must be longer than nothing');
+  const name = args.text('name') ?? null;
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  try {
+    const proof = needsPerson(roles) ? await prove(args, signal) : null;
+    const expiresAt = lastsMs === undefined ? null : Date.now() + lastsMs;
+    const told = { method: 'token.create', name, roles, proof, expires_at: expiresAt };
+    // Who may speak to the runtime is a change of policy: it is on disk before it is one.
+    await record(verb, { kind: 'call.requested', data: told });
+    const made = tokens().create({ name, roles, expiresAt, proof });
+    await record(verb, { kind: 'call.done', data: { ...told, token_id: made.record.id } });
+    sayCreated(args, made);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof Left) && !signal.aborted) throw error;
+    say('no token was made');
+    return interrupts.exitCode ?? exitInterrupted;
+  }
+}
+
+function sayCreated(
+  args: Args,
+  { record: made, token }: { readonly record: TokenRecord; readonly token: string },
+): void {
+  if (args.has('json')) sayJson({ token, ...viewOf(made) });
+  else process.stdout.write(`${token}\n`);
+  const until =
+    made.expiresAt === null ? 'until it is revoked' : `until ${isoTime(made.expiresAt)}`;
+  say(`${made.id} may act as ${made.roles.join(', ')} ${until}; it is not shown again`);
+  if (made.proof !== 'same_uid') return;
+  say('nothing but your uid proves a person by it: set a passphrase first (trl approvals enroll)');
+}
+
+export async function list(args: Args): Promise<number> {
+  if (args.words.length > 0) throw usage('token list', 'it takes no words');
+  const found = tokens()
+    .all()
+    .filter(({ revokedAt }) => revokedAt === null);
+  if (args.has('json')) {
+    sayJson({ tokens: found.map(viewOf) });
+    return 0;
+  }
+  const rows = found.map((one) => [
+    one.id,
+    one.name ?? '-',
+    one.roles.join(','),
+    isoTime(one.createdAt),
+    one.expiresAt === null ? 'never' : isoTime(one.expiresAt),
+    stateOf(one),
+  ]);
+  sayTable(['TOKEN', 'NAME', 'ROLES', 'CREATED', 'EXPIRES', 'STATE'], rows);
+  return 0;
+}
+
+export async function revoke(args: Args): Promise<number> {
+  const named = only(args, 'token revoke');
+  const found = tokens().revoke(named);
+  const data = { method: 'token.revoke', token_id: found.id, name: found.name, roles: found.roles };
+  // It takes away: that it cannot be told just now keeps it from nothing.
+  await record('token revoke', { kind: 'call.done', data }).catch((error: unknown) => {
+    if (!isTrlError(error)) throw error;
+    say(error.message);
+  });
+  if (args.has('json')) sayJson(viewOf(found));
+  else say(`${found.id} is revoked: it is refused from now on, and what it has open ends`);
+  return 0;
+}
+
+const tokens = (): Tokens => new Tokens(tokensFile(process.env, homedir()));
+
+function rolesOf(args: Args): TokenRecord['roles'] {
+  const roles = args.all('role').map((word) => {
+    const role = allRoles.find((one) => one === word);
+    if (role === undefined) {
+      throw usage(verb, `"--role" must be ${allRoles.join(', ')}, got "${word}"`);
+    }
+    return role;
+  });
+  if (roles.length === 0) throw usage(verb, `name a --role: ${allRoles.join(', ')}`);
+  return roles;
+}
+
+/**
+ * A token with a person's role can say yes: only a person makes one.
+ *
+ * @throws TrlError `AUTH_FAILED` for a wrong passphrase, and where nobody is enrolled and policy
+ *   wants a person proved; Left
+ */
+async function prove(args: Args, signal: AbortSignal): Promise<Proof> {
+  const enrolment = new Enrolment(enrolmentPlaces(process.env, homedir()));
+  if (enrolment.approver() === null) {
+    if (args.has('passphrase-stdin'))
+      throw usage(verb, 'nobody is enrolled: there is none to give');
+    if (await isSameUidAllowed()) return 'same_uid';
+    const why = 'policy wants the person proved; run: trl approvals enroll';
+    throw new TrlError('AUTH_FAILED', `Cannot create the token: ${why}`);
+  }
+  if (args.has('passphrase-stdin')) {
+    const passphrase = await passphraseFromStdin(verb);
+    if (await enrolment.verify(passphrase)) return 'passphrase';
+    throw new TrlError('AUTH_FAILED', 'Cannot create the token: the passphrase is wrong');
+  }
+  using terminal = Terminal.open('create a token of this role without --passphrase-stdin');
+  for (let left = passphraseTries; ; left -= 1) {
+    const passphrase = await terminal.secret('Passphrase: ', signal);
+    if (passphrase === '') throw new Left();
+    if (await enrolment.verify(passphrase)) return 'passphrase';
+    const message = 'Cannot create the token: the passphrase is wrong';
+    if (left <= 1) throw new TrlError('AUTH_FAILED', message);
+    terminal.write(`${visible(message)}\n`);
+  }
+}
+
+/** By the policy that a runtime of this user starts with; a running one asks its own at each use. */
+async function isSameUidAllowed(): Promise<boolean> {
+  const { loadPolicy } = await import('../policy/files/load.ts');
+  const { isBaseName } = await import('../policy/policy.ts');
+  const { version } = await import('../protocol/version.ts');
+  const chosen = process.env['TRL_POLICY'];
+  const choice = chosen && (isBaseName(chosen) ? { base: chosen } : { file: chosen });
+  const policy = loadPolicy({
+    fallback: 'auto',
+    version: version(),
+    ...(choice ? { chosen: choice } : {}),
+  });
+  return policy.approvals.sameUid;
+}
+
+/** What of a token may be shown. */
+function viewOf(one: TokenRecord) {
+  return {
+    id: one.id,
+    name: one.name,
+    roles: one.roles,
+    proof: one.proof,
+    created_at: isoTime(one.createdAt),
+    expires_at: one.expiresAt === null ? null : isoTime(one.expiresAt),
+    state: stateOf(one),
+  };
+}
+
+function stateOf({ revokedAt, expiresAt }: TokenRecord): 'valid' | 'expired' | 'revoked' {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'valid';
+}
+
+const isoTime = (at: number): string => new Date(at).toISOString();
