@@ -1,5 +1,6 @@
 /** The verbs that put the runtime to use: in programs of others, as a service, to be tried. */
 import { editedClients, mcpClients } from './mcp-clients.ts';
+import { daemonFlags, shared } from './verb.ts';
 import type { Verb } from './verb.ts';
 
 const clients = `--client ${editedClients.join('|')}`;
@@ -47,6 +48,66 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
       flags: ['client', 'scope', 'name', 'json', 'help'],
       examples: [],
       load: async () => (await import('./mcp-install-status.ts')).status,
+    },
+  ],
+  [
+    'daemon install',
+    {
+      words: '',
+      about: 'make the runtime a service of this user, started by its first client',
+      flags: ['socket-path', ...daemonFlags, 'print', 'json', 'help'],
+      examples: ['trl daemon install --workspace-root ~/projects', 'trl daemon install --print'],
+      load: async () => (await import('./daemon.ts')).install,
+    },
+  ],
+  [
+    'daemon uninstall',
+    {
+      words: '',
+      about: 'take the service away',
+      flags: ['json', 'help'],
+      examples: [],
+      load: async () => (await import('./daemon.ts')).uninstall,
+    },
+  ],
+  [
+    'daemon start',
+    {
+      words: '',
+      about: 'start the runtime in the background, as a service where one is installed',
+      flags: ['socket-path', ...daemonFlags, 'json', 'help'],
+      examples: ['trl daemon start --workspace-root ~/projects'],
+      load: async () => (await import('./daemon.ts')).start,
+    },
+  ],
+  [
+    'daemon stop',
+    {
+      words: '',
+      about: 'end it; commands get ten seconds to end first',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./daemon.ts')).stop,
+    },
+  ],
+  [
+    'daemon status',
+    {
+      words: '',
+      about: 'say whether it runs; exits 3 when not',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./daemon.ts')).status,
+    },
+  ],
+  [
+    'daemon logs',
+    {
+      words: '',
+      about: 'print what it said',
+      flags: ['tail', 'json', 'help'],
+      examples: [],
+      load: async () => (await import('./daemon.ts')).logs,
     },
   ],
 ];

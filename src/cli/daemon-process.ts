@@ -1,0 +1,197 @@
+/**
+ * A daemon without a service manager: a process of its own session with a log file. Which process
+ * it is stands in `daemon.json` of the state directory, with when it started, so that another one
+ * that later has the same number is not taken for it.
+ */
+import { spawn } from 'node:child_process';
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TrlError } from '../errors.ts';
+import { daemonEnvironment, dialSocket } from '../local/index.ts';
+
+/** A daemon that was started here. */
+export interface DaemonRecord {
+  readonly pid: number;
+  /** As the kernel tells it, in its own unit; `null` where it does not. */
+  readonly startedAt: string | null;
+  readonly socketPath: string;
+}
+
+const startMs = 30_000;
+/** The daemon gives commands ten seconds to end. */
+const stopMs = 30_000;
+const pollMs = 50;
+const logBytesMax = 8 * 1024 * 1024;
+
+export const stateDir = (): string =>
+  path.join(process.env['XDG_STATE_HOME'] || path.join(homedir(), '.local', 'state'), 'trl');
+export const logFile = (): string => path.join(stateDir(), 'daemon.log');
+const recordFile = (): string => path.join(stateDir(), 'daemon.json');
+const lockFile = (): string => path.join(stateDir(), 'daemon.lock');
+
+/** The daemon that was started here and still runs, or `null`. */
+export function runningDaemon(): DaemonRecord | null {
+  const record = readRecord(recordFile());
+  return record !== null && isAlive(record) ? record : null;
+}
+
+/**
+ * Starts it and waits until it listens.
+ *
+ * @throws TrlError BACKEND_UNAVAILABLE with what it said when it does not
+ */
+export async function startProcess(
+  argv: readonly string[],
+  socketPath: string,
+): Promise<DaemonRecord> {
+  mkdirSync(stateDir(), { recursive: true, mode: 0o700 });
+  using _lock = takeLock();
+  const log = logFile();
+  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) {
+    renameSync(log, `${log}.1`);
+  }
+  const out = openSync(log, 'a', 0o600);
+  const begun = fstatSync(out).size;
+  const [program = process.execPath, ...args] = argv;
+  // Its own session: neither the terminal's end nor its Ctrl-C reaches it.
+  const child = spawn(program, args, {
+    detached: true,
+    cwd: homedir(),
+    env: daemonEnvironment(),
+    stdio: ['ignore', out, out],
+  });
+  closeSync(out);
+  let end: string | null = null;
+  child.once('error', (error) => {
+    end = String(error);
+  });
+  child.once('exit', (code, signal) => {
+    end = `it ended (${signal ?? code})`;
+  });
+  const record = { pid: child.pid ?? 0, startedAt: startOf(child.pid ?? 0), socketPath };
+  for (const since = Date.now(); !(await answers(socketPath)); await sleep(pollMs)) {
+    if (end === null && Date.now() - since > startMs) {
+      child.kill('SIGKILL');
+      end = `it does not answer within ${startMs / 1_000} s`;
+    }
+    if (end === null) continue;
+    const said = tailOf(log, 10, begun).trim();
+    const message = `Cannot start the runtime: ${said === '' ? end : said}`;
+    throw new TrlError('BACKEND_UNAVAILABLE', message);
+  }
+  child.unref();
+  const made = `${recordFile()}.new`;
+  writeFileSync(made, JSON.stringify(record), { mode: 0o600 });
+  renameSync(made, recordFile());
+  return record;
+}
+
+/** Ends it as a service manager would. @throws TrlError BACKEND_UNAVAILABLE when it stays */
+export async function stopProcess(record: DaemonRecord): Promise<void> {
+  process.kill(record.pid, 'SIGTERM');
+  for (const since = Date.now(); isAlive(record); await sleep(pollMs)) {
+    if (Date.now() - since <= stopMs) continue;
+    const message = `Cannot stop the runtime: process ${record.pid} is still there`;
+    throw new TrlError('BACKEND_UNAVAILABLE', `${message} after ${stopMs / 1_000} s`);
+  }
+  rmSync(recordFile(), { force: true });
+}
+
+/** Whether a runtime takes connections there. */
+export async function answers(socketPath: string): Promise<boolean> {
+  const channel = await dialSocket(socketPath);
+  await channel?.close();
+  return channel !== null;
+}
+
+/** The last `count` lines of a file, of those behind the offset `from`. */
+export function tailOf(file: string, count: number, from = 0): string {
+  let fd: number;
+  try {
+    fd = openSync(file, 'r');
+  } catch {
+    return '';
+  }
+  try {
+    const { size } = fstatSync(fd);
+    const start = Math.max(from, size - 1024 * 1024, 0);
+    const bytes = Buffer.alloc(Math.max(0, size - start));
+    const read = readSync(fd, bytes, 0, bytes.length, start);
+    const lines = bytes.toString('utf8', 0, read).split('\n');
+    const whole = lines.at(-1) === '' ? lines.slice(0, -1) : lines;
+    return whole
+      .slice(-count)
+      .map((line) => `${line}\n`)
+      .join('');
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** One start at a time; what a killed one left counts for nothing. */
+function takeLock(): Disposable {
+  const own = { pid: process.pid, startedAt: startOf(process.pid), socketPath: '' };
+  for (let tries = 0; tries < 2; tries += 1) {
+    try {
+      writeFileSync(lockFile(), JSON.stringify(own), { flag: 'wx', mode: 0o600 });
+      return { [Symbol.dispose]: () => rmSync(lockFile(), { force: true }) };
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error;
+      const holder = readRecord(lockFile());
+      if (holder !== null && isAlive(holder)) break;
+      rmSync(lockFile(), { force: true });
+    }
+  }
+  throw new TrlError('BACKEND_UNAVAILABLE', 'Cannot start the runtime: it is being started now');
+}
+
+function readRecord(file: string): DaemonRecord | null {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (typeof value !== 'object' || value === null) return null;
+    const pid: unknown = Reflect.get(value, 'pid');
+    const startedAt: unknown = Reflect.get(value, 'startedAt');
+    const socketPath: unknown = Reflect.get(value, 'socketPath');
+    if (!Number.isSafeInteger(pid) || typeof pid !== 'number' || pid <= 1) return null;
+    if (typeof socketPath !== 'string') return null;
+    return { pid, startedAt: typeof startedAt === 'string' ? startedAt : null, socketPath };
+  } catch {
+    return null;
+  }
+}
+
+function isAlive({ pid, startedAt }: DaemonRecord): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  return startOf(pid) === startedAt;
+}
+
+/** Ticks from the start of the host to the start of the process, and the host's own start. */
+function startOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // One that has ended and was not waited for is not running.
+    if (fields[0] === 'Z' || fields[0] === 'X') return 'ended';
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    return `${boot} ${fields[19] ?? ''}`;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,136 @@
+/** Asks the service manager of this user, systemd or launchd, where there is one. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import path from 'node:path';
+import { TrlError } from '../errors.ts';
+import { agentLabel, launchAgent, serviceUnit, socketUnit, unitName } from './daemon-units.ts';
+import type { Service } from './daemon-units.ts';
+
+const answerMs = 30_000;
+
+/** One file of a service. */
+export interface UnitFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface Manager {
+  readonly name: 'systemd' | 'launchd';
+  filesOf(service: Service): UnitFile[];
+  /** Why it cannot be asked, one clause; `null`: it can. */
+  problem(): string | null;
+  installed(): boolean;
+  install(service: Service): void;
+  uninstall(): void;
+  start(): void;
+  stop(): void;
+  /** The number of the process, or `null` when it does not run. */
+  pid(): number | null;
+  logs(count: number): string;
+}
+
+/** The manager that this system has by its kind, whether it runs or not. */
+export const managerHere = (): Manager => (process.platform === 'darwin' ? launchd() : systemd());
+
+function systemd(): Manager {
+  const home = process.env['XDG_CONFIG_HOME'] ?? '';
+  const config = path.isAbsolute(home) ? home : path.join(homedir(), '.config');
+  const units = path.join(config, 'systemd/user');
+  const files = ['socket', 'service'].map((kind) => path.join(units, `${unitName}.${kind}`));
+  const [socketFile = '', serviceFile = ''] = files;
+  const both = [`${unitName}.socket`, `${unitName}.service`];
+  const ask = (...args: string[]): string => done('systemctl', ['--user', ...args]);
+  return {
+    name: 'systemd',
+    filesOf: (service) => [
+      { file: socketFile, text: socketUnit(service) },
+      { file: serviceFile, text: serviceUnit(service) },
+    ],
+    problem: () => {
+      const { error, status, stdout } = run('systemctl', ['--user', 'is-system-running']);
+      if (error !== undefined) return 'there is no systemctl';
+      const state = stdout.trim();
+      // A system of which some unit failed still runs.
+      const isUp = status === 0 || ['degraded', 'starting', 'initializing'].includes(state);
+      return isUp
+        ? null
+        : "systemd does not run for this user (no session bus, or not this user's)";
+    },
+    installed: () => files.every((file) => existsSync(file)),
+    install: (service) => {
+      write(systemd().filesOf(service));
+      ask('daemon-reload');
+      ask('enable', '--now', `${unitName}.socket`);
+    },
+    uninstall: () => {
+      ask('disable', '--now', ...both);
+      for (const file of files) rmSync(file, { force: true });
+      ask('daemon-reload');
+    },
+    start: () => void ask('start', ...both),
+    stop: () => void ask('stop', ...both),
+    pid: () => {
+      const args = ['--user', 'show', '--property=MainPID', '--value', `${unitName}.service`];
+      return Number(run('systemctl', args).stdout) || null;
+    },
+    logs: (count) => {
+      const which = [`--unit=${unitName}.service`, `--lines=${count}`];
+      return done('journalctl', ['--user', '--no-pager', '--output=cat', ...which]);
+    },
+  };
+}
+
+function launchd(): Manager {
+  const file = path.join(homedir(), 'Library/LaunchAgents', `${agentLabel}.plist`);
+  const domain = `gui/${userInfo().uid}`;
+  const ask = (...args: string[]): string => done('launchctl', args);
+  return {
+    name: 'launchd',
+    filesOf: (service) => [{ file, text: launchAgent(service) }],
+    problem: () =>
+      run('launchctl', ['print', domain]).status === 0 ? null : 'there is no session',
+    installed: () => existsSync(file),
+    install: (service) => {
+      run('launchctl', ['bootout', domain, file]);
+      write(launchd().filesOf(service));
+      ask('bootstrap', domain, file);
+    },
+    uninstall: () => {
+      run('launchctl', ['bootout', domain, file]);
+      rmSync(file, { force: true });
+    },
+    start: () => {
+      if (run('launchctl', ['print', `${domain}/${agentLabel}`]).status !== 0) {
+        ask('bootstrap', domain, file);
+      }
+      ask('kickstart', `${domain}/${agentLabel}`);
+    },
+    stop: () => void ask('bootout', domain, file),
+    pid: () => {
+      const { stdout } = run('launchctl', ['print', `${domain}/${agentLabel}`]);
+      return Number(/\bpid = (\d+)/.exec(stdout)?.[1]) || null;
+    },
+    logs: () => '',
+  };
+}
+
+function write(files: readonly UnitFile[]): void {
+  for (const { file, text } of files) {
+    if (existsSync(file) && readFileSync(file, 'utf8') === text) continue;
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(`${file}.new`, text, { mode: 0o644 });
+    renameSync(`${file}.new`, file);
+  }
+}
+
+const run = (program: string, args: readonly string[]) =>
+  spawnSync(program, args, { encoding: 'utf8', timeout: answerMs });
+
+/** @throws TrlError BACKEND_UNAVAILABLE with what it said */
+function done(program: string, args: readonly string[]): string {
+  const { status, stdout, stderr, error } = run(program, args);
+  if (status === 0) return stdout;
+  const why = error === undefined ? stderr.trim() || `exit ${status}` : String(error);
+  throw new TrlError('BACKEND_UNAVAILABLE', `Cannot run "${program} ${args.join(' ')}": ${why}`);
+}

@@ -1,0 +1,115 @@
+/** The runtime as a service of this user: units of systemd, an agent of launchd. Text only. */
+import { TrlError } from '../errors.ts';
+
+/** What a service starts. */
+export interface Service {
+  /** The program and its arguments, paths absolute. */
+  readonly argv: readonly string[];
+  /** Variables that say where things lie; never a value that is secret. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Where clients connect; `null`: the place they look at by themselves. */
+  readonly socketPath: string | null;
+  /** Where launchd writes what the daemon says. */
+  readonly logFile: string;
+}
+
+export const unitName = 'trl';
+export const agentLabel = 'dev.terminal-runtime-layer.trl';
+
+/**
+ * `trl.socket`: systemd listens, and starts the daemon for the first client. The mode is that of
+ * a socket of the daemon's own; it refuses one that is more open.
+ */
+export function socketUnit({ socketPath }: Service): string {
+  const path = socketPath === null ? '%t/trl.sock' : escaped(socketPath);
+  return `[Unit]
+Description=Socket of the Terminal Runtime Layer
+
+[Socket]
+ListenStream=${path}
+SocketMode=0600
+DirectoryMode=0700
+
+[Install]
+WantedBy=sockets.target
+`;
+}
+
+/**
+ * `trl.service`. Nothing of what hardens a unit is in it: bubblewrap makes namespaces and mounts
+ * itself, and NoNewPrivileges, RestrictNamespaces, PrivateTmp, ProtectHome or a system call filter
+ * would break it, or hide the workspaces.
+ */
+export function serviceUnit({ argv, env }: Service): string {
+  const variables = Object.entries(env).map(([name, value]) => {
+    return `Environment=${quoted(`${name}=${value}`, false)}\n`;
+  });
+  return `[Unit]
+Description=Terminal Runtime Layer
+Requires=trl.socket
+After=trl.socket
+
+[Service]
+Type=exec
+ExecStart=${argv.map((word) => quoted(word, true)).join(' ')}
+${variables.join('')}# Commands outlive the daemon: their runner stays, the next daemon takes it over.
+KillMode=process
+TimeoutStopSec=30
+Restart=on-failure
+# Processes and memory of commands are counted in groups below this one.
+Delegate=yes
+UMask=0077
+`;
+}
+
+/** `~/Library/LaunchAgents/….plist`; launchd passes no socket to a program without native code. */
+export function launchAgent({ argv, env, logFile }: Service): string {
+  const text = (value: string): string => `<string>${xml(value)}</string>`;
+  const words = argv.map((word) => `    ${text(word)}\n`).join('');
+  const variables = Object.entries(env)
+    .map(([name, value]) => `    <key>${xml(name)}</key>${text(value)}\n`)
+    .join('');
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN"
+  "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>${text(agentLabel)}
+  <key>ProgramArguments</key>
+  <array>
+${words}  </array>
+  <key>EnvironmentVariables</key>
+  <dict>
+${variables}  </dict>
+  <key>RunAtLoad</key><true/>
+  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+  <key>Umask</key><integer>63</integer>
+  <key>StandardOutPath</key>${text(logFile)}
+  <key>StandardErrorPath</key>${text(logFile)}
+</dict>
+</plist>
+`;
+}
+
+/** A word of a unit: in quotes, with what systemd would expand made plain. */
+function quoted(word: string, isCommand: boolean): string {
+  const plain = escaped(word).replaceAll('\\', '\\\\').replaceAll('"', '\\"');
+  // Variables are expanded in commands only.
+  return `"${isCommand ? plain.replaceAll('$', '$$$$') : plain}"`;
+}
+
+function escaped(text: string): string {
+  if (/[\p{Cc}]/u.test(text)) {
+    const message = `Cannot write a unit: ${JSON.stringify(text)} has a control character`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  return text.replaceAll('%', '%%');
+}
+
+function xml(text: string): string {
+  if (/[\p{Cc}]/u.test(text)) {
+    const message = `Cannot write an agent: ${JSON.stringify(text)} has a control character`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,185 @@
+/**
+ * `trl daemon`: the runtime in the background. As a service of systemd or launchd where that runs
+ * and it was installed; else as a process of its own.
+ */
+import { existsSync, realpathSync } from 'node:fs';
+import path from 'node:path';
+import { TrlError } from '../errors.ts';
+import { connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { answers, logFile, runningDaemon, startProcess } from './daemon-process.ts';
+import { stateDir, stopProcess, tailOf } from './daemon-process.ts';
+import { managerHere } from './daemon-system.ts';
+import type { Manager } from './daemon-system.ts';
+import type { Service } from './daemon-units.ts';
+import { say, sayJson } from './show.ts';
+import { countWanted, parseCount } from './units.ts';
+
+const notRunning = 3;
+const linesUsual = 100;
+
+export async function install(args: Args): Promise<number> {
+  noWords(args, 'daemon install');
+  const manager = managerHere();
+  const service = serviceOf(args);
+  if (args.has('print')) {
+    const files = manager.filesOf(service);
+    if (args.has('json')) sayJson({ manager: manager.name, files });
+    else for (const { file, text } of files) process.stdout.write(`# ${file}\n${text}\n`);
+    return 0;
+  }
+  const problem = manager.problem();
+  if (problem !== null) {
+    const hint =
+      'run it without one: trl daemon start; or see the files: trl daemon install --print';
+    const message = `Cannot install the service: ${problem}; ${hint}`;
+    throw new TrlError('BACKEND_UNAVAILABLE', message);
+  }
+  if (runningDaemon() !== null) {
+    const message = 'Cannot install the service: a runtime runs without one; run: trl daemon stop';
+    throw new TrlError('BACKEND_UNAVAILABLE', message);
+  }
+  manager.install(service);
+  for (const { file } of manager.filesOf(service)) say(`wrote ${file}`);
+  say(`${manager.name} starts the runtime when it is needed`);
+  if (args.has('json')) sayJson({ manager: manager.name, installed: true });
+  return 0;
+}
+
+export async function uninstall(args: Args): Promise<number> {
+  noWords(args, 'daemon uninstall');
+  const manager = managerHere();
+  const wasInstalled = manager.installed();
+  if (wasInstalled) manager.uninstall();
+  say(wasInstalled ? 'the service is gone; what the runtime keeps stays' : 'it is not installed');
+  if (args.has('json')) sayJson({ manager: manager.name, installed: false });
+  return 0;
+}
+
+export async function start(args: Args): Promise<number> {
+  noWords(args, 'daemon start');
+  const socketPath = socketOf(args);
+  const manager = serving();
+  if (manager === null && (await answers(socketPath))) {
+    say(`a runtime listens on ${socketPath} already`);
+    return status(args);
+  }
+  if (manager !== null) manager.start();
+  else {
+    const { argv } = serviceOf(args);
+    const { pid } = await startProcess([...argv, '--socket-path', socketPath], socketPath);
+    say(`started (process ${pid}), listening on ${socketPath}; it logs to ${logFile()}`);
+  }
+  return args.has('json') ? status(args) : 0;
+}
+
+export async function stop(args: Args): Promise<number> {
+  noWords(args, 'daemon stop');
+  const manager = serving();
+  const record = runningDaemon();
+  if (manager !== null) manager.stop();
+  else if (record !== null) await stopProcess(record);
+  else if (await answers(socketOf(args))) {
+    const message = `Cannot stop the runtime at "${socketOf(args)}": it was started elsewhere`;
+    throw new TrlError('BACKEND_UNAVAILABLE', `${message}; end it there, as with Ctrl-C`);
+  }
+  const wasRunning = manager !== null || record !== null;
+  if (args.has('json')) sayJson({ stopped: wasRunning });
+  else say(wasRunning ? 'stopped' : 'it does not run');
+  return 0;
+}
+
+/** Exit code 0 while it runs, else 3. */
+export async function status(args: Args): Promise<number> {
+  noWords(args, 'daemon status');
+  const manager = managerHere();
+  const installed = manager.installed();
+  const record = runningDaemon();
+  const socketPath = args.text('socket-path') ?? record?.socketPath ?? defaultSocketPath();
+  const isUp = await answers(socketPath);
+  const by = serving() !== null ? manager.name : record !== null ? 'trl daemon start' : null;
+  const pid = record?.pid ?? (by === manager.name ? manager.pid() : null);
+  const found = isUp ? await ask(socketPath) : { version: null, uptime_s: null };
+  const told = { running: isUp, socket_path: socketPath, pid, started_by: by, installed, ...found };
+  if (args.has('json')) sayJson(told);
+  else if (!isUp) say(`nothing listens on ${socketPath}; start it: trl daemon start`);
+  else {
+    const process_ = pid === null ? '' : `, process ${pid}`;
+    say(`${found.version} listens on ${socketPath}${process_}, up ${found.uptime_s} s`);
+  }
+  return isUp ? 0 : notRunning;
+}
+
+export async function logs(args: Args): Promise<number> {
+  noWords(args, 'daemon logs');
+  const count = args.read('tail', parseCount, countWanted) ?? linesUsual;
+  const manager = serving();
+  const text = manager?.name === 'systemd' ? manager.logs(count) : tailOf(logFile(), count);
+  if (args.has('json')) sayJson({ lines: text.split('\n').slice(0, -1) });
+  else process.stdout.write(text);
+  return 0;
+}
+
+async function ask(socketPath: string): Promise<{ version: string; uptime_s: number }> {
+  await using client = await connect({ socketPath });
+  const { version, uptime_s } = await client.ping();
+  return { version, uptime_s };
+}
+
+/** The manager, where the service is installed and it can be asked. */
+function serving(): Manager | null {
+  const manager = managerHere();
+  return manager.installed() && manager.problem() === null ? manager : null;
+}
+
+const socketOf = (args: Args): string =>
+  path.resolve(args.text('socket-path') ?? defaultSocketPath());
+
+/** Where things lie is part of a service: it has no shell from which it could inherit that. */
+const placeVariables = ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'TRL_POLICY'];
+
+function serviceOf(args: Args): Service {
+  const roots = args.has('workspace-root') ? args.all('workspace-root') : [process.cwd()];
+  const socketPath = args.text('socket-path') ?? process.env['TRL_SOCKET_PATH'] ?? '';
+  for (const root of roots) checkRoot(root);
+  const flags = (['policy', 'config', 'env-mode'] as const).flatMap((name) => {
+    const value = args.text(name);
+    return value === undefined ? [] : [`--${name}`, name === 'env-mode' ? value : asPath(value)];
+  });
+  const rooted = roots.flatMap((root) => ['--workspace-root', path.resolve(root)]);
+  const env = placeVariables.flatMap((name) => {
+    const value = process.env[name] ?? '';
+    return value === '' ? [] : [[name, value] as const];
+  });
+  return {
+    argv: [process.execPath, ...daemonCommand(), 'serve', ...rooted, ...flags],
+    env: Object.fromEntries(env),
+    socketPath: socketPath === '' ? null : path.resolve(socketPath),
+    logFile: logFile(),
+  };
+}
+
+/** A name of a policy stays a name. */
+const asPath = (value: string): string =>
+  value.includes('/') || existsSync(value) ? path.resolve(value) : value;
+
+/** As the daemon would refuse it, but before a service is written that never starts. */
+function checkRoot(root: string): void {
+  if (!existsSync(root)) {
+    const message = `Cannot use workspace root "${root}": it does not exist`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  const real = realpathSync(root);
+  if (!`${stateDir()}/`.startsWith(real === '/' ? real : `${real}/`)) return;
+  throw new TrlError(
+    'INVALID_PARAMS',
+    `Cannot use workspace root "${root}": the runtime keeps "${stateDir()}" in it; ` +
+      'name a project directory, or the directory of projects, with --workspace-root',
+  );
+}
+
+function noWords(args: Args, verb: string): void {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) throw usage(verb, `it takes no words, got "${unwanted}"`);
+}

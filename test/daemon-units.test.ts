@@ -1,0 +1,116 @@
+// The runtime in the background: units that a service manager takes, and a process without one.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import * as fc from 'fast-check';
+import { launchAgent, serviceUnit, socketUnit } from '../src/cli/daemon-units.ts';
+import { isTrlError } from '../src/errors.ts';
+import { surroundings } from './support/daemon.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+const base = mkdtempSync(path.join(tmpdir(), 'trl-units-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+const service = {
+  argv: ['/opt/a b/node', '--flag', '/x/100%/daemon.js', 'serve', '--workspace-root', '/$HOME "q"'],
+  env: { XDG_STATE_HOME: '/s t\\u' },
+  socketPath: null,
+  logFile: '/tmp/<log>&',
+};
+
+test('systemd takes the units', (t) => {
+  const program = path.join(base, 'node');
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  const named = { ...service, argv: [program, ...service.argv.slice(1)] };
+  const files = ['trl.socket', 'trl.service'].map((name) => path.join(base, name));
+  writeFileSync(files[0] ?? '', socketUnit(named));
+  writeFileSync(files[1] ?? '', serviceUnit(named));
+  const env = { ...process.env, XDG_RUNTIME_DIR: base };
+  const ran = spawnSync('systemd-analyze', ['--user', 'verify', '--man=no', ...files], {
+    env,
+    encoding: 'utf8',
+  });
+  if (ran.error !== undefined) return t.skip('there is no systemd-analyze');
+  // Other units of this host may be what it complains of.
+  const ours = ran.stderr.split('\n').filter((line) => line.includes('trl.'));
+  assert.deepEqual([ran.status, ours], [0, []]);
+});
+
+test('every word of a command reaches the program as it is', () => {
+  const word = fc.string({ unit: 'grapheme-ascii', maxLength: 20 });
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (argv) => {
+      const line = /^ExecStart=(.*)$/m.exec(serviceUnit({ ...service, argv }))?.[1] ?? '';
+      assert.deepEqual(asSystemd(line), argv);
+    }),
+  );
+});
+
+/** Words as systemd.service(5) reads them: quotes, escapes, then `%%` and `$$`. */
+function asSystemd(line: string): string[] {
+  return [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, inner = '']) =>
+    inner.replaceAll(/\\(.)/g, '$1').replaceAll('%%', '%').replaceAll('$$', '$'),
+  );
+}
+
+test('no line end gets into a unit, where it would be a line of its own', () => {
+  for (const bad of ['/a\nExecStartPre=/bin/evil', '/a\r', '/\0']) {
+    for (const write of [serviceUnit, launchAgent]) {
+      assert.throws(
+        () => write({ ...service, argv: ['/n', bad] }),
+        (error) => isTrlError(error, 'INVALID_PARAMS'),
+      );
+    }
+    assert.throws(() => socketUnit({ ...service, socketPath: bad }));
+  }
+});
+
+test('the units take nothing away that sandboxes are made of', () => {
+  const breaks =
+    /NoNewPrivileges|Restrict(?:Namespaces|SUID)|PrivateTmp|Protect|SystemCall|PrivateUsers/;
+  assert.doesNotMatch(serviceUnit(service), breaks);
+  assert.match(socketUnit(service), /^ListenStream=%t\/trl\.sock\nSocketMode=0600$/m);
+  assert.match(launchAgent(service), /<string>\/tmp\/&lt;log&gt;&amp;<\/string>/);
+});
+
+test('it is started, found, shown, not started twice, and stopped', () => {
+  const home = path.join(base, 'home');
+  const work = path.join(home, 'work');
+  mkdirSync(work, { recursive: true });
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, ...surroundings(home) };
+  const daemon = (...args: string[]): { status: number | null; text: string } => {
+    const options = { env, cwd: work, encoding: 'utf8', input: '' } as const;
+    const { status, stdout, stderr } = spawnSync(trl, ['daemon', ...args], options);
+    return { status, text: stdout + stderr };
+  };
+  assert.equal(daemon('status').status, 3);
+  const bad = daemon('start', '--workspace-root', home);
+  assert.equal(bad.status, 125);
+  assert.match(bad.text, /the runtime keeps ".*" in it; name a project directory/);
+  const started = daemon('start');
+  assert.equal(started.status, 0, started.text);
+  try {
+    const told: unknown = JSON.parse(daemon('status', '--json').text);
+    assert.ok(typeof told === 'object' && told !== null);
+    const pid: unknown = Reflect.get(told, 'pid');
+    assert.equal(Reflect.get(told, 'running'), true);
+    assert.equal(Reflect.get(told, 'started_by'), 'trl daemon start');
+    assert.match(daemon('start').text, /listens on .* already/);
+    assert.match(daemon('logs').text, /listening on/);
+    // Another process of that number, as after a restart of the host, is left alone.
+    const file = path.join(home, 'state/trl/daemon.json');
+    const record = readFileSync(file, 'utf8');
+    writeFileSync(file, JSON.stringify({ pid: process.pid, startedAt: 'x', socketPath: 'y' }));
+    assert.match(daemon('stop').text, /it was started elsewhere/);
+    writeFileSync(file, record);
+    assert.equal(typeof pid, 'number');
+  } finally {
+    const stopped = daemon('stop');
+    assert.equal(stopped.status, 0, stopped.text);
+  }
+  assert.ok(!existsSync(path.join(home, 'run/trl.sock')));
+  assert.equal(daemon('status').status, 3);
+});
