@@ -8,10 +8,11 @@
  *     u32 LE   u8     u8     u16 LE    u64 LE            length bytes
  *
  * `control` carries JSON (UTF-8); `stdout` and `stderr` carry bytes of the execution on `channel`,
- * the first of which has journal offset `offset`; `stdin` carries bytes for it.
+ * the first of which has journal offset `offset`; `stdin` carries bytes for it. `window` carries
+ * nothing: `offset` is how many bytes of output its sender has taken on this connection.
  */
 export const frameHeaderBytes = 16;
-export const frameTypes = { control: 0, stdout: 1, stderr: 2, stdin: 3 } as const;
+export const frameTypes = { control: 0, stdout: 1, stderr: 2, stdin: 3, window: 4 } as const;
 export type FrameType = (typeof frameTypes)[keyof typeof frameTypes];
 
 export interface Frame {
@@ -76,7 +77,7 @@ export class FrameReader {
         if (length > this.#payloadBytesMax) {
           throw new FrameError(`a frame of ${length} bytes is too large`);
         }
-        if (type > frameTypes.stdin) throw new FrameError(`frame type ${type} is unknown`);
+        if (type > frameTypes.window) throw new FrameError(`frame type ${type} is unknown`);
         if (rest < frameHeaderBytes + length) {
           this.#wanted = frameHeaderBytes + length;
           break;

@@ -55,6 +55,12 @@ export const limits = {
     max: 64 * MiB,
     about: 'unread stream bytes',
   },
+  windowBytes: {
+    unit: 'bytes',
+    default: 1 * MiB,
+    max: 64 * MiB,
+    about: 'output a client has not taken yet',
+  },
   slowReaderMs: {
     unit: 'ms',
     default: 10_000,

@@ -10,8 +10,8 @@
  * What the daemon sends is trusted in shape: it is this user's own process. `JSON.parse` is where
  * the wire becomes typed, by the method that was called.
  */
-import { errorTable, TrlError } from '../errors.ts';
-import type { ErrorCode } from '../errors.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../frame.ts';
 import type { Frame } from '../frame.ts';
 import { LineReader } from '../protocol/lines.ts';
@@ -20,16 +20,11 @@ import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../proto
 import type { Data, Method, Params } from './methods.ts';
 import { concat, fromBase64, textOf, utf8 } from './bytes.ts';
 import type { Channel } from './channel.ts';
+import { LinkLost, toError } from './failure.ts';
+import { Window } from './window.ts';
 
 /** Largest answer a client takes, in `bytes`: two streams of 64 MiB in base64, and the rest. */
 const answerBytesMax = 256 * 1024 * 1024;
-
-/** The connection ended; what was asked on it may or may not have been done. */
-export class LinkLost extends TrlError {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super('BACKEND_UNAVAILABLE', message, options);
-  }
-}
 
 /** Takes one stream. Must not throw. */
 export interface StreamSink {
@@ -69,6 +64,7 @@ export class Link {
   #watch: WatchSink | null = null;
   readonly #lines = new LineReader(answerBytesMax);
   #frames: FrameReader | null = null;
+  #window: Window | null = null;
   #asked = 0;
   #paused = false;
   /** What the channel was told last. */
@@ -224,10 +220,16 @@ export class Link {
   }
 
   async #hello(signal?: AbortSignal): Promise<void> {
-    const params: Params<'system.hello'> = { protocol: 'trl/2', frames: 'bin' };
+    const bounded = this.#channel.holdsBack ? {} : { window_bytes: limits.windowBytes.default };
+    const params: Params<'system.hello'> = { protocol: 'trl/2', frames: 'bin', ...bounded };
     const accept = (data: Data<'system.hello'>): void => {
       if (data.frames === 'bin') {
         this.#frames = new FrameReader(answerBytesMax);
+      }
+      if (data.window_bytes !== undefined) {
+        this.#window = new Window(data.window_bytes, (taken) => {
+          this.#channel.send(encodeHeader(frameTypes.window, 0, taken, 0));
+        });
       }
     };
     try {
@@ -291,6 +293,7 @@ export class Link {
   }
 
   #output({ type, channel, offset, payload }: Frame): void {
+    this.#window?.took(payload.length);
     const sink = this.#streams.get(this.#channels.get(channel) ?? '');
     sink?.output(type === frameTypes.stderr ? 'stderr' : 'stdout', offset, payload);
   }
@@ -341,6 +344,7 @@ export class Link {
       this.#isHeldBack = heldBack;
       this.#channel.pause(heldBack);
     }
+    this.#window?.hold(this.#paused);
   }
 
   #fail(failure: LinkLost): void {
@@ -364,25 +368,4 @@ export class Link {
     }
     watch?.lost(failure);
   }
-}
-
-/** The error a daemon answered. A code of a newer daemon is kept in the message. */
-export function toError(
-  error: WireError | undefined,
-  data: Readonly<Record<string, unknown>> | null,
-): TrlError {
-  if (error === undefined) {
-    return new TrlError(
-      'INTERNAL_ERROR',
-      'Cannot read the answer: it holds neither data nor error',
-    );
-  }
-  const partial = data === null ? {} : { data };
-  return isErrorCode(error.code)
-    ? new TrlError(error.code, error.message, partial)
-    : new TrlError('INTERNAL_ERROR', `${String(error.code)}: ${error.message}`, partial);
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(errorTable, code);
 }

@@ -4,7 +4,8 @@
  * A runtime on pipes has one connection for all.
  */
 import type { Channel } from './channel.ts';
-import { Link, LinkLost } from './link.ts';
+import { LinkLost } from './failure.ts';
+import { Link } from './link.ts';
 import { within } from './wait.ts';
 
 /** Idle connections kept for the next streams. */

@@ -71,7 +71,11 @@ export interface MethodParams {
   readonly 'exec.cancel': ExecCancelParams;
   readonly 'exec.list': { readonly session_id?: SessionId };
   readonly 'exec.info': OfExec;
-  readonly 'system.hello': { readonly protocol?: 'trl/2'; readonly frames?: 'lines' | 'bin' };
+  readonly 'system.hello': {
+    readonly protocol?: 'trl/2';
+    readonly frames?: 'lines' | 'bin';
+    readonly window_bytes?: number;
+  };
   readonly 'system.ping': Empty;
   readonly 'system.stats': Empty;
   readonly 'runtime.list': Empty;
@@ -101,11 +105,11 @@ export interface MethodParams {
   readonly 'audit.list': AuditListParams;
   readonly 'audit.get': AuditGetParams;
   readonly 'audit.verify': AuditVerifyParams;
+  readonly 'console.login': ConsoleLoginParams;
 }
 
 type Empty = Readonly<Record<string, never>>;
 interface OfSession {
-  readonly 'console.login': ConsoleLoginParams;
   readonly session_id: SessionId;
 }
 interface OfExec {

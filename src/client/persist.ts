@@ -1,5 +1,5 @@
 /** Tries again what a lost connection cut short. */
-import { LinkLost } from './link.ts';
+import { LinkLost } from './failure.ts';
 import { pause } from './wait.ts';
 
 /** How long a lost connection is tried again without progress, in `ms`. */

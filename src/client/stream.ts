@@ -6,7 +6,7 @@ import type { ExecId } from '../command.ts';
 import type { ExecParams, Receipt, StreamAnswer, StreamEvent } from '../protocol/types.ts';
 import { collect } from './collect.ts';
 import { EventBuffer } from './event-buffer.ts';
-import { toError } from './link.ts';
+import { toError } from './failure.ts';
 import type { Link, StreamNotice, StreamSink } from './link.ts';
 import type { Links } from './links.ts';
 import { persist } from './persist.ts';

@@ -8,7 +8,7 @@
 import { TrlError } from '../errors.ts';
 import { base64UrlOf, utf8 } from './bytes.ts';
 import type { Channel, ChannelSink } from './channel.ts';
-import { LinkLost } from './link.ts';
+import { LinkLost } from './failure.ts';
 import { deferred, within } from './wait.ts';
 
 /** Bytes of one message, so that a server may bound what it takes. */

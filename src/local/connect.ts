@@ -1,7 +1,7 @@
 /** The daemon of this user, or one of the caller's own. */
 import { clientOver } from '../client/index.ts';
 import type { Client } from '../client/index.ts';
-import { LinkLost } from '../client/link.ts';
+import { LinkLost } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
 import { clientOnSocket, nothingListens } from './dial.ts';
 import { defaultSocketPath } from './socket-path.ts';

@@ -1,7 +1,7 @@
 /** A client on this user's socket. */
 import { clientOver } from '../client/index.ts';
 import type { Channel, Client, ClientOptions } from '../client/index.ts';
-import { LinkLost } from '../client/link.ts';
+import { LinkLost } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
 import { dialSocket } from './socket.ts';
 

@@ -173,6 +173,9 @@ export const methods = {
   'system.hello': z.object({
     protocol: z.exactOptional(field.name),
     frames: z.exactOptional(z.enum(['lines', 'bin'], { error: '"lines" or "bin"' })),
+    window_bytes: z.exactOptional(
+      field.whole(limits.windowBytes.default / 16, limits.windowBytes.max),
+    ),
   }),
   'runtime.list': nothing,
   'approval.list': z.object({

@@ -292,6 +292,8 @@ export interface MethodAnswers
     readonly protocol: 'trl/2';
     readonly features: readonly string[];
     readonly frames: 'lines' | 'bin';
+    /** Present when it was asked for, with frames: see `docs/protocol.md`. */
+    readonly window_bytes?: number;
   };
   readonly 'runtime.list': { readonly runtimes: readonly RuntimeView[] };
   readonly 'policy.explain': Verdict;

@@ -151,6 +151,7 @@ export class Connection {
   async #takeFrame(frame: Frame): Promise<void> {
     if (frame.type === frameTypes.control) await this.#accept(readRequest(frame.payload));
     else if (frame.type === frameTypes.stdin) await this.#takeStdin(frame);
+    else if (frame.type === frameTypes.window) this.#writer.taken(frame.offset);
     else throw new FrameError(`a client may not send frames of type ${frame.type}`);
   }
 
@@ -245,9 +246,9 @@ export class Connection {
         afterwards.push(start);
         return answer;
       },
-      switchToFrames: () => {
+      switchToFrames: (windowBytes) => {
         this.#refuseWhenBusy();
-        afterwards.push(() => this.#writer.switchToFrames());
+        afterwards.push(() => this.#writer.switchToFrames(windowBytes));
       },
     };
     let json: RedactedText;

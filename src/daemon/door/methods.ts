@@ -28,8 +28,11 @@ export interface Desk {
    * @throws TrlError `INVALID_PARAMS` when it is told already.
    */
   watch(): WatchAnswer;
-  /** @throws TrlError `INVALID_PARAMS` when something else is under way on this connection. */
-  switchToFrames(): void;
+  /**
+   * @param windowBytes of output that may be under way; `null`: as much as the stream takes
+   * @throws TrlError `INVALID_PARAMS` when something else is under way on this connection.
+   */
+  switchToFrames(windowBytes: number | null): void;
 }
 
 /**
@@ -102,6 +105,7 @@ const features = [
   'exec.key',
   'frames.bin',
   'frames.stdin',
+  'frames.window',
   'timeout_ms',
   'approval',
   'secrets',
@@ -163,9 +167,11 @@ const handlers: Handlers = {
 
   'system.ping': ({ runtime, version }) => ({ uptime_s: runtime.stats().uptime_s, version }),
   'system.stats': ({ runtime }) => runtime.stats(),
-  'system.hello': (desk, { frames }) => {
-    if (frames === 'bin') desk.switchToFrames();
-    return { version: desk.version, protocol: 'trl/2', features, frames: frames ?? 'lines' };
+  'system.hello': (desk, { frames = 'lines', window_bytes: windowBytes = null }) => {
+    const answer = { version: desk.version, protocol: 'trl/2', features, frames } as const;
+    if (frames !== 'bin') return answer;
+    desk.switchToFrames(windowBytes);
+    return windowBytes === null ? answer : { ...answer, window_bytes: windowBytes };
   },
   'runtime.list': ({ runtime, version }) => {
     const { active_sessions: sessions, uptime_s: uptime } = runtime.stats();

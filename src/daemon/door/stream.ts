@@ -47,7 +47,7 @@ export class StreamSink implements OutputSink {
     this.#next = offset + bytes.length;
     if (writer.inFrames) writer.output(frameTypes[stream], channel, offset, bytes);
     else this.#sendAll(this.#chunks.push(stream, offset, bytes));
-    return writer.ready();
+    return writer.outputReady();
   }
 
   gap(from: number, to: number): void {

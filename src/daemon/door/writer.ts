@@ -4,7 +4,7 @@
  */
 import type { RedactedText } from '../../redaction/text.ts';
 import type { Writable } from 'node:stream';
-import { encodeHeader, frameTypes } from '../../frame.ts';
+import { encodeHeader, FrameError, frameTypes } from '../../frame.ts';
 
 /** Output bytes in one frame, so that a client can bound what it accepts. */
 const frameBytesMax = 1_048_576;
@@ -15,6 +15,12 @@ export class Writer {
   #drained: Promise<void> | null = null;
   #drain: () => void = () => {};
   #closed = false;
+  /** Output that may be under way, in bytes; `null`: the stream below bounds it. */
+  #windowBytes: number | null = null;
+  #sentBytes = 0;
+  #takenBytes = 0;
+  #taking: Promise<void> | null = null;
+  #take: () => void = () => {};
 
   constructor(out: Writable) {
     this.#out = out;
@@ -30,8 +36,23 @@ export class Writer {
   }
 
   /** From here on everything is sent in frames. */
-  switchToFrames(): void {
+  switchToFrames(windowBytes: number | null): void {
     this.#inFrames = true;
+    this.#windowBytes = windowBytes;
+  }
+
+  /**
+   * The other side has taken so much output since the connection began.
+   *
+   * @throws FrameError when that cannot be
+   */
+  taken(bytes: number): void {
+    if (this.#windowBytes === null || bytes < this.#takenBytes || bytes > this.#sentBytes) {
+      throw new FrameError(`${bytes} bytes of output cannot have been taken`);
+    }
+    this.#takenBytes = bytes;
+    this.#taking = null;
+    this.#take();
   }
 
   /** Sends one compact JSON text: a line, or a control frame. */
@@ -52,6 +73,7 @@ export class Writer {
   output(type: number, channel: number, offset: number, bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at += frameBytesMax) {
       const part = bytes.subarray(at, at + frameBytesMax);
+      this.#sentBytes += part.length;
       this.#frame(encodeHeader(type, channel, offset + at, part.length), part);
     }
   }
@@ -63,6 +85,26 @@ export class Writer {
       this.#drain = resolve;
     });
     return this.#drained;
+  }
+
+  /** As {@link ready}, for output: also when the other side has taken enough for more. */
+  outputReady(): Promise<void> | undefined {
+    return this.#isWindowFull ? this.#room() : this.ready();
+  }
+
+  async #room(): Promise<void> {
+    while (this.#isWindowFull) {
+      this.#taking ??= new Promise((resolve) => {
+        this.#take = resolve;
+      });
+      await this.#taking;
+    }
+    await this.ready();
+  }
+
+  get #isWindowFull(): boolean {
+    if (this.#closed || this.#windowBytes === null) return false;
+    return this.#sentBytes - this.#takenBytes >= this.#windowBytes;
   }
 
   /** Finds out whether the other side is still there: an empty write fails when it is not. */
@@ -97,5 +139,6 @@ export class Writer {
   #release(): void {
     this.#drained = null;
     this.#drain();
+    if (this.#closed) this.#take();
   }
 }

@@ -25,6 +25,7 @@ export const systemAnswers = {
     protocol: z.literal('trl/2'),
     features: word.names,
     frames: z.enum(['lines', 'bin']),
+    window_bytes: z.exactOptional(word.count),
   }),
   'runtime.list': z.object({ runtimes: z.array(runtime) }),
   'console.login': z.object({ url: z.string(), expires_at: word.time }),
