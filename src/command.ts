@@ -50,6 +50,8 @@ export interface Caller {
   /** What says who it is: the kernel (socket), its pipes, a token, a login of the console. */
   readonly authenticatedBy: 'socket-owner' | 'parent-process' | 'token' | 'login';
   readonly roles: readonly Role[];
+  /** The script of this caller that calls in its place. */
+  readonly within?: ExecId;
   /** How the person was proved whose token or login it is; absent: nobody was. */
   readonly proof?: 'passphrase' | 'same_uid';
 }

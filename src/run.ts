@@ -83,8 +83,9 @@ export async function prepare(
       const ready = verdict.runs === null ? plan : direct(plan, { verdict, analysis, found });
       const contents = found?.facts.contents ?? [];
       const approved = approve(ready, verdict);
-      const { requester } = standing;
-      return { approved, verdict, workspaceMode, requester, approval: null, contents, reach };
+      const { requester, parent } = standing;
+      const who = { requester, parent, approval: null };
+      return { approved, verdict, workspaceMode, ...who, contents, reach };
     }
     case 'ask': {
       found ??= await lookUp();
@@ -92,7 +93,8 @@ export async function prepare(
       const asked = question(world, { ground, standing, plan: { ...plan, cwd }, found });
       // The directory of a script is another one each time it starts: its parent is what is asked.
       const starts = isScript ? plan : { ...plan, cwd };
-      return { asked, verdict, plan: starts, workspaceMode, reach };
+      const { parent } = standing;
+      return { asked, verdict, plan: starts, parent, workspaceMode, reach };
     }
   }
 }

@@ -143,6 +143,8 @@ export interface Standing {
   readonly reach: Reach;
   /** The actor that asks. */
   readonly requester: string;
+  /** The script that asks in its place; `null`: none. */
+  readonly parent: ExecId | null;
   readonly session: {
     /** Names that each command of the session gets. */
     readonly requested: readonly string[];
@@ -178,6 +180,8 @@ export interface Decided {
   readonly workspaceMode: WorkspaceMode | null;
   /** The actor that asks. */
   readonly requester: string;
+  /** The script that asks in its place; `null`: none. */
+  readonly parent: ExecId | null;
   /** By whose yes; `null`: nobody was asked. */
   readonly approval: Approval | null;
   /** What the text names, as far as it was looked up. */
@@ -190,6 +194,7 @@ export interface Question {
   readonly asked: Asked;
   readonly verdict: Verdict;
   readonly plan: Plan;
+  readonly parent: ExecId | null;
   readonly workspaceMode: WorkspaceMode | null;
   readonly reach: Reach;
 }

@@ -3,6 +3,7 @@ import type { Enrolment } from '../approval/enrolment.ts';
 import type { Caller, Verdict } from '../command.ts';
 import { limits } from '../limits.ts';
 import type { PolicyExplainParams } from '../protocol/types.ts';
+import { version } from '../protocol/version.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Store } from '../session/store.ts';
@@ -18,6 +19,7 @@ import { audited } from './auditing/calls.ts';
 import { Inputs } from './auditing/inputs.ts';
 import { approvalEvent } from './auditing/telling.ts';
 import type { DiffRedaction } from './diff-redaction.ts';
+import { insideClient } from './door/inside.ts';
 import { ExecDesk } from './exec-desk.ts';
 import { Executions, isOver } from './executions.ts';
 import { Grounds } from './grounds.ts';
@@ -30,6 +32,7 @@ import { DaemonSecrets } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { SessionDesk } from './session-desk.ts';
 import { Starter } from './starter.ts';
+import { ScriptCalls } from './tools/script-calls.ts';
 import type { Turns } from './turns.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
 import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
@@ -109,7 +112,8 @@ export class Core implements Runtime {
     const { auditing } = options;
     const recorder = new ExecRecorder(auditing, options.stating);
     options.runners.onProgress = (progress) => recorder.printed(progress);
-    const parts = { sessions: this.#sessions, execs: this.#execs, grounds, recorder };
+    const scripts = this.#scriptCalls();
+    const parts = { sessions: this.#sessions, execs: this.#execs, grounds, recorder, scripts };
     const starter = new Starter(options, parts);
     this.#starter = starter;
     this.execs = new ExecDesk(options, { ...parts, starter, inputs });
@@ -169,7 +173,11 @@ export class Core implements Runtime {
 
   async explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict> {
     const { command, session_id: id, shell = 'bash' } = params;
-    if (id !== undefined) return this.#starter.explain(this.#sessions.get(id), command, caller);
+    if (id !== undefined) {
+      // Any other text is what the session's own shell would take it for.
+      const asked = shell === 'python' ? { command, language: shell } : { command };
+      return this.#starter.explain(this.#sessions.get(id), asked, caller);
+    }
     const { explainText } = await import('../policy/explain.ts');
     const policy = await this.#options.policies.of(null);
     await this.#options.turns.next();
@@ -183,6 +191,22 @@ export class Core implements Runtime {
       uptime_s: Math.floor((Date.now() - this.startedAt) / 1_000),
       memory_rss_bytes: process.memoryUsage.rss(),
     };
+  }
+
+  #scriptCalls(): ScriptCalls {
+    const { runners, approving, log } = this.#options;
+    const scripts = new ScriptCalls({
+      client: (caller) => insideClient({ runtime: this, caller, version: version(), log }),
+      answer: (id, call, text) => runners.answer(id, call, text),
+      cancelAsked: (script) => {
+        const asked = this.#execs.of(null).filter(({ record }) => record.parent === script);
+        for (const { record } of asked) {
+          if (record.parked !== null) approving.approvals.cancel({ exec: record.id });
+        }
+      },
+    });
+    runners.onCall = (id, call, text) => void scripts.called(id, call, text);
+    return scripts;
   }
 
   /** Waits for the foreground commands that somebody waits for; the others outlive the daemon. */

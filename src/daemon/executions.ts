@@ -18,6 +18,8 @@ export interface ExecRecord {
   readonly mode: 'foreground' | 'detached';
   readonly command: string;
   readonly key: string | null;
+  /** The script that called for it; absent: none. */
+  readonly parent?: ExecId;
   /** What becomes of what it changes; absent: as its session has it. */
   readonly workspaceMode?: WorkspaceMode | null;
   readonly startedAt: number;

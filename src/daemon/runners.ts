@@ -44,6 +44,9 @@ export class Runners {
   /** Called for each command that ends while this runtime is there. */
   onExit: (exit: Exit) => void = () => {};
 
+  /** Called when a script calls a tool. Must not throw. */
+  onCall: (id: ExecId, call: number, text: string) => void = () => {};
+
   /** Where the runner's socket and pipes are, once it was opened. */
   dir: string | null = null;
 
@@ -58,6 +61,7 @@ export class Runners {
       waiting: (id, info) => {
         for (const tell of this.#waiting.get(id) ?? []) tell(info);
       },
+      called: (id, call, text) => this.onCall(id, call, text),
       lost: () => this.#lost(),
     });
     try {
@@ -104,6 +108,12 @@ export class Runners {
     const link = await this.link();
     const of = session === null ? {} : { session_id: session };
     await link.request({ op: 'learn', known, ...of });
+  }
+
+  /** Hands a script the answer to one of its calls. */
+  async answer(id: ExecId, call: number, text: string): Promise<void> {
+    const link = await this.link();
+    await link.request({ op: 'answer', exec_id: id, call, text });
   }
 
   /** Ends commands; those that have ended meanwhile are no matter. */

@@ -17,15 +17,17 @@ import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
 import { basisOf, type ExecBasis } from './auditing/basis.ts';
 import { askedEvents, refusalEvents, type ExecRecorder } from './auditing/exec-recorder.ts';
 import { tellUnended } from './auditing/unended.ts';
-import { levelOf, reachOf, revertLate } from './ground.ts';
+import { reachOf, revertLate } from './ground.ts';
 import type { Grounds } from './grounds.ts';
+import { begunRecord } from './begun-record.ts';
 import { hinted } from './hints.ts';
 import { Parking, type Unparking } from './parking.ts';
 import { requestOf } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from './typed-secrets.ts';
-import { namesOnly, sessionVariables, warningsOf } from './variables.ts';
+import { refuseNested, type ScriptCalls } from './tools/script-calls.ts';
+import { namesOnly, sessionVariables } from './variables.ts';
 import { worldOf } from './world.ts';
 
 /** A command that a person has to be asked about. */
@@ -41,6 +43,7 @@ interface StarterParts {
   readonly execs: Executions;
   readonly grounds: Grounds;
   readonly recorder: ExecRecorder;
+  readonly scripts: ScriptCalls;
 }
 
 export class Starter {
@@ -53,9 +56,11 @@ export class Starter {
   readonly #starting = new Map<string, Promise<Tracked>>();
   readonly #grounds: Grounds;
   readonly #recorder: ExecRecorder;
+  readonly #scripts: ScriptCalls;
 
   constructor(options: CoreOptions, parts: StarterParts) {
-    const { sessions, execs, grounds, recorder } = parts;
+    const { sessions, execs, grounds, recorder, scripts } = parts;
+    this.#scripts = scripts;
     this.#options = options;
     this.#recorder = recorder;
     this.#sessions = sessions;
@@ -122,13 +127,21 @@ export class Starter {
       // What policy permits for its question must be known before somebody answers it.
       await this.#policyOf(session).catch(() => null);
       this.#parking.restore(session, record);
+      const { caller, request } = record.parked;
+      if (request.language !== 'python') continue;
+      this.#scripts.expect(record.id, caller, session.record.id);
+      this.#scripts.watch(this.#execs.get(record.id));
     }
     this.#parking.forgetOrphans();
   }
 
   /** From a call to a running command; a repeated key answers the first execution. */
-  async begin(params: ExecParams, mode: Request['mode'], caller: Caller): Promise<Tracked> {
+  async begin(params: ExecParams, asked: Request['mode'], caller: Caller): Promise<Tracked> {
+    refuseNested(params.language, caller);
     const session = this.#sessions.get(params.session_id);
+    // Its script has the session as long as it runs: what it calls runs beside it.
+    const isBeside = caller.within !== undefined && session.busy === caller.within;
+    const mode = isBeside ? 'detached' : asked;
     const key = params.exec_key ?? null;
     const known = this.#execs.byKey(session.record.id, key);
     if (known !== null) {
@@ -170,7 +183,9 @@ export class Starter {
       }
       throw error;
     }
-    return 'question' in found ? this.#ask(session, found) : found;
+    const tracked = 'question' in found ? await this.#ask(session, found) : found;
+    this.#scripts.watch(tracked);
+    return tracked;
   }
 
   /** Slowness is the asker's: by now nobody else waits for the session. */
@@ -179,7 +194,8 @@ export class Starter {
     if (waitMs > 0) await sleep(waitMs);
     this.#sessions.get(session.record.id);
     const tracked = this.#parking.park(session, question, { request, caller, record });
-    if (tracked.record.id === record.id) {
+    if (tracked.record.id !== record.id) this.#scripts.end(record.id);
+    else {
       this.#options.auditing.noteAll(askedEvents(record.id, question, this.#options.shown));
     }
     return tracked;
@@ -197,25 +213,8 @@ export class Starter {
     const id = newExecId();
     const { ground, prepared } = await this.#prepare(session, request, { policy, caller, id });
     const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
-    const record = {
-      id,
-      sessionId: session.record.id,
-      mode: request.mode,
-      command: request.command,
-      key: request.execKey,
-      workspaceMode: request.workspaceMode ?? null,
-      startedAt: Date.now(),
-      facts: {
-        digest: decided?.approved.digest ?? '',
-        verdict: prepared.verdict,
-        sandbox: ground.box.kind,
-        level: session.record.assurance?.level ?? levelOf(ground.box),
-        network: session.record.grants.network,
-        warnings: warningsOf(ground, session.record, request),
-      },
-      outcome: null,
-      lost: null,
-    };
+    const record = begunRecord({ id, session: session.record, request, ground, prepared, decided });
+    if (request.language === 'python') this.#scripts.expect(id, caller, session.record.id);
     if (decided === null && !('approved' in prepared)) {
       refuseToShow(secrets);
       if (request.mode === 'foreground') session.busy = null;
@@ -239,7 +238,8 @@ export class Starter {
       const { ground, standing } = await this.#circumstances(session, of);
       return { ground, prepared: await prepare(this.#world, { ground, standing }, request, id) };
     } catch (error) {
-      const asked = { id, session: session.record.id, actor: caller.actor, request };
+      const { actor, within: parent = null } = caller;
+      const asked = { id, parent, session: session.record.id, actor, request };
       await this.#options.auditing.tell(refusalEvents(asked, error, this.#options.shown));
       throw error;
     }
@@ -255,9 +255,13 @@ export class Starter {
   }
 
   /** What policy says of a command in a session; nothing is refused, asked or run. */
-  async explain(session: Session, command: string, caller: Caller): Promise<Verdict> {
+  async explain(
+    session: Session,
+    asked: Pick<ExecParams, 'command' | 'language'>,
+    caller: Caller,
+  ): Promise<Verdict> {
     const policy = await this.#policyOf(session);
-    const params = { session_id: session.record.id, command };
+    const params = { session_id: session.record.id, ...asked };
     const request = requestIn(session, params, { mode: 'detached', policy });
     const { ground, standing } = await this.#circumstances(session, { policy, caller, request });
     // Nothing is read for a question: where a value lies may ask somebody, or cost something.
@@ -298,6 +302,7 @@ export class Starter {
       await Promise.race([started, tracked.settled]);
     } catch (error) {
       this.#execs.forget(record.id);
+      this.#scripts.end(record.id);
       throw error;
     }
     this.#execs.started += 1;
@@ -332,6 +337,7 @@ export class Starter {
       judge: judgeFor(policy, caller, atLeast),
       reach: reachOf(record, ground),
       requester: caller.actor,
+      parent: caller.within ?? null,
       session: sessionVariables(record),
     };
     return { ground, standing };

@@ -27,6 +27,8 @@ export interface LinkEvents {
   /** What a running command has printed so far; about once a second while it prints. */
   progress(progress: OutputProgress): void;
   waiting(id: ExecId, info: Waiting): void;
+  /** A script calls a tool; `text` is what it wrote, whatever that is. */
+  called(id: ExecId, call: number, text: string): void;
   /** The runner is gone: nothing more comes. Called once. */
   lost(): void;
 }
@@ -243,6 +245,8 @@ export class RunnerLink {
         const { exec_id: id, pid, program, certain } = event;
         return this.#events.waiting(id, { pid, program, certain });
       }
+      case 'call':
+        return this.#events.called(event.exec_id, event.call, event.text);
       case 'gap':
         return this.#following.get(event.channel)?.gap(event.from, event.to);
       case 'end': {

@@ -1,7 +1,7 @@
 /** What is known of a command when it starts, as the audit log and its statement tell it. */
 import type { Approval } from '../../approval/approval.ts';
 import type { WorkspaceMode } from '../../change.ts';
-import type { Bounds, Verdict } from '../../command.ts';
+import type { Bounds, ExecId, Verdict } from '../../command.ts';
 import type { CommandBasis } from '../../provenance/statement.ts';
 import type { Decided, Ground } from '../../run.ts';
 import type { Masking } from '../masking.ts';
@@ -14,6 +14,8 @@ export type Shown = (text: string) => string;
 export interface ExecBasis extends CommandBasis {
   /** Absent: the shell took the command. */
   readonly language?: 'python';
+  /** The script that called for it; absent: none. */
+  readonly parent?: ExecId;
   readonly workspace: string | null;
   /** Digest of what of the workspace is hidden; `null`: nothing is. */
   readonly mask: string | null;
@@ -50,6 +52,7 @@ export function basisOf(
     requester,
     ...commandData(shown(plan.command), plan.command),
     ...(plan.language === undefined ? {} : { language: plan.language }),
+    ...(decided.parent === null ? {} : { parent: decided.parent }),
     shell: plan.shell.path,
     cwd: plan.cwd,
     workspace: ground.workspace,

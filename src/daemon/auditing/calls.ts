@@ -100,7 +100,7 @@ export async function audited<Answer>(
   const { method, caller, params } = call;
   const how = telling[method];
   if (how !== undefined) {
-    const data = { method, ...chosen(params, how.params) };
+    const data = { method, ...parentOf(caller), ...chosen(params, how.params) };
     const told: Told = { kind: 'call.requested', ...whose(caller, params), data };
     await (how.ends === true ? auditing.tell([told]) : auditing.record(told));
   }
@@ -138,6 +138,10 @@ async function tellFailure(
   const kind = failures.has(code) ? 'call.failed' : 'call.refused';
   await auditing.tell([{ kind, ...whose(caller, params), data: { method, code, message } }]);
 }
+
+/** The script that calls in its caller's place. */
+const parentOf = ({ within }: Caller): Told['data'] =>
+  within === undefined ? {} : { parent: within };
 
 function whose({ actor }: Caller, params: unknown): Pick<Told, 'actor' | 'session' | 'exec'> {
   const [session, exec] = [textAt(params, 'session_id'), textAt(params, 'exec_id')];

@@ -115,7 +115,7 @@ const whose = (exec: ExecId, { session, requester }: ExecBasis) => ({
 
 /** What was asked for and is parked, until a person says yes or no. */
 export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[] {
-  const { asked, verdict, plan } = question;
+  const { asked, verdict, plan, parent } = question;
   const of = { exec: id, session: asked.session, actor: asked.requester };
   return [
     {
@@ -124,6 +124,7 @@ export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[
       data: {
         ...commandData(shown(asked.command), asked.command),
         ...(asked.language === undefined ? {} : { language: asked.language }),
+        ...(parent === null ? {} : { parent }),
         shell: asked.shell.path,
         cwd: asked.cwd,
         mode: asked.mode,
@@ -138,6 +139,7 @@ export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[
 
 interface Refused {
   readonly id: ExecId;
+  readonly parent: ExecId | null;
   readonly session: SessionId;
   readonly actor: string;
   readonly request: Asking;
@@ -145,7 +147,7 @@ interface Refused {
 
 /** What was asked for and does not run: policy says no, it is not right, or nothing can hold it. */
 export function refusalEvents(
-  { id, session, actor, request }: Refused,
+  { id, parent, session, actor, request }: Refused,
   error: unknown,
   shown: Shown,
 ): Told[] {
@@ -154,6 +156,7 @@ export function refusalEvents(
   const requested = {
     ...commandData(shown(command), command),
     ...(request.language === 'python' ? { language: 'python' } : {}),
+    ...(parent === null ? {} : { parent }),
     cwd,
     mode,
     stdin: stdin.kind,
@@ -175,7 +178,19 @@ type Untold = Pick<Told, 'kind' | 'data'>;
 /** What was asked for, as the first event of a command tells it. */
 function requestData(basis: ExecBasis): Told['data'] {
   const { command, command_bytes, shell, cwd, mode, command_env, stdin, pty } = basis;
-  return { command, command_bytes, shell, cwd, mode, env: command_env, stdin, pty };
+  const { language, parent } = basis;
+  return {
+    command,
+    command_bytes,
+    ...(language === undefined ? {} : { language }),
+    ...(parent === undefined ? {} : { parent }),
+    shell,
+    cwd,
+    mode,
+    env: command_env,
+    stdin,
+    pty,
+  };
 }
 
 function startEvents(basis: ExecBasis): Untold[] {

@@ -1,0 +1,160 @@
+/**
+ * What Python scripts call while they run. A script calls as the one who started it, in its own
+ * session, over a client within the daemon: each call is judged, asked about, masked and recorded
+ * as if that caller had made it, and the log names the script.
+ */
+import type { Caller, ExecId, SessionId } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { isObject, parseObject } from '../../protocol/json.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { Client } from '../../client/index.ts';
+import type { ToolContext, ToolResult } from '../../tools/index.ts';
+import type { Tracked } from '../executions.ts';
+
+export interface ScriptCallsOptions {
+  /** A client within the daemon, for one call. */
+  client(caller: Caller): Promise<Client>;
+  /** Hands an answer to the runner. */
+  answer(id: ExecId, call: number, text: string): Promise<unknown>;
+  /** Closes the questions about what a script has asked for. Must not throw. */
+  cancelAsked(script: ExecId): void;
+}
+
+interface Script {
+  readonly caller: Caller;
+  readonly session: SessionId;
+  /** Aborts when the script has ended: nobody waits for its calls any more. */
+  readonly over: AbortController;
+}
+
+export class ScriptCalls {
+  readonly #options: ScriptCallsOptions;
+  readonly #scripts = new Map<ExecId, Script>();
+
+  constructor(options: ScriptCallsOptions) {
+    this.#options = options;
+  }
+
+  /** A script is about to start, or is asked about: its calls are those of `caller`. */
+  expect(id: ExecId, caller: Caller, session: SessionId): void {
+    const over = new AbortController();
+    this.#scripts.set(id, { caller: { ...caller, within: id }, session, over });
+  }
+
+  /** Its calls end with it. */
+  watch({ record, settled }: Tracked): void {
+    const end = (): void => this.end(record.id);
+    void settled.then(end, end);
+  }
+
+  end(id: ExecId): void {
+    const script = this.#scripts.get(id);
+    if (script === undefined) return;
+    this.#scripts.delete(id);
+    script.over.abort(new TrlError('BACKEND_UNAVAILABLE', 'The script that called has ended'));
+    this.#options.cancelAsked(id);
+  }
+
+  /** A call as it came from the script, whatever that is. Never rejects. */
+  async called(id: ExecId, call: number, text: string): Promise<void> {
+    const answer = await this.#answerTo(id, text);
+    // A script that has ended meanwhile, or a runner that is gone, takes none.
+    await this.#options.answer(id, call, answer).catch(() => {});
+  }
+
+  async #answerTo(id: ExecId, text: string): Promise<string> {
+    try {
+      const script = this.#scripts.get(id);
+      if (script === undefined) throw unknownScript();
+      return await this.#do(script, requestIn(text));
+    } catch (error) {
+      const known = isTrlError(error);
+      const code = known ? error.code : 'INTERNAL_ERROR';
+      return failureText(code, known ? error.message : 'The call failed', {});
+    }
+  }
+
+  async #do({ caller, session, over }: Script, request: Requested): Promise<string> {
+    await using client = await this.#options.client(caller);
+    const { callTool, listTools } = await import('../../tools/index.ts');
+    if (request.kind === 'list') {
+      const tools = (await listTools(client)).map(({ name, title, description, input }) => ({
+        name,
+        title,
+        description,
+        input_schema: input,
+      }));
+      return JSON.stringify({ ok: true, result: tools });
+    }
+    const context = await contextOf(client, session, over.signal);
+    return resultText(await callTool(context, request.tool, request.arguments));
+  }
+}
+
+type Requested =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'call'; readonly tool: string; readonly arguments: JsonObject };
+
+/** @throws TrlError `INVALID_PARAMS` for what no `rpc.call` writes */
+function requestIn(text: string): Requested {
+  const { list, tool, arguments: given } = parseObject(Buffer.from(text));
+  if (list === true) return { kind: 'list' };
+  if (typeof tool === 'string' && isObject(given)) return { kind: 'call', tool, arguments: given };
+  const wanted = 'the name of a tool and an object of arguments are wanted';
+  throw new TrlError('INVALID_PARAMS', `Cannot call a tool: ${wanted}`);
+}
+
+async function contextOf(
+  client: Client,
+  session: SessionId,
+  signal: AbortSignal,
+): Promise<ToolContext> {
+  const info = await client.session(session).info();
+  const root = info.workspace ?? info.working_dir;
+  const { conversation } = await import('../../tools/index.ts');
+  const others = conversation({ client, root, name: `script in ${session}` });
+  return {
+    client,
+    signal,
+    progress: () => {},
+    workspace: { root },
+    sessions: {
+      session: () => Promise.resolve(session),
+      open: () => others.open(),
+      parked: new Map(),
+    },
+    // The script waits, as long as it may run itself.
+    approvalWaitMs: limits.approvalMs.default,
+  };
+}
+
+function resultText({ data, error, approval }: ToolResult): string {
+  const { error: _, ...rest } = data;
+  if (error !== undefined) return failureText(error.code, error.message, rest);
+  if (approval === undefined) return JSON.stringify({ ok: true, result: data });
+  const { approval_id: id, exec_id: exec } = approval;
+  const message = 'Cannot run the command yet: a person must decide first';
+  return failureText('APPROVAL_REQUIRED', message, { approval_id: id, exec_id: exec });
+}
+
+function failureText(code: string, message: string, data: object): string {
+  return JSON.stringify({ ok: false, error: { code, message }, data });
+}
+
+const unknownScript = (): TrlError =>
+  new TrlError(
+    'BACKEND_UNAVAILABLE',
+    'Cannot call a tool: the runtime was restarted while the script ran; run the script again',
+  );
+
+/**
+ * What a script runs must not be a script: each would wait for the one in it.
+ *
+ * @throws TrlError `POLICY_DENIED`
+ */
+export function refuseNested(language: string | undefined, { within }: Caller): void {
+  if (language !== 'python' || within === undefined) return;
+  const way = 'do its work in this one, or run it by itself';
+  throw new TrlError('POLICY_DENIED', `Cannot run a script within the script ${within}: ${way}`);
+}
