@@ -119,8 +119,8 @@ function rolesOf(args: Args): TokenRecord['roles'] {
 async function prove(args: Args, signal: AbortSignal): Promise<Proof> {
   const enrolment = new Enrolment(enrolmentPlaces(process.env, homedir()));
   if (enrolment.approver() === null) {
-    if (args.has('passphrase-stdin'))
-      throw usage(verb, 'nobody is enrolled: there is none to give');
+    const isGiven = args.has('passphrase-stdin');
+    if (isGiven) throw usage(verb, 'nobody is enrolled: there is none to give');
     if (await isSameUidAllowed()) return 'same_uid';
     const why = 'policy wants the person proved; run: trl approvals enroll';
     throw new TrlError('AUTH_FAILED', `Cannot create the token: ${why}`);

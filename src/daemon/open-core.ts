@@ -104,14 +104,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
   boundRawLogs(runners, auditing, masked);
   await tellPolicies(policies, auditing);
-  const identities = Identities.open({
-    directory: stateHome(),
-    mainToken: mainTokenIn(env),
-    enrolment,
-    isSameUidAllowed: () => policies.permits(null).sameUid,
-    note: (told) => auditing.note(told),
-    log: masked,
-  });
+  const identities = identitiesOf({ env, enrolment, policies, auditing, log: masked });
   const core = new Core({
     host,
     identities,
@@ -223,6 +216,23 @@ function redactionOf({ redaction }: Configuration): RedactionOptions {
 
 export function sayProblem(problem: string | null, log: Log): void {
   if (problem !== null) log(`secrets of the environment show in /proc/${process.pid}: ${problem}`);
+}
+
+interface IdentityParts extends Pick<ApprovingParts, 'enrolment' | 'policies'> {
+  readonly env: Env;
+  readonly auditing: Auditing;
+  readonly log: Log;
+}
+
+function identitiesOf({ env, enrolment, policies, auditing, log }: IdentityParts): Identities {
+  return Identities.open({
+    directory: stateHome(),
+    mainToken: mainTokenIn(env),
+    enrolment,
+    isSameUidAllowed: () => policies.permits(null).sameUid,
+    note: (told) => auditing.note(told),
+    log,
+  });
 }
 
 interface ApprovingParts {

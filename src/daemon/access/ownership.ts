@@ -131,8 +131,8 @@ export async function ownParams<Params extends object>(
   for (const name of own) {
     const id = at(name);
     if (id === null) continue;
-    if ((await ownerOf(name, id, { owners, isRecorded })) !== actor)
-      throw absent(name, id, isRecorded);
+    const owner = await ownerOf(name, id, { owners, isRecorded });
+    if (owner !== actor) throw absent(name, id, isRecorded);
   }
   const id = at('session_id');
   const isForeign =
