@@ -23,6 +23,7 @@ export function begunRecord(judged: Judged): Omit<ExecRecord, 'parked'> {
     id,
     sessionId: session.id,
     mode: request.mode,
+    ...(request.pty === null ? {} : { pty: true }),
     command: request.command,
     key: request.execKey,
     ...(parent === null ? {} : { parent }),

@@ -16,6 +16,7 @@ export interface ExecRecord {
   readonly id: ExecId;
   readonly sessionId: SessionId;
   readonly mode: 'foreground' | 'detached';
+  readonly pty?: true;
   readonly command: string;
   readonly key: string | null;
   /** The script that called for it; absent: none. */
@@ -55,6 +56,8 @@ const wireError = (error: unknown): WireError =>
     : { code: 'INTERNAL_ERROR', message: 'The runtime failed' };
 
 export class Executions {
+  /** Told of each one that begins, and of each change. Must not throw. */
+  onChange: (tracked: Tracked) => void = () => {};
   readonly #store: Store;
   readonly #masking: Masking;
   readonly #all = new Map<ExecId, Tracked>();
@@ -96,6 +99,7 @@ export class Executions {
     this.#all.set(record.id, tracked);
     if (record.key !== null) this.#keys.set(keyOf(record.sessionId, record.key), record.id);
     this.#prune();
+    this.onChange(tracked);
     return tracked;
   }
 
@@ -154,6 +158,7 @@ export class Executions {
     tracked.record = { ...tracked.record, ...change };
     if (this.#all.has(tracked.record.id)) {
       this.#store.putSoon('execs', tracked.record.id, this.#kept(tracked.record));
+      this.onChange(tracked);
     }
   }
 
@@ -206,6 +211,7 @@ export function execView(
     state: stateOf(record),
     ...(record.parked === null ? {} : { approval_id: record.parked.approval }),
     mode: record.mode,
+    ...(record.pty === true ? { pty: true } : {}),
     command: record.command,
     started_at: isoTime(record.startedAt),
     journal_from: journal?.from ?? outcome?.exit.journal_from ?? 0,

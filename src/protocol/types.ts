@@ -23,6 +23,8 @@ import type { ApprovalView, ApprovalStatus, WatchAnswer } from './approval.ts';
 import type { AuditAnswers, AuditMarkView } from './audit.ts';
 import type { ConsoleAnswers } from './console.ts';
 import type { EnvironmentView } from './environment.ts';
+import type { MetricsView } from './metrics.ts';
+import type { ExecLeaseAnswer, FeedAnswer } from './feed.ts';
 import type { PublishAnswers } from './publish.ts';
 import type { SecretAnswers } from './secrets.ts';
 import type { ReceiptChanges, WorkspaceAnswers, WorkspaceId } from './workspace.ts';
@@ -188,6 +190,8 @@ export interface ExecView {
   readonly state: 'waiting' | 'running' | 'exited' | 'lost' | 'refused';
   readonly approval_id?: ApprovalId;
   readonly mode: 'foreground' | 'detached';
+  /** Present where it has a terminal of its own. */
+  readonly pty?: true;
   readonly command: string;
   readonly started_at: string;
   readonly journal_from: number;
@@ -277,6 +281,7 @@ export interface MethodAnswers
   readonly 'exec.write': { readonly exec_id: ExecId; readonly bytes: number };
   readonly 'exec.resize': { readonly exec_id: ExecId };
   readonly 'exec.cancel': { readonly stopped: readonly ExecId[] };
+  readonly 'exec.lease': ExecLeaseAnswer;
   readonly 'exec.list': { readonly execs: readonly ExecView[] };
   readonly 'exec.info': ExecView;
   readonly 'system.ping': { readonly uptime_s: number; readonly version: string };
@@ -286,6 +291,7 @@ export interface MethodAnswers
     readonly uptime_s: number;
     readonly memory_rss_bytes: number;
   };
+  readonly 'system.metrics': MetricsView;
   /** `frames: "bin"`: everything after this answer is binary frames, in both directions. */
   readonly 'system.hello': {
     readonly version: string;
@@ -295,6 +301,7 @@ export interface MethodAnswers
     /** Present when it was asked for, with frames: see `docs/protocol.md`. */
     readonly window_bytes?: number;
   };
+  readonly 'system.watch': FeedAnswer;
   readonly 'runtime.list': { readonly runtimes: readonly RuntimeView[] };
   readonly 'policy.explain': Verdict;
   readonly 'approval.list': { readonly approvals: readonly ApprovalView[] };

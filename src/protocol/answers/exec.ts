@@ -73,6 +73,7 @@ export const exec = z.object({
   state: execState,
   approval_id: z.exactOptional(word.approvalId),
   mode: z.enum(['foreground', 'detached']),
+  pty: z.exactOptional(z.literal(true)),
   command: z.string(),
   started_at: word.time,
   journal_from: word.count,
