@@ -119,8 +119,8 @@ export class Identities implements Disposable {
     const found = this.#credential(key);
     if (found !== null) return this.#fault(found) ?? 'unknown';
     const record = this.#records.find(({ sha256 }) => sha256 === key);
-    if (record !== undefined) return 'revoked';
-    return this.#problem === null ? 'unknown' : 'unreadable';
+    if (this.#problem !== null && record?.revokedAt == null) return 'unreadable';
+    return record === undefined ? 'unknown' : 'revoked';
   }
 
   /**
