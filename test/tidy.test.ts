@@ -128,7 +128,7 @@ interface Import {
 
 test('every import follows the import table', () => {
   const wrong: string[] = [];
-  for (const file of globSync('src/**/*.ts', { cwd: root })) {
+  for (const file of globSync('src/**/*.{ts,tsx}', { cwd: root })) {
     const from = placeOf(file);
     const may = importTable.get(from);
     if (may === undefined) {
@@ -148,7 +148,7 @@ test('every import follows the import table', () => {
 test('a relative import names the .ts file', () => {
   const wrong = sources().flatMap((file) =>
     importsOf(file)
-      .filter(({ specifier }) => specifier.startsWith('.') && !/\.(ts|json)$/.test(specifier))
+      .filter(({ specifier }) => specifier.startsWith('.') && !/\.(tsx?|json)$/.test(specifier))
       .map(({ line, specifier }) => `${file}:${line}: "${specifier}" does not end in .ts`),
   );
   none(wrong);
@@ -227,7 +227,7 @@ function withoutComments(text: string): string {
 }
 
 function sources(): string[] {
-  const all = globSync('{src,test,bench,tools}/**/*.ts', { cwd: root });
+  const all = globSync('{src,test,bench,tools}/**/*.{ts,tsx}', { cwd: root });
   return all.filter((file) => !/node_modules|^test\/programs/.test(file)).toSorted();
 }
 

@@ -42,6 +42,9 @@ for (const { from, to, program } of bundles) {
   console.log(`built ${to}`);
 }
 
+execFileSync('tools/build-console', { stdio: 'inherit' });
+console.log('built dist/console');
+
 if (existsSync(clientEntry)) {
   emitTypes();
 }

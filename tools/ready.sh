@@ -1,6 +1,7 @@
 # Sourced by the launcher and the npm scripts, with the checkout's directory in $root and in $failure
 # the exit code for a checkout that cannot be made ready.
-# Guarantees that set-up has run and dist/runner.js and redactor.js are current; leaves the Node to use in $node.
+# Guarantees that set-up has run and dist/runner.js and redactor.js are current, and dist/console where
+# it is served; leaves the Node to use in $node.
 # Exports NODE_COMPILE_CACHE: without it, stripping types costs every start 40 ms.
 # Every command waits for this: where nothing is to be done it forks once, for `find`.
 # shellcheck shell=sh disable=SC2154
@@ -33,3 +34,15 @@ if [ -f "$root/src/runner/main.ts" ]; then
     "$root/tools/build-runner" >&2 || exit "$failure"
   fi
 fi
+
+# The console is for who serves it alone. One that cannot be built leaves that of before.
+for word do
+  case $word in serve | console | daemon) ;; *) continue ;; esac
+  console=$root/dist/console/index.html
+  if [ ! -f "$console" ] ||
+    [ -n "$(find "$root/src/console" "$root/src/client" "$root/src/protocol" "$root"/src/*.ts \
+      -newer "$console" 2>/dev/null)" ]; then
+    "$root/tools/build-console" >&2 || :
+  fi
+  break
+done

@@ -1,0 +1,49 @@
+/** What became of a question. */
+import type { ApprovalView } from '../../client/index.ts';
+import { Text } from '../parts/pieces.tsx';
+import { Ago } from '../parts/time.tsx';
+import { addressOf } from '../router.ts';
+
+const outcomes = {
+  pending: '',
+  approved: 'Approved. The command starts in its turn.',
+  used: 'Approved, and started.',
+  denied: 'Denied. It never ran.',
+  expired: 'Nobody decided in time. It never ran.',
+  cancelled: 'Who asked took it back. It never ran.',
+  superseded: 'Something changed before it started, so it is asked anew.',
+} as const satisfies Record<ApprovalView['state'], string>;
+
+export function Outcome({ approval }: { readonly approval: ApprovalView }) {
+  const { state, decided_by: by, decided_at: at, words, superseded_by: next } = approval;
+  const kind = state === 'approved' || state === 'used' ? 'allow' : 'block';
+  return (
+    <div class={`outcome ${kind}`} role="status">
+      <p>
+        <strong>{outcomes[state]}</strong>
+        {approval.scope === 'session' && ' Equal commands of the session run without a question.'}
+      </p>
+      {by !== undefined && (
+        <p class="quiet">
+          by <Text of={by} mono />
+          {approval.same_uid === true && ', proved by the uid only'}
+          {at !== undefined && (
+            <>
+              {', '}
+              <Ago at={at} />
+            </>
+          )}
+        </p>
+      )}
+      {words !== undefined && (
+        <p>
+          “<Text of={words} />”
+        </p>
+      )}
+      <p class="links">
+        <a href={addressOf('command', approval.exec_id)}>The command and its output</a>
+        {next !== undefined && <a href={addressOf('approvals', next)}>The new question</a>}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,119 @@
+/** One question: the whole command, why it is asked, what it would reach, and the answer. */
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApprovalView } from '../../client/index.ts';
+import { sessionName } from '../live/names.ts';
+import { CommandText, Reasons } from '../parts/command-text.tsx';
+import { Section } from '../parts/facts.tsx';
+import { ApprovalState } from '../parts/pill.tsx';
+import { Text } from '../parts/pieces.tsx';
+import { Ago, Until } from '../parts/time.tsx';
+import { Answer } from './answer.tsx';
+import { Outcome } from './outcome.tsx';
+import { Readiness } from './readiness.ts';
+import { Reach } from './reach.tsx';
+
+export function Question({ approval }: { readonly approval: ApprovalView }) {
+  const item = `${approval.approval_id} ${approval.digest}`;
+  const readiness = useRef(new Readiness());
+  const end = useRef<HTMLSpanElement>(null);
+  useEffect(() => watchReading(item, readiness.current, end.current), [item]);
+  const { asked, verdict, changes } = approval;
+  return (
+    <article class="question" aria-label="The question">
+      <header class="question-head">
+        <ApprovalState of={approval.state} />
+        <p>
+          <strong>
+            <Text of={sessionName(approval.session_id)} />
+          </strong>{' '}
+          asks to run this{asked.mode === 'detached' ? ' in the background' : ''}
+        </p>
+        <p class="quiet">
+          <Ago at={approval.created_at} />
+          {approval.state === 'pending' && (
+            <>
+              {' · '}
+              <Until at={approval.expires_at} />
+            </>
+          )}
+        </p>
+      </header>
+      <div class="asked-command">
+        <CommandText command={asked.command} rules={verdict.rules} />
+        <span ref={end} class="end" />
+      </div>
+      {asked.argv !== null && (
+        <p class="quiet">
+          Started without a shell: <Text of={asked.argv.map(quoted).join(' ')} mono />
+        </p>
+      )}
+      {changes !== undefined && changes.length > 0 && (
+        <Section title="What changed since the last yes">
+          <ul class="changes-since">
+            {changes.map((change, index) => (
+              <li key={index}>
+                <Text of={change} />
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      <Section title="Why it is asked">
+        <Reasons verdict={verdict} />
+      </Section>
+      <Section title="What it would see and touch">
+        <Reach approval={approval} />
+      </Section>
+      {approval.state === 'pending' ? (
+        <Answer approval={approval} item={item} readiness={readiness.current} />
+      ) : (
+        <Outcome approval={approval} />
+      )}
+    </article>
+  );
+}
+
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/** Tells `readiness` since when the item is painted, and whether its last line was seen. */
+function watchReading(
+  item: string,
+  readiness: Readiness,
+  end: HTMLElement | null,
+): (() => void) | undefined {
+  if (end === null) return undefined;
+  let frame = 0;
+  const look = (): void => {
+    cancelAnimationFrame(frame);
+    const isThere = document.visibilityState === 'visible' && document.hasFocus();
+    if (!isThere) {
+      readiness.show(null, performance.now());
+      return;
+    }
+    // The second frame begins after the first was painted.
+    frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame((at) => {
+        readiness.show(item, Math.max(at, performance.now()));
+        observer.disconnect();
+        observer.observe(end);
+      });
+    });
+  };
+  const observer = new IntersectionObserver((entries) => {
+    if (entries.some(({ isIntersecting }) => isIntersecting)) readiness.sawEnd(item);
+  });
+  look();
+  const events = [
+    [document, 'visibilitychange'],
+    [window, 'focus'],
+    [window, 'blur'],
+  ] as const;
+  for (const [target, name] of events) target.addEventListener(name, look);
+  return () => {
+    cancelAnimationFrame(frame);
+    observer.disconnect();
+    for (const [target, name] of events) target.removeEventListener(name, look);
+    readiness.show(null, performance.now());
+  };
+}

@@ -1,0 +1,39 @@
+/**
+ * Whether an answer is one to what is on the screen. A key or a click counts only for an item that
+ * was in front of the person, whole, for a while: not for one that took the place of another
+ * under the finger, not for one whose end nobody scrolled to, not while the page was hidden.
+ */
+
+/** How long an item has to be in front of a person before an answer to it counts, in `ms`. */
+export const readMs = 600;
+
+export type Waiting = 'nothing' | 'unseen-end' | 'just-appeared';
+
+export class Readiness {
+  #item: string | null = null;
+  #since: number | null = null;
+  #endSeen = false;
+
+  /**
+   * What is painted from `now` on; `null`: no item, or the page is hidden or has no focus. The
+   * same item again changes nothing.
+   */
+  show(item: string | null, now: number): void {
+    if (item === this.#item) return;
+    this.#item = item;
+    this.#since = item === null ? null : now;
+    this.#endSeen = false;
+  }
+
+  /** The last line of `item` was on the screen. */
+  sawEnd(item: string): void {
+    if (item === this.#item) this.#endSeen = true;
+  }
+
+  /** Why an answer that was made at `at` does not count; `null`: it does. */
+  waiting(item: string, at: number): Waiting | null {
+    if (item !== this.#item || this.#since === null) return 'nothing';
+    if (at - this.#since < readMs) return 'just-appeared';
+    return this.#endSeen ? null : 'unseen-end';
+  }
+}

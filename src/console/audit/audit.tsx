@@ -1,0 +1,220 @@
+/** The audit log as a timeline: filters, one event in detail, whether it is as it was written. */
+import { useSignal } from '@preact/signals';
+import type { Signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { AuditEventView, AuditListAnswer, AuditListParams } from '../../client/index.ts';
+import { isExecId } from '../command/exec-id.ts';
+import { client } from '../live/connection.ts';
+import { newestExecs, sessions } from '../live/store.ts';
+import { Problem, useActing } from '../parts/act.tsx';
+import { Empty, Section } from '../parts/facts.tsx';
+import { Text } from '../parts/pieces.tsx';
+import { addressOf } from '../router.ts';
+import { visible } from '../text/visible.ts';
+import { EventDetail } from './event.tsx';
+import { Provenance } from './provenance.tsx';
+import { Verify } from './verify.tsx';
+
+const kindsOffered = [
+  ['', 'Everything'],
+  ['exec.*', 'Commands'],
+  ['approval.*', 'Approvals'],
+  ['session.*', 'Sessions'],
+  ['secret.*', 'Secrets'],
+  ['workspace.*', 'Workspaces'],
+  ['publication.*', 'Publications'],
+  ['token.*', 'Tokens'],
+  ['call.*', 'Refused calls'],
+] as const;
+const listedMax = 200;
+
+interface Filter {
+  readonly kind: Signal<string>;
+  readonly actor: Signal<string>;
+  /** Id of a session; '': all. */
+  readonly session: Signal<string>;
+}
+
+export function Audit({ rest }: { readonly rest: string }) {
+  const filter: Filter = { kind: useSignal(''), actor: useSignal(''), session: useSignal('') };
+  const list = useSignal<AuditListAnswer | null>(null);
+  const opened = useSignal<AuditEventView | null>(null);
+  const { busy, problem, act } = useActing();
+  const asks = client.value;
+  const exec = isExecId(rest) ? rest : null;
+  const read = (): Promise<void> =>
+    act(async () => {
+      if (asks !== null) list.value = await asks.call('audit.list', paramsOf(filter, exec));
+    });
+  // Whatever a command does is followed by an event: the list is read again then.
+  const newest = newestExecs.value[0];
+  const { kind, session } = filter;
+  useEffect(() => {
+    void read();
+  }, [asks, kind.value, session.value, rest, newest?.exec_id, newest?.state]);
+  return (
+    <>
+      <header class="view-head">
+        <h1>Audit</h1>
+        <Verify />
+      </header>
+      <div class="filters">
+        <Filters of={filter} read={read} />
+        <button type="button" disabled={busy} onClick={() => void read()}>
+          Read again
+        </button>
+        {exec !== null && (
+          <a class="button" href={addressOf('audit')}>
+            All commands
+          </a>
+        )}
+      </div>
+      <Problem of={problem} />
+      {exec !== null && <Provenance exec={exec} />}
+      <Timeline list={list.value} opened={opened} />
+    </>
+  );
+}
+
+function paramsOf(filter: Filter, exec: `x-${string}` | null): AuditListParams {
+  const of = sessions.peek().get(filter.session.value);
+  const actor = filter.actor.value.trim();
+  return {
+    limit: listedMax,
+    ...(filter.kind.value === '' ? {} : { kinds: [filter.kind.value] }),
+    ...(actor === '' ? {} : { actor }),
+    ...(of === undefined ? {} : { session_id: of.session_id }),
+    ...(exec === null ? {} : { exec_id: exec }),
+  };
+}
+
+interface FiltersProps {
+  readonly of: Filter;
+  readonly read: () => Promise<void>;
+}
+
+function Filters({ of: { kind, actor, session }, read }: FiltersProps) {
+  return (
+    <>
+      <label>
+        What
+        <select
+          value={kind.value}
+          onChange={(event) => {
+            kind.value = event.currentTarget.value;
+          }}
+        >
+          {kindsOffered.map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Session
+        <select
+          value={session.value}
+          onChange={(event) => {
+            session.value = event.currentTarget.value;
+          }}
+        >
+          <option value="">All</option>
+          {[...sessions.value.values()].map(({ session_id: id, name }) => (
+            <option key={id} value={id}>
+              {visible(name ?? id.slice(0, 10))}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Who
+        <input
+          type="text"
+          data-filter
+          class="mono"
+          placeholder="uid:1000"
+          value={actor.value}
+          onInput={(event) => {
+            actor.value = event.currentTarget.value;
+          }}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') void read();
+          }}
+        />
+      </label>
+    </>
+  );
+}
+
+interface TimelineProps {
+  readonly list: AuditListAnswer | null;
+  readonly opened: Signal<AuditEventView | null>;
+}
+
+function Timeline({ list, opened }: TimelineProps) {
+  if (list === null) return <p class="quiet">Reading…</p>;
+  if (list.events.length === 0) return <Empty title="Nothing is recorded that matches" />;
+  const days = Map.groupBy(list.events, ({ at }) => at.slice(0, 10));
+  return (
+    <>
+      {[...days].map(([day, events]) => (
+        <Section key={day} title={day} aside={<span class="quiet">{events.length}</span>}>
+          <ol class="timeline">
+            {events.map((event) => (
+              <EventRow key={`${event.log} ${event.seq}`} event={event} opened={opened} />
+            ))}
+          </ol>
+        </Section>
+      ))}
+      {list.truncated && <p class="quiet">Older events are there: narrow the filter.</p>}
+    </>
+  );
+}
+
+function EventRow({
+  event,
+  opened,
+}: {
+  readonly event: AuditEventView;
+  readonly opened: TimelineProps['opened'];
+}) {
+  const isOpen = opened.value?.seq === event.seq && opened.value.log === event.log;
+  return (
+    <li class={`event ${event.kind.split('.')[0] ?? ''}`}>
+      <button
+        type="button"
+        data-row
+        aria-expanded={isOpen}
+        onClick={() => {
+          opened.value = isOpen ? null : event;
+        }}
+      >
+        <time class="quiet mono" dateTime={event.at}>
+          {event.at.slice(11, 19)}
+        </time>
+        <span class="kind">
+          <Text of={event.kind} mono />
+        </span>
+        <span class="what mono">
+          <Text of={summaryOf(event)} mono />
+        </span>
+        <span class="quiet">
+          <Text of={event.actor ?? 'the runtime'} />
+        </span>
+      </button>
+      {isOpen && <EventDetail event={event} />}
+    </li>
+  );
+}
+
+/** The one thing of an event that says most: what was run, asked or named. */
+function summaryOf({ data }: AuditEventView): string {
+  for (const name of ['command', 'name', 'reason', 'decision', 'exit_code', 'method', 'path']) {
+    const value = data[name];
+    if (typeof value === 'string' || typeof value === 'number') {
+      return `${name === 'command' ? '' : `${name} `}${value}`.split('\n')[0]?.slice(0, 200) ?? '';
+    }
+  }
+  return '';
+}

@@ -1,0 +1,54 @@
+/** What a signed statement of a command says of files, for the picture of it. Not verified here. */
+import type { AuditEventView } from '../../client/index.ts';
+
+export interface Stated {
+  readonly name: string;
+  /** SHA-256 (hex); `null`: none is told. */
+  readonly sha256: string | null;
+}
+export interface Statement {
+  readonly command: string;
+  readonly exitCode: number | null;
+  /** What it could read or ran, and what it left. */
+  readonly materials: readonly Stated[];
+  readonly products: readonly Stated[];
+  /** Deleted or replaced by what has no content. */
+  readonly gone: readonly Stated[];
+}
+
+/** `null`: the event is no statement, or cannot be read. */
+export function statementOf(event: AuditEventView): Statement | null {
+  const payload = textAt(at(event.data, 'envelope'), 'payload');
+  if (event.kind !== 'exec.statement' || payload === null) return null;
+  try {
+    const bytes = Uint8Array.from(atob(payload), (each) => each.charCodeAt(0));
+    const statement: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const predicate = at(statement, 'predicate');
+    const code = at(at(predicate, 'result'), 'exit_code');
+    return {
+      command: textAt(at(predicate, 'command'), 'text') ?? '',
+      exitCode: typeof code === 'number' ? code : null,
+      materials: statedIn(at(predicate, 'materials')),
+      products: statedIn(at(statement, 'subject')),
+      gone: statedIn(at(at(predicate, 'changes'), 'others')),
+    };
+  } catch {
+    return null;
+  }
+}
+
+function statedIn(list: unknown): Stated[] {
+  if (!Array.isArray(list)) return [];
+  return list.map((each: unknown) => ({
+    name: textAt(each, 'name') ?? textAt(each, 'uri') ?? '?',
+    sha256: textAt(at(each, 'digest'), 'sha256'),
+  }));
+}
+
+function at(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+function textAt(value: unknown, name: string): string | null {
+  const found = at(value, name);
+  return typeof found === 'string' ? found : null;
+}

@@ -1,0 +1,218 @@
+/** What commands changed in the workspaces: diffs, and what waits for a person. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { SessionView, WorkspaceDiff, WorkspaceStatus } from '../../client/index.ts';
+import { isExecId } from '../command/exec-id.ts';
+import { announce } from '../live/alert.ts';
+import { client } from '../live/connection.ts';
+import { sessionName } from '../live/names.ts';
+import { execs, held, sessions } from '../live/store.ts';
+import { Problem, useActing } from '../parts/act.tsx';
+import { ChangeList } from '../parts/change-list.tsx';
+import { Diff } from '../parts/diff.tsx';
+import { Empty, Section } from '../parts/facts.tsx';
+import { Text } from '../parts/pieces.tsx';
+import { addressOf } from '../router.ts';
+
+type SessionId = SessionView['session_id'];
+
+export function Changes({ rest }: { readonly rest: string }) {
+  const withTree = [...sessions.value.values()].filter(({ workspace }) => workspace !== null);
+  const chosen = withTree.find(({ session_id: id }) => id === rest);
+  return (
+    <div class="split">
+      <div class="list">
+        <header class="view-head">
+          <h1>Changes</h1>
+        </header>
+        {withTree.length === 0 ? (
+          <Empty title="No session has a workspace">
+            A session with a working directory has one.
+          </Empty>
+        ) : (
+          <ul class="rows asked" aria-label="Workspaces">
+            {withTree.map((session) => (
+              <Row key={session.session_id} session={session} isRead={session === chosen} />
+            ))}
+          </ul>
+        )}
+      </div>
+      <div class="read">
+        {isExecId(rest) ? (
+          <OfExec key={rest} id={rest} />
+        ) : chosen === undefined ? (
+          <Empty title="Choose a workspace" />
+        ) : (
+          <OfSession key={rest} id={chosen.session_id} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Row({ session, isRead }: { readonly session: SessionView; readonly isRead: boolean }) {
+  const count = held.value.get(session.session_id) ?? 0;
+  return (
+    <li>
+      <a
+        data-row
+        href={addressOf('changes', session.session_id)}
+        aria-current={isRead ? 'true' : undefined}
+      >
+        <span class="what">
+          <Text of={sessionName(session.session_id)} />
+          {count > 0 && <span class="pill ask">{count} held</span>}
+        </span>
+        <span class="quiet meta mono">
+          <Text of={session.workspace ?? ''} mono />
+        </span>
+      </a>
+    </li>
+  );
+}
+
+function OfExec({ id }: { readonly id: `x-${string}` }) {
+  const diff = useSignal<WorkspaceDiff | null>(null);
+  const { problem, act } = useActing();
+  const asks = client.value;
+  useEffect(() => {
+    if (asks === null) return;
+    void act(async () => {
+      diff.value = await asks.call('workspace.diff', { exec_id: id });
+    });
+  }, [asks, id]);
+  const command = execs.value.get(id)?.command;
+  return (
+    <>
+      <header class="view-head">
+        <h2>What one command changed</h2>
+        <a href={addressOf('command', id)}>
+          {command === undefined ? id : <Text of={command.slice(0, 200)} mono />}
+        </a>
+      </header>
+      <Shown diff={diff.value} />
+      <Problem of={problem} />
+    </>
+  );
+}
+
+function OfSession({ id }: { readonly id: SessionId }) {
+  const status = useSignal<WorkspaceStatus | null>(null);
+  const diff = useSignal<WorkspaceDiff | null>(null);
+  const reading = useActing();
+  const asks = client.value;
+  const session = sessions.value.get(id);
+  const read = (): Promise<void> =>
+    reading.act(async () => {
+      if (asks === null) return;
+      status.value = await asks.call('workspace.status', { session_id: id });
+      diff.value = await asks.call('workspace.diff', { session_id: id });
+    });
+  useEffect(() => {
+    void read();
+  }, [asks, id, held.value.get(id), session?.state, session?.command_count]);
+  return (
+    <>
+      {status.value !== null && <Waiting status={status.value} again={read} />}
+      <Section title="Diff">
+        <Shown diff={diff.value} />
+      </Section>
+      <Problem of={reading.problem} />
+    </>
+  );
+}
+
+function Shown({ diff }: { readonly diff: WorkspaceDiff | null }) {
+  if (diff === null) return <p class="quiet">Reading…</p>;
+  if (diff.files.length === 0 && diff.diff === '') return <Empty title="Nothing was changed" />;
+  return (
+    <>
+      {diff.truncated && <p class="hint">There is more than is shown.</p>}
+      <Diff text={diff.diff} />
+    </>
+  );
+}
+
+interface WaitingProps {
+  readonly status: WorkspaceStatus;
+  readonly again: () => Promise<void>;
+}
+
+function Waiting({ status, again }: WaitingProps) {
+  const { totals } = status;
+  if (totals.held + totals.staged + totals.conflicts === 0) return null;
+  return (
+    <Section title="What waits">
+      {totals.held > 0 && (
+        <>
+          <h3>Held for a person: {totals.held}</h3>
+          <ChangeList of={status.held} />
+        </>
+      )}
+      {totals.staged > 0 && (
+        <>
+          <h3>Staged: {totals.staged}</h3>
+          <ChangeList of={status.staged} />
+        </>
+      )}
+      {totals.conflicts > 0 && (
+        <>
+          <h3>In conflict with what somebody else changed: {totals.conflicts}</h3>
+          <ChangeList of={status.conflicts} />
+        </>
+      )}
+      <Decide status={status} again={again} />
+    </Section>
+  );
+}
+
+/** Held changes are let through by the digest of what was shown; discarding takes a second yes. */
+function Decide({ status, again }: WaitingProps) {
+  const { busy, problem, act } = useActing();
+  const sure = useSignal(false);
+  const { session_id: id, held_digest: digest, totals } = status;
+  const apply = (): Promise<void> =>
+    act(async () => {
+      const withHeld = totals.held > 0 && digest !== null ? { held: true, digest } : {};
+      const done = await client.value?.call('workspace.apply', { session_id: id, ...withHeld });
+      if (done !== undefined) announce(`${done.totals.applied} changes applied`);
+      await again();
+    });
+  const discard = (): Promise<void> =>
+    act(async () => {
+      const done = await client.value?.call('workspace.discard', { session_id: id });
+      if (done !== undefined) announce(`${done.totals.discarded} changes discarded`);
+      sure.value = false;
+      await again();
+    });
+  return (
+    <>
+      <p class="buttons">
+        <button type="button" class="approve" disabled={busy} onClick={() => void apply()}>
+          {totals.held > 0 ? 'Apply, with what is held' : 'Apply'}
+        </button>
+        {sure.value ? (
+          <button type="button" class="deny" disabled={busy} onClick={() => void discard()}>
+            Discard all of it for good
+          </button>
+        ) : (
+          <button
+            type="button"
+            disabled={busy}
+            onClick={() => {
+              sure.value = true;
+            }}
+          >
+            Discard…
+          </button>
+        )}
+      </p>
+      {digest !== null && (
+        <p class="digest">
+          <span class="quiet">Digest of what is held</span> <code>{digest}</code>
+        </p>
+      )}
+      <Problem of={problem} />
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+/** The keys, and the switch for them. */
+import { useEffect, useRef } from 'preact/hooks';
+import { shortcuts } from './live/settings.ts';
+import { views } from './views.ts';
+
+const keys = [
+  ['j, k', 'Next, previous'],
+  ['Enter', 'Open'],
+  ['a', 'Approve what is read'],
+  ['d', 'Deny what is read'],
+  ['w', 'Words for the agent'],
+  ['s', 'For the session'],
+  ['/', 'Filter'],
+  ['t', 'Light or dark'],
+  ['?', 'These keys'],
+] as const;
+
+export function Help({ close }: { readonly close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="help" onClose={close} aria-labelledby="help-title">
+      <h2 id="help-title">Keys</h2>
+      <dl>
+        {keys.map(([key, does]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+        {views.map(({ name, title, letter }) =>
+          letter === null ? null : (
+            <div key={name}>
+              <dt>
+                <kbd>g {letter}</kbd>
+              </dt>
+              <dd>{title}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+      <p class="quiet">
+        An answer counts once the question was in front of you for 0.6 s, with its end on the
+        screen. After it no other question takes its place: j goes on.
+      </p>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={shortcuts.value === 'on'}
+          onChange={(event) => {
+            shortcuts.value = event.currentTarget.checked ? 'on' : 'off';
+          }}
+        />
+        Single letters are commands
+      </label>
+      <button type="button" onClick={() => dialog.current?.close()}>
+        Close
+      </button>
+    </dialog>
+  );
+}

@@ -1,0 +1,73 @@
+/**
+ * Letters as commands. The view on top may bind keys; others are everywhere. No key counts while
+ * somebody types, with a modifier, or when it repeats because it is held down.
+ */
+import { useEffect } from 'preact/hooks';
+import { shortcuts } from './live/settings.ts';
+
+/** Takes the time of the press (`performance.now()`'s clock). Must not throw. */
+export type Press = (at: number) => void;
+export type Bindings = Readonly<Record<string, Press>>;
+
+/** How long `g` waits for the letter that says where to go, in `ms`. */
+const prefixMs = 1_500;
+
+const stack: { bindings: Bindings }[] = [];
+let prefix: { key: string; at: number } | null = null;
+
+/** Binds keys while the component is there. A two-letter name is a prefix and a letter: `ga`. */
+export function useKeys(bindings: Bindings): void {
+  useEffect(() => {
+    const entry = { bindings };
+    stack.push(entry);
+    return () => {
+      stack.splice(stack.indexOf(entry), 1);
+    };
+  });
+}
+
+export function followKeys(): void {
+  addEventListener('keydown', (event) => {
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return;
+    if (shortcuts.value === 'off' && event.key !== 'Escape') return;
+    const name = nameOf(event);
+    const found = stack.findLast(({ bindings }) => Object.hasOwn(bindings, name));
+    const press = found?.bindings[name];
+    if (press === undefined) return;
+    event.preventDefault();
+    press(event.timeStamp);
+  });
+}
+
+function nameOf({ key, timeStamp }: KeyboardEvent): string {
+  const before = prefix;
+  prefix = null;
+  if (before !== null && timeStamp - before.at < prefixMs) return `${before.key}${key}`;
+  if (key === 'g') prefix = { key, at: timeStamp };
+  return key;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.closest('input, textarea, select, .xterm') !== null)
+  );
+}
+
+/** Moves the focus among the rows of the view; from outside to the first one. */
+export function moveFocus(step: 1 | -1): void {
+  const rows = [...document.querySelectorAll('[data-row]')].filter(
+    (row) => row instanceof HTMLElement,
+  );
+  const at = rows.findIndex((row) => row === document.activeElement);
+  const next = rows[at === -1 ? 0 : Math.min(rows.length - 1, Math.max(0, at + step))];
+  next?.focus();
+  next?.scrollIntoView({ block: 'nearest' });
+}
+
+/** Puts the caret into the filter of the view, where it has one. */
+export function focusFilter(): void {
+  const filter = document.querySelector('[data-filter]');
+  if (filter instanceof HTMLInputElement || filter instanceof HTMLTextAreaElement) filter.select();
+}

@@ -1,0 +1,75 @@
+/** Tells a person who looks elsewhere that a question waits: title, icon, sound, live region. */
+import { effect, signal } from '@preact/signals';
+import { firstLine } from '../text/visible.ts';
+import { sound } from './settings.ts';
+import { pending, secretRequests } from './store.ts';
+
+/** What screen readers are told next; a live region shows it. */
+export const announced = signal('');
+
+export function announce(text: string): void {
+  // The same words twice are read once only: the space makes them others.
+  announced.value = announced.peek() === text ? `${text} ` : text;
+}
+
+/** Follows the store until the page ends. */
+export function alertPeople(): void {
+  let known = new Set<string>();
+  effect(() => {
+    const now = pending.value;
+    const fresh = now.filter(({ approval_id: id }) => !known.has(id));
+    known = new Set(now.map(({ approval_id: id }) => id));
+    const [newest] = fresh;
+    if (newest === undefined) return;
+    announce(
+      fresh.length === 1
+        ? `New question: ${firstLine(newest.asked.command).line.slice(0, 200)}`
+        : `${fresh.length} new questions`,
+    );
+    if (sound.peek() === 'on') beep();
+  });
+  effect(() => {
+    const count = pending.value.length + secretRequests.value.length;
+    badge.value = count;
+    showOnIcon(count);
+  });
+}
+
+/** Questions and requests that wait. */
+export const badge = signal(0);
+
+let audio: AudioContext | null = null;
+
+/** Two soft tones. Browsers play none before a person has touched the page: then nothing sounds. */
+function beep(): void {
+  try {
+    audio ??= new AudioContext();
+    const start = audio.currentTime;
+    for (const [at, hertz] of [
+      [0, 660],
+      [0.14, 880],
+    ] as const) {
+      const tone = audio.createOscillator();
+      const volume = audio.createGain();
+      tone.frequency.value = hertz;
+      volume.gain.setValueAtTime(0, start + at);
+      volume.gain.linearRampToValueAtTime(0.08, start + at + 0.02);
+      volume.gain.exponentialRampToValueAtTime(0.0001, start + at + 0.25);
+      tone.connect(volume).connect(audio.destination);
+      tone.start(start + at);
+      tone.stop(start + at + 0.3);
+    }
+  } catch {
+    // Without sound the title and the icon still tell.
+  }
+}
+
+function showOnIcon(count: number): void {
+  const icon = document.querySelector('link[rel=icon]');
+  if (!(icon instanceof HTMLLinkElement)) return;
+  const dot = count > 0 ? '<circle cx="24" cy="8" r="8" fill="%23d97706"/>' : '';
+  const prompt = '<path d="M9 11l6 5-6 5M17 22h7" fill="none" stroke="white" stroke-width="3"/>';
+  const ground = '<rect width="32" height="32" rx="7" fill="%23334155"/>';
+  const open = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">';
+  icon.href = `data:image/svg+xml,${open}${ground}${prompt}${dot}</svg>`.replaceAll('"', "'");
+}

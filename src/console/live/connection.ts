@@ -1,0 +1,85 @@
+/** The connection to the runtime: one client, and the feed that fills the store. */
+import { batch, signal } from '@preact/signals';
+import { connect, isTrlError } from '../../client/index.ts';
+import type { Client } from '../../client/index.ts';
+import { signOut } from './login.ts';
+import type { Login } from './login.ts';
+import { forgetAll, take } from './store.ts';
+
+export type Link =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'live' }
+  | { readonly kind: 'lost'; readonly why: string };
+
+export const link = signal<Link>({ kind: 'connecting' });
+/** Whom views ask; `null`: nobody is signed in, or the runtime was not reached yet. */
+export const client = signal<Client | null>(null);
+
+const firstRetryMs = 500;
+const lastRetryMs = 10_000;
+
+/** Keeps the store filled until `signal` aborts. Never rejects. */
+export async function follow(login: Login, signal: AbortSignal): Promise<void> {
+  let retryMs = firstRetryMs;
+  while (!signal.aborted) {
+    try {
+      await using connected = await connect({ url: location.origin, token: login.token, signal });
+      client.value = connected;
+      let isFirst = true;
+      for await (const event of connected.watch(signal)) {
+        retryMs = firstRetryMs;
+        batch(() => {
+          if (isFirst) forgetAll();
+          isFirst = false;
+          link.value = { kind: 'live' };
+          take(event);
+        });
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (await isRefused(login.token)) {
+        signOut('You are signed out: the login ended or was taken back.');
+        return;
+      }
+      link.value = { kind: 'lost', why: reasonOf(error) };
+    } finally {
+      client.value = null;
+    }
+    await pause(retryMs, signal);
+    retryMs = Math.min(retryMs * 2, lastRetryMs);
+  }
+}
+
+/** A browser does not tell why a WebSocket was refused: a plain request does. */
+async function isRefused(token: string): Promise<boolean> {
+  try {
+    const answer = await fetch('/v1/runtimes', {
+      headers: { authorization: `Bearer ${token}` },
+      credentials: 'omit',
+      signal: AbortSignal.timeout(5_000),
+    });
+    return answer.status === 401;
+  } catch {
+    return false;
+  }
+}
+
+/** One sentence for a person. */
+export function reasonOf(error: unknown): string {
+  if (isTrlError(error)) return `${error.message} (${error.code})`;
+  return error instanceof Error ? error.message : 'It failed';
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}

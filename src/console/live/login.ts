@@ -1,0 +1,99 @@
+/**
+ * Who is signed in. The link of `trl console` carries a single-use code behind `#`, which no
+ * browser sends; the page takes it out of the address at once and gives it for a token. The token
+ * is in session storage, which is of this origin with its port, and of this tab; no cookie.
+ */
+import { signal } from '@preact/signals';
+
+export interface Login {
+  readonly token: string;
+  /** ISO 8601. */
+  readonly expires_at: string;
+  readonly roles: readonly string[];
+  readonly actor: string;
+}
+export type Standing =
+  | { readonly kind: 'in'; readonly login: Login }
+  | { readonly kind: 'asking' }
+  /** `reason`: why not, a sentence; `null`: nobody tried. */
+  | { readonly kind: 'out'; readonly reason: string | null };
+
+export const standing = signal<Standing>({ kind: 'asking' });
+
+const storedAs = 'trl.login';
+
+/** Signs in with the code in the address, else with what this tab has. Never rejects. */
+export async function signIn(): Promise<void> {
+  const code = takeCode();
+  if (code !== null) {
+    // A new link replaces who was signed in here: it says whom the person means to be.
+    sessionStorage.removeItem(storedAs);
+    standing.value = { kind: 'asking' };
+    standing.value = await redeem(code);
+    return;
+  }
+  const login = stored();
+  standing.value = login === null ? { kind: 'out', reason: null } : { kind: 'in', login };
+}
+
+export function signOut(reason: string | null): void {
+  sessionStorage.removeItem(storedAs);
+  standing.value = { kind: 'out', reason };
+}
+
+function takeCode(): string | null {
+  const code = /^#login=([A-Za-z0-9_-]{1,256})$/.exec(location.hash)?.[1] ?? null;
+  if (location.hash.startsWith('#login=')) {
+    // Not pushed: the way back leads to no address with the code.
+    history.replaceState(null, '', `${location.pathname}#/approvals`);
+  }
+  return code;
+}
+
+async function redeem(code: string): Promise<Standing> {
+  try {
+    const answer = await fetch('/v1/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code }),
+      credentials: 'omit',
+      redirect: 'error',
+      signal: AbortSignal.timeout(10_000),
+    });
+    const login = answer.ok ? loginOf(await answer.json()) : null;
+    if (login !== null) {
+      sessionStorage.setItem(storedAs, JSON.stringify(login));
+      return { kind: 'in', login };
+    }
+    const spent = answer.status === 401 || answer.status === 403 || answer.status === 404;
+    const reason = spent
+      ? 'This link was used already, or is too old.'
+      : `The runtime refused the link (HTTP ${answer.status}).`;
+    return { kind: 'out', reason };
+  } catch {
+    return { kind: 'out', reason: 'The runtime does not answer.' };
+  }
+}
+
+function stored(): Login | null {
+  try {
+    const login = loginOf(JSON.parse(sessionStorage.getItem(storedAs) ?? 'null'));
+    return login !== null && Date.parse(login.expires_at) > Date.now() ? login : null;
+  } catch {
+    return null;
+  }
+}
+
+function loginOf(value: unknown): Login | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const field = (name: string): unknown => Reflect.get(value, name);
+  const [token, expires, actor, roles] = ['token', 'expires_at', 'actor', 'roles'].map(field);
+  const isText = (each: unknown): each is string => typeof each === 'string';
+  if (!isText(token) || !isText(expires) || !isText(actor)) return null;
+  return {
+    token,
+    expires_at: expires,
+    actor,
+    roles: Array.isArray(roles) ? roles.filter(isText) : [],
+  };
+}

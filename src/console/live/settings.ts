@@ -1,0 +1,33 @@
+/** What a person chose for this browser. Nothing here is secret: it is kept in local storage. */
+import { effect, signal } from '@preact/signals';
+
+export type Theme = 'system' | 'light' | 'dark';
+
+const prefix = 'trl.';
+
+function kept<T extends string>(name: string, choices: readonly T[], usual: T) {
+  const stored = localStorage.getItem(prefix + name);
+  const chosen = signal<T>(choices.find((choice) => choice === stored) ?? usual);
+  effect(() => localStorage.setItem(prefix + name, chosen.value));
+  return chosen;
+}
+
+export const theme = kept<Theme>('theme', ['system', 'light', 'dark'], 'system');
+/** Whether a new question makes a sound. */
+export const sound = kept<'on' | 'off'>('sound', ['on', 'off'], 'on');
+/** Whether single letters are commands (WCAG 2.1.4 asks for a way to switch them off). */
+export const shortcuts = kept<'on' | 'off'>('shortcuts', ['on', 'off'], 'on');
+
+export function nextTheme(): void {
+  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+  const isDark = theme.value === 'dark' || (theme.value === 'system' && dark);
+  theme.value = isDark ? 'light' : 'dark';
+}
+
+/** Puts the theme where the style sheet looks for it. */
+export function followTheme(): void {
+  effect(() => {
+    if (theme.value === 'system') delete document.documentElement.dataset['theme'];
+    else document.documentElement.dataset['theme'] = theme.value;
+  });
+}

@@ -1,0 +1,160 @@
+/** What goes on: sessions, and their commands as they come, the newest first. */
+import { useComputed, useSignal } from '@preact/signals';
+import type { ExecView, SessionView } from '../../client/index.ts';
+import { sessionName } from '../live/names.ts';
+import { useReceipt } from '../live/receipts.ts';
+import { held, newestExecs, pending, sessions } from '../live/store.ts';
+import { Empty, Section } from '../parts/facts.tsx';
+import { Decision } from '../parts/command-text.tsx';
+import { ExecState } from '../parts/pill.tsx';
+import { Text } from '../parts/pieces.tsx';
+import { Ago, now, spanOf, tookOf } from '../parts/time.tsx';
+import { addressOf } from '../router.ts';
+import { firstLine } from '../text/visible.ts';
+
+/** Rows on the page at once; the filter reaches the others. */
+const rowsMax = 200;
+/** Rows whose receipt is asked for. */
+const receiptsShown = 40;
+
+export function Overview() {
+  const filter = useSignal('');
+  const found = useComputed(() => {
+    const words = filter.value.toLowerCase().split(/\s+/);
+    return newestExecs.value.filter((exec) => {
+      const { command, state, session_id: session } = exec;
+      const text = `${command} ${state} ${sessionName(session)} ${session}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+  });
+  const shown = found.value.slice(0, rowsMax);
+  return (
+    <>
+      <header class="view-head">
+        <h1>Overview</h1>
+        <label class="filter">
+          <span class="sr-only">Filter commands and sessions</span>
+          <input
+            type="search"
+            data-filter
+            placeholder="Filter: command, state, session"
+            value={filter.value}
+            onInput={(event) => {
+              filter.value = event.currentTarget.value;
+            }}
+          />
+        </label>
+      </header>
+      <Waiting />
+      <Section title="Commands" aside={<span class="quiet">{found.value.length}</span>}>
+        {shown.length === 0 ? (
+          <Empty title={filter.value === '' ? 'No command yet' : 'No command matches'}>
+            {filter.value === ''
+              ? 'What agents run shows here as it starts.'
+              : 'Every word of the filter must be in it.'}
+          </Empty>
+        ) : (
+          <ul class="rows commands">
+            {shown.map((exec, index) => (
+              <Row key={exec.exec_id} told={exec} isNear={index < receiptsShown} />
+            ))}
+          </ul>
+        )}
+      </Section>
+      <Section title="Sessions" aside={<span class="quiet">{sessions.value.size}</span>}>
+        <SessionList />
+      </Section>
+    </>
+  );
+}
+
+function Waiting() {
+  const count = pending.value.length;
+  if (count === 0) return null;
+  return (
+    <a class="banner" href={addressOf('approvals')}>
+      <strong>
+        {count === 1 ? 'One command waits' : `${count} commands wait`} for your answer
+      </strong>
+      <span>Read and decide →</span>
+    </a>
+  );
+}
+
+function Row({ told, isNear }: { readonly told: ExecView; readonly isNear: boolean }) {
+  const exec = useReceipt(told, isNear);
+  const { line, more } = firstLine(exec.command);
+  const { receipt } = exec;
+  return (
+    <li>
+      <a data-row href={addressOf('command', exec.exec_id)}>
+        <ExecState exec={exec} />
+        <span class="what mono">
+          <Text of={line} mono />
+          {more > 0 && <span class="quiet"> +{more} lines</span>}
+        </span>
+        <span class="verdict">
+          {receipt !== undefined && receipt.verdict.decision !== 'allow' && (
+            <Decision of={receipt.verdict.decision} />
+          )}
+        </span>
+        <span class="quiet session">
+          <Text of={sessionName(exec.session_id)} />
+        </span>
+        <span class="quiet took">
+          {receipt !== undefined
+            ? tookOf(receipt.duration_ms)
+            : exec.state === 'running'
+              ? spanOf(now.value - Date.parse(exec.started_at))
+              : ''}
+        </span>
+        <span class="quiet age">
+          <Ago at={exec.started_at} />
+        </span>
+      </a>
+    </li>
+  );
+}
+
+function SessionList() {
+  const all = [...sessions.value.values()].toSorted((a, b) =>
+    b.last_activity.localeCompare(a.last_activity),
+  );
+  if (all.length === 0) {
+    return <Empty title="No session">An agent makes one with its first command.</Empty>;
+  }
+  return (
+    <ul class="cards">
+      {all.map((session) => (
+        <SessionCard key={session.session_id} session={session} />
+      ))}
+    </ul>
+  );
+}
+
+function SessionCard({ session }: { readonly session: SessionView }) {
+  const waiting = held.value.get(session.session_id) ?? 0;
+  return (
+    <li class="card">
+      <p class="title">
+        <span class={`dot ${session.state}`} aria-hidden="true" />
+        <Text of={session.name ?? session.session_id.slice(0, 10)} />
+        <span class="quiet">{session.state}</span>
+      </p>
+      <p class="mono path">
+        <Text of={session.workspace ?? 'private /tmp only'} mono />
+      </p>
+      <p class="quiet">
+        {session.command_count} commands · network {session.network} · {heldBy(session)} ·{' '}
+        <Ago at={session.last_activity} />
+      </p>
+      {waiting > 0 && (
+        <a href={addressOf('changes', session.session_id)}>{waiting} changes are held</a>
+      )}
+    </li>
+  );
+}
+
+function heldBy({ sandbox, assurance }: SessionView): string {
+  return sandbox === 'none' ? 'NO SANDBOX' : `sandbox ${assurance?.level ?? 'not probed yet'}`;
+}

@@ -1,0 +1,22 @@
+/** Paths that a command changed, and what became of each. */
+import type { ChangeView } from '../../client/index.ts';
+import { Text } from './pieces.tsx';
+
+export function ChangeList({ of }: { readonly of: readonly ChangeView[] }) {
+  return (
+    <ul class="change-list">
+      {of.map((change, index) => (
+        <li key={index}>
+          <span class={`change ${change.kind}`}>{change.kind}</span>
+          <Text of={change.path} mono />
+          {change.state !== 'applied' && (
+            <span class="quiet">
+              {change.state}
+              {change.reason !== null && `: ${change.reason}`}
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,84 @@
+/** A whole command, never cut, with the parts that rules mean marked and numbered. */
+import type { DecidingRule, Verdict } from '../../command.ts';
+import { linesOf } from '../text/spans.ts';
+import type { Segment } from '../text/spans.ts';
+import { Pieces, Text } from './pieces.tsx';
+
+type Rules = readonly DecidingRule[];
+
+export function CommandText({
+  command,
+  rules = [],
+}: {
+  readonly command: string;
+  readonly rules?: Rules;
+}) {
+  const lines = linesOf(command, rules);
+  return (
+    <code class={lines.length > 1 ? 'command numbered' : 'command'}>
+      {lines.map((segments, line) => (
+        <span class="line" key={line}>
+          {segments.map((segment, index) => (
+            <Part key={index} segment={segment} rules={rules} />
+          ))}
+          {'\n'}
+        </span>
+      ))}
+    </code>
+  );
+}
+
+function Part({ segment, rules }: { readonly segment: Segment; readonly rules: Rules }) {
+  const text = <Pieces pieces={segment.pieces} />;
+  if (segment.rules.length === 0) return text;
+  const decisions = segment.rules.map((rule) => rules[rule]?.decision);
+  const worst = decisions.includes('block') ? 'block' : decisions.includes('ask') ? 'ask' : 'allow';
+  return <mark class={worst}>{text}</mark>;
+}
+
+/** Why it was decided so: the rules in order, the strictest first. */
+export function Reasons({ verdict }: { readonly verdict: Verdict }) {
+  return (
+    <>
+      <ol class="reasons">
+        {verdict.rules.map((rule, index) => (
+          <li key={index} class={rule.decision}>
+            <p>
+              <Decision of={rule.decision} /> <Text of={rule.reason} />{' '}
+              <code class="rule">{rule.id}</code>
+            </p>
+            {rule.via.length > 0 && (
+              <p class="more">
+                through <Text of={rule.via.join(' › ')} mono />
+              </p>
+            )}
+            {rule.evidence !== null && (
+              <p class="more">
+                found <Text of={rule.evidence} mono />
+              </p>
+            )}
+            {rule.instead !== null && (
+              <p class="more">
+                instead: <Text of={rule.instead} />
+              </p>
+            )}
+          </li>
+        ))}
+      </ol>
+      {verdict.notes.map((note, index) => (
+        <p class="quiet" key={index}>
+          Note: <Text of={note} />
+        </p>
+      ))}
+      <p class="quiet">
+        Policy <Text of={verdict.policy.name} mono />
+      </p>
+    </>
+  );
+}
+
+const decisionWords = { allow: 'allowed', ask: 'asks', block: 'blocked' } as const;
+
+export function Decision({ of }: { readonly of: Verdict['decision'] }) {
+  return <span class={`pill ${of}`}>{decisionWords[of]}</span>;
+}

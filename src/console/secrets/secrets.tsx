@@ -1,0 +1,142 @@
+/** Secrets that agents ask for, and the names that are there. Values go to the runtime only. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { SecretListAnswer, SecretRequestView } from '../../client/index.ts';
+import { announce } from '../live/alert.ts';
+import { client } from '../live/connection.ts';
+import { secretRequests } from '../live/store.ts';
+import { Problem, useActing } from '../parts/act.tsx';
+import { Empty, Section } from '../parts/facts.tsx';
+import { Text } from '../parts/pieces.tsx';
+import { Ago, Until } from '../parts/time.tsx';
+import { GiveValue } from './give-value.tsx';
+
+export function Secrets() {
+  const requests = secretRequests.value;
+  const other = useSignal('');
+  return (
+    <>
+      <header class="view-head">
+        <h1>Secrets</h1>
+        <p class="quiet">
+          A value typed here goes to the runtime's memory and nowhere else. It is never shown again.
+        </p>
+      </header>
+      <Section title="Asked for" aside={<span class="quiet">{requests.length}</span>}>
+        {requests.length === 0 ? (
+          <Empty title="No agent asks for a secret" />
+        ) : (
+          <ul class="cards wide">
+            {requests.map((request) => (
+              <Request key={`${request.name} ${request.requested_at}`} request={request} />
+            ))}
+          </ul>
+        )}
+      </Section>
+      <Section title="Give another one">
+        <div class="give">
+          <label>
+            Name
+            <input
+              type="text"
+              class="mono"
+              autocomplete="off"
+              autocapitalize="off"
+              spellcheck={false}
+              placeholder="DEPLOY_TOKEN"
+              value={other.value}
+              onInput={(event) => {
+                other.value = event.currentTarget.value;
+              }}
+            />
+          </label>
+          <GiveValue
+            name={other.value.trim()}
+            given={() => {
+              other.value = '';
+            }}
+          />
+        </div>
+      </Section>
+      <Names asked={requests.length} />
+    </>
+  );
+}
+
+function Request({ request }: { readonly request: SecretRequestView }) {
+  const { name, reason, requester } = request;
+  return (
+    <li class="card request">
+      <p class="title">
+        <Text of={name} mono />
+        <span class="quiet">
+          <Ago at={request.requested_at} /> · <Until at={request.expires_at} />
+        </span>
+      </p>
+      <blockquote>
+        <Text of={reason} />
+      </blockquote>
+      <p class="quiet">
+        These are the words of <Text of={requester} mono />, not of the runtime.
+      </p>
+      <GiveValue name={name} given={() => announce(`${name} was given`)} />
+    </li>
+  );
+}
+
+function Names({ asked }: { readonly asked: number }) {
+  const list = useSignal<SecretListAnswer | null>(null);
+  const { problem, act, busy } = useActing();
+  const asks = client.value;
+  const read = (): Promise<void> =>
+    act(async () => {
+      list.value = (await asks?.call('secrets.list', {})) ?? null;
+    });
+  useEffect(() => {
+    if (asks !== null) void read();
+  }, [asks, asked]);
+  const known = list.value?.secrets ?? [];
+  return (
+    <Section
+      title="Names that are there"
+      aside={
+        <button type="button" class="small" disabled={busy} onClick={() => void read()}>
+          Read again
+        </button>
+      }
+    >
+      {known.length === 0 ? (
+        <Empty title="No name is known" />
+      ) : (
+        <table class="plain">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">From</th>
+              <th scope="col">Last used</th>
+            </tr>
+          </thead>
+          <tbody>
+            {known.map(({ name, source, origin, last_used: used }) => (
+              <tr key={name}>
+                <td>
+                  <Text of={name} mono />
+                </td>
+                <td>
+                  {source} {origin !== null && <Text of={origin} mono />}
+                </td>
+                <td>{used === null ? 'not yet' : <Ago at={used} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {list.value?.problems.map(({ source, problem: told }, index) => (
+        <p class="hint" key={index}>
+          {source}: <Text of={told} />
+        </p>
+      ))}
+      <Problem of={problem} />
+    </Section>
+  );
+}

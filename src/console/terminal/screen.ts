@@ -1,0 +1,99 @@
+/**
+ * xterm under the page's policy, in a chunk of its own. What a command prints only draws: the
+ * terminal answers no query, as an answer would be typed into the command by nobody.
+ */
+import { FitAddon } from '@xterm/addon-fit';
+import { Terminal } from '@xterm/xterm';
+import { strictDocument } from './strict-document.ts';
+
+export interface Screen {
+  /** Settles when the bytes are drawn, so that a fast command is held back. */
+  write(bytes: Uint8Array): Promise<void>;
+  focus(): void;
+  close(): void;
+}
+export interface ScreenOptions {
+  /** Keys and pastes of the person. */
+  readonly typed: (data: string) => void;
+  readonly resized: (columns: number, rows: number) => void;
+}
+
+const scrollbackLines = 5_000;
+
+export function openScreen(box: HTMLElement, { typed, resized }: ScreenOptions): Screen {
+  loadStyle();
+  const page = strictDocument(document);
+  const terminal = new Terminal({
+    documentOverride: page.document,
+    scrollback: scrollbackLines,
+    fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
+    fontSize: 13,
+    screenReaderMode: true,
+    minimumContrastRatio: 4.5,
+    // Links that a command prints are text.
+    linkHandler: { activate: () => {} },
+    theme: themeOf(box),
+  });
+  const fit = new FitAddon();
+  terminal.loadAddon(fit);
+  neverAnswer(terminal);
+  terminal.open(box);
+  terminal.onData(typed);
+  terminal.onResize(({ cols, rows }) => resized(cols, rows));
+  const fitted = (): void => {
+    if (box.clientWidth > 0) fit.fit();
+  };
+  const watching = new ResizeObserver(fitted);
+  watching.observe(box);
+  fitted();
+  return {
+    write: (bytes) => new Promise((resolve) => terminal.write(bytes, resolve)),
+    focus: () => terminal.focus(),
+    close: () => {
+      watching.disconnect();
+      terminal.dispose();
+      page.release();
+    },
+  };
+}
+
+/** Takes every sequence that makes a terminal type: DA, DSR, DECRQM, XTVERSION, colours, sizes. */
+function neverAnswer({ parser }: Terminal): void {
+  const done = (): boolean => true;
+  for (const prefix of ['', '>', '=', '?']) {
+    const start = prefix === '' ? {} : { prefix };
+    for (const final of ['c', 'n', 'q', 'u']) {
+      // Without a prefix `u` puts the cursor back.
+      if (prefix !== '' || final === 'c' || final === 'n') {
+        parser.registerCsiHandler({ ...start, final }, done);
+      }
+    }
+    parser.registerCsiHandler({ ...start, intermediates: '$', final: 'p' }, done);
+  }
+  parser.registerCsiHandler({ final: 't' }, done);
+  parser.registerDcsHandler({ intermediates: '$', final: 'q' }, done);
+  parser.registerDcsHandler({ intermediates: '+', final: 'q' }, done);
+  parser.registerEscHandler({ final: 'Z' }, done);
+  for (const code of [4, 5, 8, 10, 11, 12, 52]) parser.registerOscHandler(code, done);
+}
+
+function themeOf(box: HTMLElement) {
+  const style = getComputedStyle(box);
+  const of = (name: string): string => style.getPropertyValue(name).trim();
+  return {
+    background: of('--screen'),
+    foreground: of('--screen-text'),
+    cursor: of('--screen-text'),
+    cursorAccent: of('--screen'),
+    selectionBackground: of('--screen-selected'),
+  };
+}
+
+function loadStyle(): void {
+  const href = '/assets/terminal-style.css';
+  if (document.querySelector(`link[href="${href}"]`) !== null) return;
+  const style = document.createElement('link');
+  style.rel = 'stylesheet';
+  style.href = href;
+  document.head.append(style);
+}

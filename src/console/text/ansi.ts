@@ -1,0 +1,191 @@
+/**
+ * Output of commands without a terminal, as runs of text with colours and styles (ECMA-48 SGR).
+ * Only SGR is obeyed; every other control is shown as what it is, so nothing that a command
+ * prints moves, hides or replaces what it printed before. Concealed text is shown.
+ *
+ * All colours become one of 16, which the style sheet gives a readable shade on its ground: a
+ * command cannot print in the colour of the background.
+ */
+import { piecesOf } from './visible.ts';
+
+export interface RunStyle {
+  /** 0–15: black red green yellow blue magenta cyan white, then their bright forms. */
+  readonly colour: number | null;
+  readonly ground: number | null;
+  readonly bold: boolean;
+  readonly italic: boolean;
+  readonly underline: boolean;
+  readonly inverse: boolean;
+}
+export interface Run extends RunStyle {
+  readonly text: string;
+  /** A control that is shown, not obeyed. */
+  readonly escape: boolean;
+}
+
+const plainStyle: RunStyle = {
+  colour: null,
+  ground: null,
+  bold: false,
+  italic: false,
+  underline: false,
+  inverse: false,
+};
+/** A sequence longer than this is shown, in characters. */
+const sequenceMax = 128;
+const introducer = '\u001B[';
+
+export class AnsiText {
+  #style = plainStyle;
+  /** A beginning of a sequence, or CR, that the next text decides about. */
+  #held = '';
+
+  /** The runs of `text`, which goes on where the text before ended. */
+  push(text: string): Run[] {
+    const all = this.#held + text;
+    this.#held = '';
+    const runs: Run[] = [];
+    let at = 0;
+    while (at < all.length) {
+      const next = nextControl(all, at);
+      this.#plain(runs, all.slice(at, next));
+      if (next === all.length) break;
+      const taken = this.#control(runs, all, next);
+      if (taken === 0) {
+        this.#held = all.slice(next);
+        break;
+      }
+      at = next + taken;
+    }
+    return runs;
+  }
+
+  /** What is held back, as what it is. */
+  end(): Run[] {
+    const runs: Run[] = [];
+    this.#plain(runs, this.#held);
+    this.#held = '';
+    return runs;
+  }
+
+  /** How many characters were taken at `at`; 0: the rest has to come first. */
+  #control(runs: Run[], all: string, at: number): number {
+    if (all[at] === '\r') {
+      if (at + 1 === all.length) return 0;
+      if (all[at + 1] === '\n') return 1;
+      this.#plain(runs, '\r');
+      return 1;
+    }
+    const rest = all.slice(at, at + sequenceMax);
+    if (rest.length < introducer.length) return introducer.startsWith(rest) ? 0 : 1;
+    // oxlint-disable-next-line no-control-regex
+    const found = /^\u001B\[([\d;:]*)m/.exec(rest);
+    if (found !== null) {
+      this.#style = styleAfter(this.#style, found[1] ?? '');
+      return found[0].length;
+    }
+    // oxlint-disable-next-line no-control-regex
+    const mayGoOn = /^\u001B\[[\d;:]*$/.test(rest) && rest.length < sequenceMax;
+    if (mayGoOn) return 0;
+    this.#plain(runs, '\u001B');
+    return 1;
+  }
+
+  #plain(runs: Run[], text: string): void {
+    for (const { kind, text: shown } of piecesOf(text)) {
+      const line = kind === 'escape' && shown === '\\n';
+      const tab = kind === 'escape' && shown === '\\t';
+      const escape = kind === 'escape' && !line && !tab;
+      const drawn = line ? '\n' : tab ? '\t' : shown;
+      const last = runs.at(-1);
+      if (last !== undefined && last.escape === escape && sameStyle(last, this.#style)) {
+        runs[runs.length - 1] = { ...last, text: last.text + drawn };
+      } else {
+        runs.push({ ...this.#style, text: drawn, escape });
+      }
+    }
+  }
+}
+
+function nextControl(text: string, from: number): number {
+  for (let at = from; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === 0x1b || unit === 0x0d) return at;
+  }
+  return text.length;
+}
+
+const sameStyle = (a: RunStyle, b: RunStyle): boolean =>
+  a.colour === b.colour &&
+  a.ground === b.ground &&
+  a.bold === b.bold &&
+  a.italic === b.italic &&
+  a.underline === b.underline &&
+  a.inverse === b.inverse;
+
+function styleAfter(before: RunStyle, parameters: string): RunStyle {
+  // A colon separates parts of one parameter (`38:2::r:g:b`), a semicolon parameters.
+  const codes = parameters
+    .replaceAll(/(?<kind>[34]8):2:\d*:(?=\d+:\d+:\d+)/g, '$<kind>:2:')
+    .split(/[;:]/)
+    .map((code) => (code === '' ? 0 : Number(code)));
+  let style = before;
+  for (let at = 0; at < codes.length; at += 1) {
+    const code = codes[at] ?? 0;
+    if (code === 38 || code === 48) {
+      const [colour, taken] = extended(codes.slice(at + 1));
+      style = code === 38 ? { ...style, colour } : { ...style, ground: colour };
+      at += taken;
+    } else {
+      style = styleOf(style, code);
+    }
+  }
+  return style;
+}
+
+function styleOf(style: RunStyle, code: number): RunStyle {
+  if (code === 0) return plainStyle;
+  if (code === 1) return { ...style, bold: true };
+  if (code === 3) return { ...style, italic: true };
+  if (code === 4 || code === 21) return { ...style, underline: true };
+  if (code === 7) return { ...style, inverse: true };
+  if (code === 22) return { ...style, bold: false };
+  if (code === 23) return { ...style, italic: false };
+  if (code === 24) return { ...style, underline: false };
+  if (code === 27) return { ...style, inverse: false };
+  if (code >= 30 && code <= 37) return { ...style, colour: code - 30 };
+  if (code === 39) return { ...style, colour: null };
+  if (code >= 40 && code <= 47) return { ...style, ground: code - 40 };
+  if (code === 49) return { ...style, ground: null };
+  if (code >= 90 && code <= 97) return { ...style, colour: code - 82 };
+  if (code >= 100 && code <= 107) return { ...style, ground: code - 92 };
+  return style;
+}
+
+/** The colour behind 38 or 48, and how many codes it took. */
+function extended(codes: readonly number[]): [number | null, number] {
+  const [kind, a = 0, b = 0, c = 0] = codes;
+  if (kind === 5) return [ofPalette(a), 2];
+  if (kind === 2) return [nearest(a, b, c), 4];
+  return [null, codes.length];
+}
+
+function ofPalette(index: number): number {
+  if (index < 16) return index;
+  if (index >= 232) return nearest(...grey((index - 232) * 10 + 8));
+  const cube = index - 16;
+  const level = (step: number): number => (step === 0 ? 0 : step * 40 + 55);
+  return nearest(level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6));
+}
+
+const grey = (level: number): [number, number, number] => [level, level, level];
+
+/** Which of the 16 it is most like: its hue by the strongest parts, bright where they are. */
+function nearest(red: number, green: number, blue: number): number {
+  const most = Math.max(red, green, blue);
+  const least = Math.min(red, green, blue);
+  if (most - least < 40) return most < 64 ? 0 : most < 150 ? 8 : most < 220 ? 7 : 15;
+  const limit = (most + least) / 2;
+  const hue = (red > limit ? 1 : 0) | (green > limit ? 2 : 0) | (blue > limit ? 4 : 0);
+  return hue + (most > 200 ? 8 : 0);
+}

@@ -1,0 +1,93 @@
+/**
+ * Text of others, cut so that it can be shown as what it is. Nothing here makes markup: who shows
+ * the pieces makes text nodes of them.
+ */
+
+/**
+ * `escape`: stands for a character that is drawn as nothing, moves others, or looks like a space;
+ * `foreign`: printable, but outside ASCII, where it may pass for another letter.
+ */
+export interface Piece {
+  readonly kind: 'plain' | 'escape' | 'foreign';
+  /** What is drawn. */
+  readonly text: string;
+  /** UTF-16 offset in the text, and how many units it stands for. */
+  readonly at: number;
+  readonly length: number;
+}
+
+/**
+ * Controls, format characters (what reorders text, joiners, tags), what is not assigned or private,
+ * what is drawn as nothing, and spaces but the plain one.
+ */
+const hidden = new RegExp(
+  [
+    String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]`,
+    String.raw`[\p{Default_Ignorable_Code_Point}\u2800]`,
+    String.raw`(?! )\p{Zs}`,
+  ].join('|'),
+  'u',
+);
+
+const named: ReadonlyMap<number, string> = new Map([
+  [0x00, '\\0'],
+  [0x07, '\\a'],
+  [0x08, '\\b'],
+  [0x09, '\\t'],
+  [0x0a, '\\n'],
+  [0x0d, '\\r'],
+  [0x1b, '\\e'],
+]);
+
+/** `\u{202E}`, and `\t` and its like by the names that shells give them. */
+export function escapeOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  return named.get(code) ?? `\\u{${code.toString(16).toUpperCase()}}`;
+}
+
+/** The pieces of `text` in order. A line end is a piece of its own: `\n`. */
+export function piecesOf(text: string): Piece[] {
+  const pieces: Piece[] = [];
+  let plainFrom = 0;
+  let at = 0;
+  const flush = (): void => {
+    if (at > plainFrom) {
+      const plain = text.slice(plainFrom, at);
+      pieces.push({ kind: 'plain', text: plain, at: plainFrom, length: plain.length });
+    }
+  };
+  while (at < text.length) {
+    const unit = text.charCodeAt(at);
+    if (unit >= 0x20 && unit < 0x7f) {
+      at += 1;
+      continue;
+    }
+    flush();
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    const { length } = character;
+    const isHidden = hidden.test(character);
+    pieces.push(
+      isHidden
+        ? { kind: 'escape', text: escapeOf(character), at, length }
+        : { kind: 'foreign', text: character, at, length },
+    );
+    at += length;
+    plainFrom = at;
+  }
+  flush();
+  return pieces;
+}
+
+/** One line of text in which nothing is hidden, for titles and announcements. */
+export function visible(text: string): string {
+  return piecesOf(text)
+    .map(({ text: shown }) => shown)
+    .join('');
+}
+
+/** The first line of a command and how many more there are, for rows of lists. */
+export function firstLine(text: string): { readonly line: string; readonly more: number } {
+  const lines = text.split('\n');
+  const found = lines.findIndex((line) => line.trim() !== '');
+  return { line: visible(lines[Math.max(0, found)] ?? ''), more: lines.length - 1 };
+}

