@@ -48,7 +48,8 @@ function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
     },
     required: ['id', 'method'],
   };
-  const ready = json({ type: 'object' });
+  const status = { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'] };
+  const ready = json(status);
   return {
     'GET /healthz': { operationId: 'healthz', responses: done(ready) },
     'GET /readyz': {
@@ -68,7 +69,10 @@ function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
     'POST /rpc': {
       operationId: 'rpc',
       body: envelope,
-      responses: { ...done(json(envelopeAnswer)), 400: refused(400) },
+      responses: {
+        ...done(json(envelopeAnswer)),
+        400: { description: 'The envelope cannot be read', content: json(envelopeAnswer) },
+      },
     },
     'GET /rpc': {
       operationId: 'rpc_websocket',

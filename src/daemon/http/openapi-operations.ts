@@ -173,31 +173,34 @@ function requestBody(route: Route, { operationId, wire, bodies }: BodyContext): 
 
 function responses(route: Route, wire: WireSchemas): JsonObject {
   const found: Record<string, JsonObject> = {};
-  const answer = (mode: Mode | Route): void => {
-    const status = mode.answer === 'websocket' ? 101 : mode.status;
+  const add = (status: number, description: string, content: JsonObject): void => {
     const before = found[status];
-    const content = isObject(before?.['content']) ? before['content'] : {};
+    const both = { ...(isObject(before?.['content']) ? before['content'] : {}), ...content };
     found[status] = {
-      description: before?.['description'] ?? descriptions[mode.answer],
-      headers: { traceparent: { schema: { type: 'string' } } },
-      ...(mode.answer === 'websocket'
-        ? {}
-        : { content: { ...content, ...success(route, mode, wire) } }),
+      description: before?.['description'] ?? description,
+      headers: headersOf(route),
+      ...(Object.keys(both).length === 0 ? {} : { content: both }),
     };
   };
-  answer(route);
-  for (const mode of Object.values(route.modes ?? {})) answer(mode);
-  const runs = route.call === 'exec.run';
-  if (runs) {
-    for (const status of [200, 202]) {
-      const before = found[status] ?? { description: titleOf(status) };
-      const content = isObject(before['content']) ? before['content'] : {};
-      found[status] = { ...before, content: { ...content, ...problemContent(status) } };
-    }
+  for (const mode of [route, ...Object.values(route.modes ?? {})]) {
+    const status = mode.answer === 'websocket' ? 101 : mode.status;
+    add(status, descriptions[mode.answer], success(route, mode, wire));
   }
+  if (route.call === 'exec.run') add(202, titleOf(202), problemContent(202));
   for (const status of failures(route)) found[status] = refused(status);
   found['default'] = refused('default');
   return found;
+}
+
+function headersOf({ location, page, modes }: Route): JsonObject {
+  const text = (description: string) => ({ description, schema: { type: 'string' } });
+  return {
+    traceparent: text('W3C trace context'),
+    ...(location === undefined && modes === undefined
+      ? {}
+      : { Location: text('Where the thing lies that was made') }),
+    ...(page === undefined ? {} : { Link: text('Where the next page is') }),
+  };
 }
 
 const descriptions: Readonly<Record<AnswerKind, string>> = {
@@ -207,12 +210,13 @@ const descriptions: Readonly<Record<AnswerKind, string>> = {
 };
 
 function success(route: Route, mode: Mode | Route, wire: WireSchemas): JsonObject {
+  if (mode.answer === 'websocket') return {};
   if (mode.answer === 'events') {
     const event = mode.call === 'approval.watch' ? 'ApprovalEvent' : 'StreamEvent';
     return { 'text/event-stream': { schema: { type: 'string' }, 'x-trl-event': reference(event) } };
   }
   const answer = reference(wire.answer(mode.call));
-  const paged = { type: 'object', properties: { next_cursor: { type: ['string', 'null'] } } };
+  const paged = { type: 'object', properties: { next_cursor: { type: 'string' } } };
   const schema = route.page === undefined ? answer : { allOf: [answer, paged] };
   return { 'application/json': { schema } };
 }

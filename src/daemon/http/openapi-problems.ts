@@ -3,7 +3,6 @@ import { errorTable, type ErrorCode } from '../../errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 
 const titles: Readonly<Record<number, string>> = {
-  200: 'The command ran out of time',
   202: 'A person must decide first',
   400: 'The request is malformed',
   401: 'The caller was not recognised',
@@ -18,9 +17,11 @@ const titles: Readonly<Record<number, string>> = {
   503: 'What the call needs is not there',
 };
 
-/** Codes by status, in the order of the table. */
+/** Codes by status, in the order of the table; with 200 the answer is a receipt, no problem. */
 const codesByStatus: ReadonlyMap<number, readonly ErrorCode[]> = Map.groupBy(
-  Object.keys(errorTable).filter((code) => isCode(code)),
+  Object.keys(errorTable)
+    .filter(isCode)
+    .filter((code) => errorTable[code].httpStatus !== 200),
   (code) => errorTable[code].httpStatus,
 );
 
