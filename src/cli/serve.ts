@@ -29,12 +29,19 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number
       const value = args.text(name);
       return value === undefined ? [] : [`--${name}`, value];
     }),
+    ...(verb === 'serve' ? httpFlags(args) : []),
     ...(args.has('json') ? ['--json'] : []),
   ];
   if (process.execve !== undefined) {
     process.execve(process.execPath, [process.execPath, ...argv], daemonEnvironment());
   }
   return supervise(argv);
+}
+
+function httpFlags(args: Args): readonly string[] {
+  return (['http', 'http-cert', 'http-key', 'http-host', 'http-origin'] as const).flatMap((name) =>
+    args.all(name).flatMap((value) => [`--${name}`, value]),
+  );
 }
 
 /** Where a process cannot be replaced: a child with the same ends, to which signals pass. */

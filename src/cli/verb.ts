@@ -47,5 +47,13 @@ export const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 export const shown: readonly FlagName[] = ['raw', 'quiet'];
 export const daemonFlags: readonly FlagName[] = ['workspace-root', 'policy', 'config', 'env-mode'];
 
+export const httpFlags: readonly FlagName[] = [
+  'http',
+  'http-cert',
+  'http-key',
+  'http-host',
+  'http-origin',
+];
+
 /** Whether the words of `verb` are a command with flags of its own. */
 export const takesCommand = (verb: Verb): boolean => verb.words.includes('COMMAND');

@@ -1,5 +1,5 @@
 /** Every verb of the command line: what it takes, what it says of itself, what it runs. */
-import { limits, grants, started, changing, shared, shown, daemonFlags } from './verb.ts';
+import { limits, grants, started, changing, shared, shown, daemonFlags, httpFlags } from './verb.ts';
 import type { Verb } from './verb.ts';
 import { auditVerbs } from './verbs-audit.ts';
 import { policyVerbs } from './verbs-policy.ts';
@@ -31,8 +31,11 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '',
       about: 'start the runtime and listen on its socket',
-      flags: ['socket-path', ...daemonFlags, 'json', 'help'],
-      examples: ['trl serve --workspace-root ~/projects'],
+      flags: ['socket-path', ...daemonFlags, ...httpFlags, 'json', 'help'],
+      examples: [
+        'trl serve --workspace-root ~/projects',
+        'TRL_AUTH_TOKEN="$(openssl rand -hex 32)" trl serve --http 127.0.0.1:7070',
+      ],
       load: async () => (await import('./serve.ts')).serve,
     },
   ],

@@ -78,6 +78,7 @@ export interface MethodParams {
   };
   readonly 'system.ping': Empty;
   readonly 'system.stats': Empty;
+  readonly 'system.metrics': Empty;
   readonly 'runtime.list': Empty;
   readonly 'approval.list': ApprovalListParams;
   readonly 'approval.get': { readonly approval_id: ApprovalId };

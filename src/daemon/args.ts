@@ -1,6 +1,7 @@
 /** What a daemon is started with: its flags, and the variables that stand for some. */
 import { parseArgs } from 'node:util';
 import { TrlError } from '../errors.ts';
+import type { HttpFlags } from './http/address.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -15,6 +16,7 @@ export interface Args {
   readonly envMode: string | null;
   readonly ephemeral: boolean;
   readonly json: boolean;
+  readonly http: HttpFlags;
 }
 
 export function readArgs(argv: readonly string[], env: Env): Args {
@@ -29,6 +31,11 @@ export function readArgs(argv: readonly string[], env: Env): Args {
       'env-mode': { type: 'string' },
       ephemeral: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      http: { type: 'string' },
+      'http-cert': { type: 'string' },
+      'http-key': { type: 'string' },
+      'http-host': { type: 'string', multiple: true },
+      'http-origin': { type: 'string', multiple: true },
     },
   });
   const [verb = 'serve'] = positionals;
@@ -47,5 +54,12 @@ export function readArgs(argv: readonly string[], env: Env): Args {
     envMode: values['env-mode'] ?? null,
     ephemeral: values.ephemeral,
     json: values.json,
+    http: {
+      http: values.http ?? null,
+      cert: values['http-cert'] ?? null,
+      key: values['http-key'] ?? null,
+      names: values['http-host'] ?? [],
+      origins: values['http-origin'] ?? [],
+    },
   };
 }

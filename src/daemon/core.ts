@@ -24,6 +24,7 @@ import { ExecDesk } from './exec-desk.ts';
 import { Executions, isOver } from './executions.ts';
 import { Grounds } from './grounds.ts';
 import type { Masking } from './masking.ts';
+import { Metrics } from './metrics.ts';
 import type { Policies } from './policies.ts';
 import { Publications } from './publishing/opening.ts';
 import type { ApprovalDesk, Runtime, SecretDesk, WorkspaceDesk } from './runtime.ts';
@@ -98,6 +99,7 @@ export class Core implements Runtime {
   readonly #execs: Executions;
   readonly #starter: Starter;
   readonly #sweeper: NodeJS.Timeout;
+  readonly counts = new Metrics();
   #closed = false;
 
   constructor(options: CoreOptions) {
@@ -118,6 +120,7 @@ export class Core implements Runtime {
     this.#starter = starter;
     this.execs = new ExecDesk(options, { ...parts, starter, inputs });
     options.approving.approvals.watch((approval) => auditing.note(approvalEvent(approval)));
+    auditing.onTold = this.counts.told;
     // What it does could not be recorded any more.
     auditing.onFailing = () => {
       const running = this.#execs.running(null).map(({ record }) => record.id);
@@ -209,6 +212,17 @@ export class Core implements Runtime {
     return scripts;
   }
 
+  metrics(): ReturnType<Runtime['metrics']> {
+    const { active_sessions, uptime_s, memory_rss_bytes } = this.stats();
+    return this.counts.view({
+      active_sessions,
+      uptime_s,
+      memory_rss_bytes,
+      commands_running: this.#execs.running(null).length,
+      approvals_pending: this.#options.approving.approvals.list({ state: 'pending' }).length,
+    });
+  }
+
   /** Waits for the foreground commands that somebody waits for; the others outlive the daemon. */
   async drain(): Promise<void> {
     const open = this.#execs.running(null).filter(({ record }) => record.mode === 'foreground');
@@ -225,6 +239,7 @@ export class Core implements Runtime {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#sweeper);
+    this.counts[Symbol.dispose]();
     this.#options.approving[Symbol.dispose]();
     this.#options.identities[Symbol.dispose]();
     // Without a session there is no state that a later daemon could want.

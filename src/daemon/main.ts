@@ -1,7 +1,8 @@
 /**
  * The daemon: the only place where the parts are wired together.
  *
- *   serve [--socket-path P] [--json] …
+ *   serve [--socket-path P] [--json] [--http ADDRESS:PORT [--http-cert F --http-key F]
+ *         [--http-host NAME]… [--http-origin URL]…] …
  *   stdio [--ephemeral] …
  * both: [--workspace-root DIR]… [--policy NAME|FILE] [--config FILE] [--env-mode MODE]
  *
@@ -12,6 +13,8 @@ import { version } from '../protocol/version.ts';
 import { readArgs, type Args } from './args.ts';
 import { takeInherited, type InheritedSocket } from './door/inherited.ts';
 import { listen, serveStream } from './door/listen.ts';
+import { readHttpFlags, type HttpSettings } from './http/address.ts';
+import { Doors } from './doors.ts';
 import { openCore, sayProblem, type Opened } from './open-core.ts';
 import { OwnEnvironment } from './own-environment.ts';
 import { asksForDebugger, sealProcess } from './own-process.ts';
@@ -25,6 +28,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const own = OwnEnvironment.open();
   const given = readArgs(argv, own.env);
   const args = inherited === null ? given : { ...given, socketPath: inherited.path };
+  const http = readHttpFlags(args.http, own.env['TRL_AUTH_TOKEN']);
   // Before anything else, so that it shows as short as can be, and no program inherits it.
   // A process that became itself anew would have lost a socket that was handed over.
   const again = args.verb === 'serve' && inherited === null;
@@ -35,7 +39,7 @@ async function main(argv: readonly string[]): Promise<void> {
   try {
     const opened = await openCore({ args, own, stateDir, log });
     await opened.core.adopt();
-    await serve(args, opened, inherited);
+    await serve(args, opened, { inherited, http });
     await opened.close();
   } finally {
     if (args.ephemeral) rmSync(stateDir, { recursive: true, force: true });
@@ -45,9 +49,10 @@ async function main(argv: readonly string[]): Promise<void> {
 /** Serves until stdin ends (stdio) or a signal asks to end. */
 async function serve(
   args: Args,
-  { core, place, log: masked }: Opened,
-  inherited: InheritedSocket | null,
+  opened: Opened,
+  { inherited, http }: { inherited: InheritedSocket | null; http: HttpSettings | null },
 ): Promise<void> {
+  const { core, place, log: masked } = opened;
   let end = (): void => {};
   const asked = new Promise<void>((resolve) => {
     end = resolve;
@@ -60,16 +65,26 @@ async function serve(
     await core.close();
     return;
   }
+  const doors = new Doors(opened, options);
+  // Before the socket: whoever finds that finds both.
+  const origin = http === null ? null : await doors.open(http);
   const door = await listen({ ...options, place, inherited });
+  const { socketPath } = door;
+  const { version: own } = options;
+  const web = origin === null ? {} : { http: origin };
   const said = args.json
-    ? JSON.stringify({ socket_path: door.socketPath, pid: process.pid, version: options.version })
-    : `listening on ${door.socketPath}`;
+    ? JSON.stringify({ socket_path: socketPath, pid: process.pid, version: own, ...web })
+    : [`listening on ${socketPath}`, ...Object.values(web).map((one) => `HTTP on ${one}`)].join(
+        '\n',
+      );
   process.stdout.write(`${said}\n`);
   await asked;
   door.stop();
+  doors.stop();
   await core.drain();
   await core.close();
   await door.close();
+  await doors.close();
 }
 
 try {

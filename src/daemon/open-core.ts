@@ -53,6 +53,7 @@ export interface Opened {
   readonly core: Core;
   /** Who presents a token, for doors that take one. */
   readonly identities: Identities;
+  readonly auditing: Auditing;
   /** Where it listens; `null`: on its own pipes. */
   readonly place: ReturnType<typeof socketPlace>;
   /** What the runtime says of itself, without known secrets. */
@@ -132,7 +133,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     endRunner: args.ephemeral,
     log: masked,
   });
-  return { core, identities, place, log: masked, close: () => auditLog.close() };
+  return { core, identities, auditing, place, log: masked, close: () => auditLog.close() };
 }
 
 interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {

@@ -41,6 +41,7 @@ import type {
 } from '../protocol/types.ts';
 
 import type { MethodName } from '../protocol/methods.ts';
+import type { MetricsView } from '../protocol/metrics.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
 import type { ConsoleDesk } from './access/console.ts';
 import type { Gate } from './access/gate.ts';
@@ -208,6 +209,8 @@ export interface Runtime {
     uptime_s: number;
     memory_rss_bytes: number;
   };
+  /** What it counts of itself. */
+  metrics(): MetricsView;
   /**
    * Lets a call act, with its request in the audit log before it and its end after it, where it
    * changes something.

@@ -170,6 +170,7 @@ export const methods = {
   }),
   'system.ping': nothing,
   'system.stats': nothing,
+  'system.metrics': nothing,
   'system.hello': z.object({
     protocol: z.exactOptional(field.name),
     frames: z.exactOptional(z.enum(['lines', 'bin'], { error: '"lines" or "bin"' })),

@@ -51,6 +51,8 @@ const withEndBytesMax = limits.auditReserveBytes.default / 4;
 export class Auditing {
   /** Called when the log cannot be written any more, and nothing may go on unrecorded. */
   onFailing: () => void = () => {};
+  /** Called with each event as it is told, masked. Must not throw. */
+  onTold: (event: AuditEvent) => void = () => {};
   readonly required: boolean;
   readonly #options: AuditingOptions;
   readonly #clock: () => number;
@@ -149,7 +151,7 @@ export class Auditing {
 
   #event({ kind, actor, session, exec, data }: Told): Fitted {
     const at = this.#clock();
-    return fitted({
+    const made = fitted({
       kind,
       at,
       actor: actor ?? null,
@@ -157,6 +159,8 @@ export class Auditing {
       exec,
       data: masked(this.#quoting(data), this.#options.masking),
     });
+    this.onTold(made.event);
+    return made;
   }
 
   #quoting(data: Told['data']): Told['data'] {

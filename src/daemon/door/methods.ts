@@ -66,6 +66,7 @@ export const lanes = {
   'exec.info': 'beside',
   'system.ping': 'at-once',
   'system.stats': 'at-once',
+  'system.metrics': 'at-once',
   'system.hello': 'at-once',
   'runtime.list': 'beside',
   'approval.list': 'beside',
@@ -167,6 +168,7 @@ const handlers: Handlers = {
 
   'system.ping': ({ runtime, version }) => ({ uptime_s: runtime.stats().uptime_s, version }),
   'system.stats': ({ runtime }) => runtime.stats(),
+  'system.metrics': ({ runtime }) => runtime.metrics(),
   'system.hello': (desk, { frames = 'lines', window_bytes: windowBytes = null }) => {
     const answer = { version: desk.version, protocol: 'trl/2', features, frames } as const;
     if (frames !== 'bin') return answer;

@@ -174,6 +174,12 @@ const execs = [
   },
   {
     ...post,
+    path: `${execPath}/lease`,
+    call: 'exec.lease',
+    about: 'Take a command over, or hand it back',
+  },
+  {
+    ...post,
     path: `${execPath}/cancel`,
     call: 'exec.cancel',
     about: 'End a command, or send it a signal',
@@ -373,6 +379,7 @@ export const integersInPaths: ReadonlySet<string> = new Set(['seq']);
 /** Methods of the wire that no path stands for, and why. */
 export const unrouted: Readonly<Partial<Record<MethodName, string>>> = {
   'system.hello': 'it is about a connection; GET /rpc',
+  'system.watch': 'its events come on the connection that asks; GET /rpc',
 };
 
 export const doorRoutes = [

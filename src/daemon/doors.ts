@@ -1,0 +1,92 @@
+/**
+ * The doors besides the socket: HTTP where it was asked for, and one on the loopback for logins
+ * alone, opened when a person first asks for the console. What they need is loaded then.
+ */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { DoorOptions } from './door/listen.ts';
+import type { HttpSettings } from './http/address.ts';
+import type { HttpDoor } from './http/server.ts';
+import type { Opened } from './open-core.ts';
+
+const forLogins = { host: '127.0.0.1', port: 0, tls: null, names: [], origins: [] } as const;
+
+export class Doors {
+  readonly #opened: Pick<Opened, 'core' | 'identities' | 'auditing' | 'log'>;
+  readonly #options: DoorOptions;
+  #door: Promise<HttpDoor> | null = null;
+  #isStopping = false;
+
+  constructor(
+    opened: Pick<Opened, 'core' | 'identities' | 'auditing' | 'log'>,
+    options: DoorOptions,
+  ) {
+    this.#opened = opened;
+    this.#options = options;
+    opened.core.console.open = async () => {
+      this.#door ??= this.#listen(forLogins, true);
+      return { origin: (await this.#door).origin };
+    };
+  }
+
+  /**
+   * @returns the origin of the door
+   * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken
+   */
+  async open(settings: HttpSettings): Promise<string> {
+    this.#door = this.#listen(settings, false);
+    return (await this.#door).origin;
+  }
+
+  stop(): void {
+    this.#isStopping = true;
+    void this.#door?.then((door) => door.stop());
+  }
+
+  async close(): Promise<void> {
+    const door = await this.#door?.catch(() => null);
+    await door?.close();
+  }
+
+  async #listen(settings: HttpSettings, loginsOnly: boolean): Promise<HttpDoor> {
+    const { core, identities, auditing, log } = this.#opened;
+    const [{ openHttp }, { metricsText }] = await Promise.all([
+      import('./http/server.ts'),
+      import('./http/metrics-text.ts'),
+    ]);
+    const door = await openHttp({
+      ...this.#options,
+      settings,
+      identities,
+      auditing,
+      consoleDirectory: consoleDirectory(),
+      openapi: () => this.#openapi(),
+      metricsText: () => metricsText(core.metrics()),
+      loginsOnly,
+    });
+    core.counts.door = () => door.figures();
+    if (this.#isStopping) door.stop();
+    log(`HTTP on ${door.origin}`);
+    return door;
+  }
+
+  #document: Promise<string> | null = null;
+
+  #openapi(): Promise<string> {
+    const { version } = this.#options;
+    this.#document ??= import('./http/openapi.ts').then(({ openapi }) =>
+      JSON.stringify(openapi(version)),
+    );
+    return this.#document;
+  }
+}
+
+/** What was built of the console: beside the bundle, or in the checkout's `dist`. */
+function consoleDirectory(): string {
+  const here = fileURLToPath(import.meta.url);
+  const beside = join(dirname(here), 'console');
+  return !here.endsWith('.ts') && existsSync(beside)
+    ? beside
+    : join(dirname(here), '../../dist/console');
+}

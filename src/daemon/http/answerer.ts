@@ -1,0 +1,362 @@
+/**
+ * What happens to a request, in this order: its form, name and origin; the open paths; its token;
+ * its caller's rate and share; its body; the path. What is refused before its path is known is
+ * recorded and counted.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Caller, ExecId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { parseObject } from '../../protocol/json.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import { methodNamed } from '../../protocol/methods.ts';
+import { readRequest } from '../../protocol/request.ts';
+import type { Identities } from '../access/identities.ts';
+import { answered, failed } from '../door/answer.ts';
+import { BodyBudget, readBytes, readJson, refuseBody } from './body.ts';
+import type { Connections } from './connections.ts';
+import { ConsoleFiles } from './console-files.ts';
+import { callAs, refuseStreaming } from './desk.ts';
+import type { DoorParts, Followed } from './desk.ts';
+import { Followers } from './followers.ts';
+import { checkRequest, tokenOf } from './guard.ts';
+import type { Names } from './guard.ts';
+import { Kept } from './kept.ts';
+import { Refusal } from './problem.ts';
+import type { RefusalReason } from './problem.ts';
+import { readQuery } from './query.ts';
+import { rateHeaders, Rates } from './rates.ts';
+import type { Refusals } from './refusals.ts';
+import { refuseUpgrade, send, sendJson, sendProblem, setFields } from './respond.ts';
+import { needsUpgrade, queryOf, Rest, routeOf } from './rest.ts';
+import type { Exchange } from './rest.ts';
+import { isWireOffer } from './sockets.ts';
+import type { Sockets } from './sockets.ts';
+import { traceOf } from './trace.ts';
+
+/** Requests of one caller. */
+const callerRate = { burst: 2_000, perSecond: 500 } as const;
+/** Wrong tokens and codes of one address, before it is told to wait. */
+const failureRate = { burst: 20, perSecond: 2 } as const;
+const bodiesOfCallerMax = 64 * 1_024 * 1_024;
+const bodiesMax = 256 * 1_024 * 1_024;
+
+/** A part that answers a path of its own, such as `/mcp`. It must not throw after it has sent. */
+export type Mounted = (mounted: {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+  /** Strictly read; `null`: the request has none. */
+  readonly body: JsonObject | null;
+  /** Aborted when the other side is gone. */
+  readonly signal: AbortSignal;
+}) => Promise<void>;
+
+export interface AnswererOptions {
+  readonly parts: DoorParts;
+  readonly identities: Identities;
+  readonly connections: Connections;
+  readonly refusals: Refusals;
+  readonly sockets: Sockets;
+  readonly consoleFiles: ConsoleFiles;
+  /** `null`: not built in. */
+  readonly openapi: () => Promise<string>;
+  readonly metricsText: () => string;
+  /** Whether only people who logged in are answered. */
+  readonly loginsOnly: boolean;
+}
+
+interface Known {
+  readonly caller: Caller;
+  /** Ends the request's share. */
+  readonly end: () => void;
+}
+
+export class Answerer {
+  readonly #options: AnswererOptions;
+  readonly #rates = new Rates(callerRate);
+  readonly #failures = new Rates(failureRate);
+  readonly #budget = new BodyBudget(bodiesOfCallerMax, bodiesMax);
+  readonly #mounted = new Map<string, Mounted>();
+  readonly followers: Followers;
+  readonly #rest: Rest;
+  /** What is under way, so that it ends with its token. */
+  readonly #open = new Map<ServerResponse, Caller>();
+  /** Set when the address is known. */
+  names: Names = { hosts: new Set(), origins: new Set() };
+  isStopping = false;
+
+  constructor(options: AnswererOptions) {
+    this.#options = options;
+    this.followers = new Followers(options.parts);
+    this.#rest = new Rest({
+      ...options.parts,
+      followers: this.followers,
+      kept: new Kept(),
+      budget: this.#budget,
+    });
+  }
+
+  mount(path: string, mounted: Mounted): void {
+    this.#mounted.set(path, mounted);
+  }
+
+  /** Ends the answers that a caller has open: its token is no more. */
+  endOf(caller: Caller): void {
+    for (const [response, one] of this.#open) if (one === caller) response.destroy();
+  }
+
+  /** Never rejects. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Between two requests a connection has a bound of its own.
+    request.socket.setTimeout(0);
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    try {
+      checkRequest(request, this.names);
+      const path = pathOf(request);
+      const trace = traceOf(textOf(request.headers['traceparent']));
+      response.setHeader('traceparent', trace.own);
+      if (await this.#answerOpen(request, response, path)) return;
+      const known = this.#known(request, false, response);
+      const { caller } = known;
+      this.#open.set(response, caller);
+      response.once('close', () => {
+        this.#open.delete(response);
+        known.end();
+      });
+      const exchange = { request, response, caller, signal: gone.signal, path, trace };
+      await this.#answerKnown(exchange);
+    } catch (error) {
+      this.#noteRefusal(request, error);
+      sendProblem({ request, response }, 'the request', error, this.#options.parts.says);
+    }
+  }
+
+  /** Never rejects. */
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    request.socket.setTimeout(0);
+    try {
+      checkRequest(request, this.names);
+      const path = pathOf(request);
+      const { caller, end } = this.#known(request, true, null);
+      socket.once('close', end);
+      this.#refuseWhenStopping();
+      const upgrade = { request, socket, head, caller };
+      if (!isWireOffer(request)) {
+        const message = 'Cannot open the WebSocket: of its subprotocols only "trl.v2" is known';
+        throw new Refusal('INVALID_PARAMS', message);
+      }
+      if (path === '/rpc') {
+        readQuery(request.url ?? '', {});
+        await this.#options.sockets.tunnel(upgrade);
+        return;
+      }
+      const target = await this.#execOf(request, path, caller);
+      await this.#options.sockets.exec(upgrade, this.followers, target);
+    } catch (error) {
+      this.#noteRefusal(request, error);
+      refuseUpgrade(socket, error, this.#options.parts.says);
+    }
+  }
+
+  async #answerOpen(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+  ): Promise<boolean> {
+    const { consoleFiles, parts, openapi } = this.#options;
+    if (ConsoleFiles.isAsked(path)) {
+      refuseBody(request);
+      consoleFiles.send(request, response, path);
+      return true;
+    }
+    const { masking } = parts.says;
+    const row = openRows.get(path);
+    if (row === undefined) return false;
+    if (request.method !== row && !(request.method === 'HEAD' && row === 'GET')) {
+      const message = `Cannot answer ${request.method}: the path takes ${row}`;
+      throw new Refusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: row } });
+    }
+    readQuery(request.url ?? '', {});
+    if (path === '/v1/login') {
+      await this.#logIn(request, response);
+      return true;
+    }
+    refuseBody(request);
+    if (path === '/openapi.json') {
+      setFields(response, { 'Content-Type': 'application/json' });
+      send(response, 200, await openapi());
+    } else {
+      if (path === '/readyz') this.#refuseWhenStopping();
+      sendJson(response, 200, masking.json({ status: 'ok' }));
+    }
+    return true;
+  }
+
+  /** A code is a secret as a token is: it comes in the body, and is good once. */
+  async #logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { identities, parts } = this.#options;
+    const peer = peerOf(request);
+    const reading = { request, response, caller: `login ${peer}`, budget: this.#budget };
+    const { code } = await readJson(reading);
+    if (typeof code !== 'string') {
+      throw new TrlError('INVALID_PARAMS', 'Cannot log in: "code" must be text');
+    }
+    const found = identities.redeem(code);
+    if (found === null) {
+      this.#slowDown(peer);
+      const message = 'Cannot log in: the link was used or is too old; make another: trl console';
+      throw new Refusal('AUTH_FAILED', message, { reason: 'login' });
+    }
+    const { token, expiresAt, caller } = found;
+    const { actor, roles } = caller;
+    const answer = { expires_at: new Date(expiresAt).toISOString(), roles, actor };
+    // The one answer that holds a token, which masking would hide.
+    const json = parts.says.masking.output({ token, ...answer });
+    sendJson(response, 200, json);
+  }
+
+  /** @throws Refusal without a token that stands, and for a caller that asks too much */
+  #known(request: IncomingMessage, isUpgrade: boolean, response: ServerResponse | null): Known {
+    const { identities, connections, loginsOnly } = this.#options;
+    const token = tokenOf(request, isUpgrade);
+    const caller = token === null ? null : identities.callerOf(token);
+    if (caller === null) {
+      this.#slowDown(peerOf(request));
+      throw unauthorized(`token-${identities.refusalReason(token)}`);
+    }
+    if (loginsOnly && caller.authenticatedBy !== 'login') {
+      throw unauthorized('token-unknown');
+    }
+    const taken = this.#rates.take(caller.actor);
+    const fields = rateHeaders(callerRate, taken);
+    if (!taken.isAllowed) throw tooMany('this caller asks too often', 'rate', fields);
+    for (const [name, value] of Object.entries(fields)) response?.setHeader(name, value);
+    const end = connections.begin(request.socket, caller.actor);
+    if (end === null) {
+      throw tooMany('this caller has too much open', 'crowded', { 'Retry-After': '1' });
+    }
+    return { caller, end };
+  }
+
+  /** Who guesses waits; who has a token does not, wherever they come from. */
+  #slowDown(peer: string): void {
+    const taken = this.#failures.take(peer);
+    if (taken.isAllowed) return;
+    const retry = String(Math.max(1, taken.waitS));
+    throw tooMany('too many wrong ones came from here', 'rate', { 'Retry-After': retry });
+  }
+
+  async #answerKnown(exchange: Exchange): Promise<void> {
+    const { path, request, response, caller, signal } = exchange;
+    const mounted = this.#mounted.get(path);
+    if (mounted !== undefined) {
+      this.#refuseWhenStopping();
+      const reading = { request, response, caller: caller.actor, budget: this.#budget };
+      const bytes = await readBytes(reading);
+      const body = bytes === null ? null : parseObject(bytes);
+      await mounted({ request, response, caller, body, signal });
+      return;
+    }
+    if (path === '/metrics') {
+      requireMethod(request, 'GET');
+      refuseBody(request);
+      setFields(response, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
+      send(response, 200, this.#options.metricsText());
+      return;
+    }
+    this.#refuseWhenStopping();
+    if (path === '/rpc') await this.#rpc(exchange);
+    else await this.#rest.answer(exchange);
+  }
+
+  /** One request of the wire in its envelope, and its answer in one. */
+  async #rpc({ request, response, caller }: Exchange): Promise<void> {
+    if (request.method === 'GET') throw needsUpgrade();
+    requireMethod(request, 'POST');
+    const { parts } = this.#options;
+    readQuery(request.url ?? '', {});
+    const reading = { request, response, caller: caller.actor, budget: this.#budget };
+    const envelope = readRequest((await readBytes(reading)) ?? new Uint8Array());
+    if (envelope.kind === 'refused') {
+      sendJson(response, 400, failed(envelope.id, 'the request', envelope.error, parts.says));
+      return;
+    }
+    const { id, method: name, params } = envelope;
+    try {
+      const method = methodNamed(name);
+      refuseStreaming(method);
+      const data = await callAs(parts, caller, { method, params });
+      sendJson(response, 200, answered(id, data, parts.says));
+    } catch (error) {
+      sendJson(response, 200, failed(id, 'the request', error, parts.says));
+    }
+  }
+
+  async #execOf(request: IncomingMessage, path: string, caller: Caller) {
+    const { row, params } = routeOf(request.method ?? '', path);
+    if (row.answer !== 'websocket') {
+      const message = 'Cannot open the WebSocket: the path is none';
+      throw new Refusal('INVALID_PARAMS', message);
+    }
+    const query = readQuery(request.url ?? '', queryOf(row));
+    const follows: Followed[] = [];
+    const follow = (execId: ExecId, from: number) => {
+      follows.push({ execId, from, form: 'text' });
+      return { stream_id: execId, exec_id: execId, offset: from };
+    };
+    const asked = { method: row.call, params: { ...query, ...params } };
+    await callAs(this.#options.parts, caller, asked, { follow });
+    const [target] = follows;
+    if (target === undefined) throw new Error(`${row.call} follows nothing`);
+    return target;
+  }
+
+  #refuseWhenStopping(): void {
+    if (!this.isStopping) return;
+    const message = 'Cannot answer the request: the runtime is stopping';
+    throw new TrlError('BACKEND_UNAVAILABLE', message);
+  }
+
+  #noteRefusal(request: IncomingMessage, error: unknown): void {
+    if (!(error instanceof Refusal) || error.reason === null) return;
+    this.#options.refusals.note(error.reason, peerOf(request));
+  }
+}
+
+const openRows: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
+  ['/healthz', 'GET'],
+  ['/readyz', 'GET'],
+  ['/openapi.json', 'GET'],
+  ['/v1/login', 'POST'],
+]);
+
+export const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown';
+
+const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?? '';
+
+const textOf = (field: string | readonly string[] | undefined): string | undefined =>
+  typeof field === 'string' ? field : undefined;
+
+function unauthorized(reason: RefusalReason): Refusal {
+  const message = 'Cannot answer the request: it needs "Authorization: Bearer" and a valid token';
+  return new Refusal('AUTH_FAILED', message, {
+    reason,
+    headers: { 'WWW-Authenticate': 'Bearer realm="trl"' },
+  });
+}
+
+function tooMany(
+  why: string,
+  reason: RefusalReason,
+  headers: Readonly<Record<string, string>>,
+): Refusal {
+  return new Refusal('QUOTA_EXCEEDED', `Cannot answer the request: ${why}`, { reason, headers });
+}
+
+function requireMethod({ method }: IncomingMessage, wanted: string): void {
+  if (method === wanted || (method === 'HEAD' && wanted === 'GET')) return;
+  const message = `Cannot answer ${method}: the path takes ${wanted}`;
+  throw new Refusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: wanted } });
+}

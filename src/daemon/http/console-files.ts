@@ -1,0 +1,135 @@
+/**
+ * The files of the console, as they were built: read once, sent as they are, also compressed. A
+ * path names one of them or nothing; no path is put together.
+ */
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import path from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { Refusal } from './problem.ts';
+import { setFields, stallMs } from './respond.ts';
+
+type Coding = 'br' | 'gzip' | 'identity';
+
+interface File {
+  readonly type: string;
+  readonly tag: string;
+  readonly bodies: ReadonlyMap<Coding, Uint8Array>;
+}
+
+/** Nothing runs in the page but its own scripts, and it talks to nobody but its own origin. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ');
+
+const types: ReadonlyMap<string, string> = new Map([
+  ['.html', 'text/html; charset=utf-8'],
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
+  ['.ico', 'image/x-icon'],
+  ['.woff2', 'font/woff2'],
+  ['.json', 'application/json'],
+  ['.map', 'application/json'],
+]);
+
+const notBuilt =
+  '<!doctype html><html lang="en"><meta charset="utf-8"><title>trl</title>' +
+  '<p>The console is not built here. Run <code>npm run build</code>, or use ' +
+  '<code>trl approvals</code> in a terminal.</p></html>\n';
+
+export class ConsoleFiles {
+  readonly #directory: string;
+  #files: ReadonlyMap<string, File> | null = null;
+
+  /** @param directory where the build lies; it is read at the first request */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Whether the path is one that pages are asked under. */
+  static isAsked(target: string): boolean {
+    return target === '/' || target === '/favicon.ico' || target.startsWith('/assets/');
+  }
+
+  /** @throws Refusal 404 or 405 */
+  send(request: IncomingMessage, response: ServerResponse, asked: string): void {
+    const { method = '', headers } = request;
+    if (method !== 'GET' && method !== 'HEAD') {
+      const message = `Cannot answer ${method}: the path takes GET, HEAD`;
+      const options = { status: 405, headers: { Allow: 'GET, HEAD' } };
+      throw new Refusal('INVALID_PARAMS', message, options);
+    }
+    this.#files ??= filesIn(this.#directory);
+    const file = this.#files.get(asked);
+    if (file === undefined) {
+      const message = 'Cannot answer the request: the console has no such file';
+      throw new Refusal('INVALID_PARAMS', message, { status: 404 });
+    }
+    setFields(response, {
+      'Content-Type': file.type,
+      'Content-Security-Policy': policy,
+      'Cross-Origin-Opener-Policy': 'same-origin',
+      'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+      'Cache-Control': 'no-cache',
+      ETag: file.tag,
+      Vary: 'Accept-Encoding',
+    });
+    if (headers['if-none-match'] === file.tag) {
+      response.writeHead(304).end();
+      return;
+    }
+    const coding = codingOf(headers['accept-encoding'], file);
+    const body = file.bodies.get(coding) ?? new Uint8Array();
+    if (coding !== 'identity') response.setHeader('Content-Encoding', coding);
+    response.setHeader('Content-Length', body.length);
+    response.setTimeout(stallMs, () => void response.destroy());
+    response.writeHead(200).end(body);
+  }
+}
+
+function codingOf(field: string | readonly string[] | undefined, { bodies }: File): Coding {
+  const accepted = String(field ?? '')
+    .split(',')
+    .filter((one) => !/;\s*q=0(?:\.0*)?\s*$/.test(one))
+    .map((one) => one.split(';')[0]?.trim());
+  const wanted = (['br', 'gzip'] as const).find((one) => accepted.includes(one) && bodies.has(one));
+  return wanted ?? 'identity';
+}
+
+/** `index.html` is `/`; what lies in `assets` is under `/assets/`. */
+function filesIn(directory: string): ReadonlyMap<string, File> {
+  const names = globSync('{index.html,favicon.ico,assets/**/*}', { cwd: directory });
+  const files = new Map<string, File>();
+  for (const name of names) {
+    const type = types.get(path.extname(name));
+    if (type === undefined) continue;
+    const target = name === 'index.html' ? '/' : `/${name.split(path.sep).join('/')}`;
+    files.set(target, fileOf(readFileSync(path.join(directory, name)), type));
+  }
+  if (!files.has('/')) files.set('/', fileOf(Buffer.from(notBuilt), 'text/html; charset=utf-8'));
+  return files;
+}
+
+function fileOf(body: Buffer, type: string): File {
+  const bodies = new Map<Coding, Uint8Array>([['identity', body]]);
+  const isText = /text|json|svg/.test(type) && body.length > 1_024;
+  if (isText) {
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 9 };
+    bodies.set('gzip', gzipSync(body, { level: 9 }));
+    bodies.set('br', brotliCompressSync(body, { params }));
+  }
+  const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+  return { type, tag, bodies };
+}

@@ -1,0 +1,235 @@
+/**
+ * Many who follow one command: its output is read from the runner once, encoded once in each form,
+ * and held in a ring for those who keep up. Who falls behind it, or begins before it, reads for
+ * itself at its own pace, until it is within the ring again or the journal has ended; only such a
+ * reader holds a command back, as any slow reader does.
+ */
+import type { Caller, ExecId } from '../../command.ts';
+import type { OutputSink } from '../runtime.ts';
+import type { DoorParts } from './desk.ts';
+import { wireError } from '../door/answer.ts';
+import { encoderOf, rest } from './encoding.ts';
+import type { Encoder, Form } from './encoding.ts';
+import { Ring } from './ring.ts';
+import type { Cursor, Piece } from './ring.ts';
+
+/** Of one ring, and of all of them together. */
+const ringBytesMax = 8 * 1_024 * 1_024;
+const ringBytesMin = 256 * 1_024;
+const ringsBytesMax = 64 * 1_024 * 1_024;
+/** How long those who are within the ring are waited for before they are behind it, in ms. */
+const paceMs = 2_000;
+
+/** Where a follower's pieces go. */
+export interface Outlet {
+  readonly form: Form;
+  /** Must not throw; what is sent after its end is dropped. */
+  send(piece: Piece): void;
+  /** Settles when more may be sent; `undefined`: at once. */
+  ready(): Promise<void> | undefined;
+  /** Aborted when the follower has left. */
+  readonly signal: AbortSignal;
+}
+
+export interface Following {
+  readonly caller: Caller;
+  readonly execId: ExecId;
+  readonly from: number;
+  readonly outlet: Outlet;
+}
+
+interface Shared {
+  readonly ring: Ring;
+  readonly stop: AbortController;
+}
+
+export class Followers {
+  readonly #parts: DoorParts;
+  readonly #shared = new Map<string, Shared>();
+  /** Who reads for itself just now. */
+  ownReaders = 0;
+
+  constructor(parts: DoorParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends output and events until the end, or until the follower has left. Never rejects. */
+  async follow(following: Following): Promise<void> {
+    const { outlet } = following;
+    let position = following.from;
+    while (!outlet.signal.aborted) {
+      const shared = this.#sharedOf(following, position);
+      const cursor = shared.ring.join(position);
+      if (cursor === null) {
+        const reached = await this.#readOwn(following, position, shared.ring);
+        if (reached === null) return;
+        position = reached;
+        continue;
+      }
+      const isOver = await this.#pump(following, shared.ring, cursor);
+      position = cursor.position;
+      this.#leave(following, shared, cursor);
+      if (isOver) return;
+    }
+  }
+
+  /** @returns whether it is over; else the ring has left it behind */
+  async #pump({ execId, outlet }: Following, ring: Ring, cursor: Cursor): Promise<boolean> {
+    const { masking } = this.#parts.says;
+    const { signal, form } = outlet;
+    signal.addEventListener('abort', () => cursor.wake?.(), { once: true });
+    while (!signal.aborted) {
+      const piece = ring.take(cursor);
+      if (piece === 'behind') return false;
+      if (piece === null) {
+        await ring.more(cursor);
+        continue;
+      }
+      // Told already: it began within the piece, or before it by its own reading.
+      const isKnown = piece.output !== null && piece.to <= cursor.position;
+      if (!isKnown) {
+        for (const one of rest(form, piece, cursor.position, { execId, masking })) {
+          outlet.send(one);
+        }
+        cursor.position = Math.max(cursor.position, piece.to);
+      }
+      if (piece.isEnd) return true;
+      await outlet.ready();
+    }
+    return true;
+  }
+
+  /** @returns the offset at which it is within the ring; `null`: it is over */
+  async #readOwn(following: Following, from: number, ring: Ring): Promise<number | null> {
+    const { outlet, execId } = following;
+    const { masking } = this.#parts.says;
+    const within = new AbortController();
+    const encoder = encoderOf(outlet.form, { execId, masking });
+    const sink = new PieceSink(encoder, from, (piece) => outlet.send(piece));
+    const own: OutputSink = {
+      output: (stream, offset, bytes) => {
+        sink.output(stream, offset, bytes);
+        if (ring.holds(sink.next)) within.abort();
+        return outlet.ready();
+      },
+      gap: (start, end) => sink.gap(start, end),
+      waiting: (info) => sink.waiting(info),
+      exit: (offset, end) => sink.exit(offset, end),
+    };
+    this.ownReaders += 1;
+    try {
+      const signal = AbortSignal.any([outlet.signal, within.signal]);
+      await this.#read(following, { from, sink: own, signal }, sink);
+    } finally {
+      this.ownReaders -= 1;
+    }
+    if (sink.isEnded || outlet.signal.aborted) return null;
+    sink.flush();
+    return sink.next;
+  }
+
+  #sharedOf(following: Following, from: number): Shared {
+    const { execId, outlet } = following;
+    const key = `${outlet.form} ${execId}`;
+    const found = this.#shared.get(key);
+    if (found !== undefined) return found;
+    const ring = new Ring(from);
+    const stop = new AbortController();
+    const shared = { ring, stop };
+    this.#shared.set(key, shared);
+    const { masking } = this.#parts.says;
+    const encoder = encoderOf(outlet.form, { execId, masking });
+    const sink = new PieceSink(encoder, from, (piece) => ring.push(piece));
+    const all: OutputSink = {
+      output: (stream, offset, bytes) => {
+        // The ring keeps it: the bytes are the reader's only until this returns.
+        sink.output(stream, offset, bytes);
+        const bytesMax = this.#ringBytes();
+        return ring.bytes > bytesMax ? ring.shrink(bytesMax, paceMs) : undefined;
+      },
+      gap: (start, end) => sink.gap(start, end),
+      waiting: (info) => sink.waiting(info),
+      exit: (offset, end) => sink.exit(offset, end),
+    };
+    void this.#read(following, { from, sink: all, signal: stop.signal }, sink);
+    return shared;
+  }
+
+  /** Never rejects: a stream that breaks ends with what is known of it. */
+  async #read(
+    { caller, execId }: Following,
+    options: Parameters<DoorParts['runtime']['execs']['follow']>[2],
+    sink: PieceSink,
+  ): Promise<void> {
+    const { runtime, says } = this.#parts;
+    try {
+      await runtime.execs.follow(caller, execId, options);
+      if (!sink.isEnded && !options.signal.aborted) throw new Error(`${execId} has no end`);
+    } catch (error) {
+      if (!options.signal.aborted) sink.exit(sink.next, wireError('the stream', error, says));
+    }
+  }
+
+  #ringBytes(): number {
+    const share = ringsBytesMax / Math.max(1, this.#shared.size);
+    return Math.max(ringBytesMin, Math.min(ringBytesMax, share));
+  }
+
+  /** The last one to leave ends the reading. */
+  #leave({ execId, outlet }: Following, shared: Shared, cursor: Cursor): void {
+    shared.ring.leave(cursor);
+    if (shared.ring.cursors > 0) return;
+    shared.stop.abort();
+    const key = `${outlet.form} ${execId}`;
+    if (this.#shared.get(key) === shared) this.#shared.delete(key);
+  }
+}
+
+/** Encodes what a reading brings, and knows how far it came. */
+class PieceSink {
+  readonly #encoder: Encoder;
+  readonly #put: (piece: Piece) => void;
+  #next: number;
+  isEnded = false;
+
+  constructor(encoder: Encoder, from: number, put: (piece: Piece) => void) {
+    this.#encoder = encoder;
+    this.#next = from;
+    this.#put = put;
+  }
+
+  get next(): number {
+    return this.#next;
+  }
+
+  output(...[stream, offset, bytes]: Parameters<OutputSink['output']>): void {
+    this.#next = offset + bytes.length;
+    this.#putAll(this.#encoder.output(stream, offset, bytes));
+  }
+
+  flush(): void {
+    this.#putAll(this.#encoder.flush());
+  }
+
+  gap(from: number, to: number): void {
+    this.flush();
+    this.#next = to;
+    this.#put(this.#encoder.gap(from, to));
+  }
+
+  waiting(info: Parameters<OutputSink['waiting']>[0]): void {
+    this.flush();
+    this.#put(this.#encoder.waiting(this.#next, info));
+  }
+
+  exit(offset: number, end: Parameters<OutputSink['exit']>[1]): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    this.flush();
+    this.#put(this.#encoder.exit(offset, end));
+  }
+
+  #putAll(pieces: Iterable<Piece>): void {
+    for (const piece of pieces) this.#put(piece);
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Lists in pages. A cursor is opaque to callers: base64url of `[position, key]`, where the key is
+ * that of the last item of the page before, so that items which come or go in between neither
+ * hide nor repeat others as long as that one is there.
+ */
+import { isObject } from '../../protocol/json.ts';
+import { Refusal } from './problem.ts';
+import type { Paging } from './route.ts';
+
+/** What a caller asks for. */
+export interface Page {
+  readonly limit: number;
+  readonly after: { readonly position: number; readonly key: string } | null;
+}
+
+const cursorForm = /^[A-Za-z0-9_-]{1,1024}$/;
+
+/** @throws Refusal `INVALID_PARAMS` for a limit out of bounds, or a cursor that no page gave */
+export function pageOf(paging: Paging, limit: unknown, cursor: unknown): Page {
+  const { usual, max } = paging;
+  const asked = limit ?? usual;
+  if (typeof asked !== 'number' || asked < 1 || asked > max) {
+    throw refuse(`"limit" must be a whole number from 1 to ${max}`);
+  }
+  return { limit: asked, after: cursor === undefined ? null : readCursor(cursor) };
+}
+
+function readCursor(cursor: unknown): NonNullable<Page['after']> {
+  const wrong = refuse('"cursor" must be a "next_cursor" of an answer');
+  if (typeof cursor !== 'string' || !cursorForm.test(cursor)) throw wrong;
+  let read: unknown;
+  try {
+    read = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+  } catch {
+    throw wrong;
+  }
+  if (!Array.isArray(read) || read.length !== 2) throw wrong;
+  const [position, key]: readonly unknown[] = read;
+  const isPlace = Number.isSafeInteger(position) && Number(position) >= 0;
+  if (!isPlace || typeof key !== 'string') throw wrong;
+  return { position: Number(position), key };
+}
+
+/** Parameters that the method takes for a page of its list. */
+export function askedFor(paging: Paging, { limit, after }: Page): Record<string, unknown> {
+  switch (paging.by) {
+    case 'whole':
+      return {};
+    case 'limited':
+      return { limit: paging.max };
+    case 'time':
+      // Those of the same moment that were given already come again, and are left out.
+      return after === null
+        ? { limit: limit + 1 }
+        : { limit: Math.min(limit + 1 + after.position, 1_000), until: after.key };
+  }
+}
+
+export interface Cut {
+  readonly answer: unknown;
+  /** `null`: that was the last page. */
+  readonly next: string | null;
+}
+
+/** One page of an answer, with `next_cursor` where there is another. */
+export function cut(paging: Paging, page: Page, answer: unknown): Cut {
+  if (!isObject(answer)) return { answer, next: null };
+  const items: unknown = answer[paging.items];
+  if (!Array.isArray(items)) return { answer, next: null };
+  const list: readonly unknown[] = items;
+  const start = startOf(paging, page, list);
+  const part = list.slice(start, start + page.limit);
+  const end = start + part.length;
+  const next = end < list.length ? cursorAfter(paging, page, list.slice(0, end)) : null;
+  return {
+    answer: {
+      ...answer,
+      [paging.items]: part,
+      ...('truncated' in answer ? { truncated: next !== null } : {}),
+      ...(next === null ? {} : { next_cursor: next }),
+    },
+    next,
+  };
+}
+
+function startOf({ by, key }: Paging, { after }: Page, list: readonly unknown[]): number {
+  if (after === null) return 0;
+  if (by === 'time') return Math.min(after.position, list.length);
+  const at = list.findIndex((item) => keyOf(item, key) === after.key);
+  return at === -1 ? Math.min(after.position, list.length) : at + 1;
+}
+
+function cursorAfter({ by, key }: Paging, { after }: Page, given: readonly unknown[]): string {
+  const last = keyOf(given.at(-1), key);
+  const same = given.filter((item) => keyOf(item, key) === last).length;
+  const position =
+    by === 'time' ? (after?.key === last ? Math.max(same, after.position) : same) : given.length;
+  return Buffer.from(JSON.stringify([position, last])).toString('base64url');
+}
+
+function keyOf(item: unknown, key: string): string {
+  const value = isObject(item) ? item[key] : null;
+  return typeof value === 'string' ? value : '';
+}
+
+function refuse(why: string): Refusal {
+  return new Refusal('INVALID_PARAMS', `Cannot read the query: ${why}`);
+}

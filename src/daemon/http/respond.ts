@@ -1,0 +1,123 @@
+/** Writes answers: the fields that every one has, JSON, problems. */
+import { STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { RedactedText } from '../../redaction/text.ts';
+import type { Says } from '../door/answer.ts';
+import { hasBody } from './body.ts';
+import { problemOf, Refusal } from './problem.ts';
+
+/** How long a reader may take nothing of an answer before it is dropped, in ms. */
+export const stallMs = 30_000;
+
+/** Nothing of an answer may be kept, guessed at, framed or read by other sites. */
+const always = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+export type Fields = Readonly<Record<string, string>>;
+
+export function setFields(response: ServerResponse, fields: Fields): void {
+  for (const [name, value] of Object.entries({ ...always, ...fields })) {
+    response.setHeader(name, value);
+  }
+}
+
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  json: RedactedText,
+  fields: Fields = {},
+): void {
+  setFields(response, { 'Content-Type': 'application/json', ...fields });
+  send(response, status, json);
+}
+
+/** A text that is sent whole; a reader that takes none of it for {@link stallMs} is dropped. */
+export function send(response: ServerResponse, status: number, body: string | Uint8Array): void {
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.setTimeout(stallMs, () => void response.destroy());
+  response.writeHead(status);
+  response.end(body);
+}
+
+/**
+ * Sends a failure; an answer that has begun can only be cut. Whatever of the request was not read
+ * is not waited for: the connection ends.
+ */
+export function sendProblem(
+  { request, response }: { request: IncomingMessage; response: ServerResponse },
+  action: string,
+  thrown: unknown,
+  says: Says,
+): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const problem = problemOf(action, thrown, says);
+  const fields = thrown instanceof Refusal ? thrown.headers : {};
+  setFields(response, {
+    'Content-Type': 'application/problem+json',
+    ...placesOf(problem.data),
+    ...fields,
+  });
+  if (hasBody(request) && !request.complete) {
+    response.setHeader('Connection', 'close');
+    response.once('finish', () => endSoon(request));
+  }
+  send(response, problem.status, says.masking.json(problem));
+}
+
+/** How much of what is not wanted is read, so that the other side sees the answer before the end. */
+const unwantedBytesMax = 1_048_576;
+const lingerMs = 1_000;
+
+function endSoon(request: IncomingMessage): void {
+  const { socket } = request;
+  let bytes = 0;
+  const end = (): void => void socket.destroy();
+  const timer = setTimeout(end, lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+  request.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > unwantedBytesMax) end();
+  });
+  request.on('end', end);
+  request.on('error', end);
+}
+
+/** The same before a WebSocket is one, and for what the parser did not take. */
+export function refuseUpgrade(socket: Duplex, thrown: unknown, says: Says): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem = problemOf('the request', thrown, says);
+  const body = says.masking.json(problem);
+  const fields = {
+    ...always,
+    ...(thrown instanceof Refusal ? thrown.headers : {}),
+    'Content-Type': 'application/problem+json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close',
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  const status = `${problem.status} ${STATUS_CODES[problem.status] ?? ''}`;
+  socket.end(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`, () => socket.destroy());
+}
+
+/** A command that waits for a person: where it is, and where the question is. */
+function placesOf(data: Readonly<Record<string, unknown>> | undefined): Fields {
+  const exec: unknown = data?.['exec_id'];
+  const approval: unknown = data?.['approval_id'];
+  if (typeof exec !== 'string' || typeof approval !== 'string') return {};
+  return {
+    Location: `/v1/execs/${exec}`,
+    Link: `</v1/approvals/${approval}>; rel="related"`,
+  };
+}

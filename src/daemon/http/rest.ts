@@ -1,0 +1,263 @@
+/** Answers the paths of `routes.ts`: a request becomes a call of the wire, its answer JSON. */
+import type { Caller, ExecId } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import { isObject } from '../../protocol/json.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import { refuseBody, readJson } from './body.ts';
+import type { BodyBudget } from './body.ts';
+import { callAs } from './desk.ts';
+import type { DoorParts, Followed } from './desk.ts';
+import { sendApprovals, sendExec, startOf } from './events.ts';
+import type { EventExchange } from './events.ts';
+import type { Followers } from './followers.ts';
+import type { Kept, KeptAnswer } from './kept.ts';
+import { Table } from './match.ts';
+import type { Match } from './match.ts';
+import { askedFor, cut, pageOf } from './pages.ts';
+import { Refusal } from './problem.ts';
+import { readQuery } from './query.ts';
+import { send, setFields } from './respond.ts';
+import type { Mode, QueryType, Route } from './route.ts';
+import { integersInPaths, routes } from './routes.ts';
+import type { Trace } from './trace.ts';
+
+export interface Exchange extends EventExchange {
+  /** The target without its query. */
+  readonly path: string;
+  readonly trace: Trace;
+}
+
+export interface RestParts extends DoorParts {
+  readonly followers: Followers;
+  readonly kept: Kept;
+  readonly budget: BodyBudget;
+}
+
+/** What a request asks for, read and put together. */
+interface Asked extends Mode {
+  readonly route: Route;
+  readonly params: JsonObject;
+  readonly page: ReturnType<typeof pageOf> | null;
+  readonly key: string | null;
+}
+
+const table = new Table(routes);
+
+/**
+ * The row that a request belongs to.
+ *
+ * @throws Refusal 404 or 405
+ */
+export function routeOf(method: string, path: string): Match<Route> {
+  const found = table.find(method, path);
+  if (found !== null) return found;
+  throw new Refusal('INVALID_PARAMS', 'Cannot answer the request: nothing has this path', {
+    status: 404,
+  });
+}
+
+export class Rest {
+  readonly #parts: RestParts;
+
+  constructor(parts: RestParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws Refusal or TrlError, while nothing was sent */
+  async answer(exchange: Exchange): Promise<void> {
+    const { request } = exchange;
+    const match = routeOf(request.method ?? '', exchange.path);
+    const asked = await this.#read(exchange, match);
+    if (asked.answer === 'websocket') throw needsUpgrade();
+    if (asked.answer === 'events') await this.#stream(exchange, asked);
+    else await this.#send(exchange, asked);
+  }
+
+  async #read(exchange: Exchange, { row, params: inPath }: Match<Route>): Promise<Asked> {
+    const { request, response, caller } = exchange;
+    const { body: hasBody, modes, page: paging } = row;
+    const query = readQuery(request.url ?? '', queryOf(row));
+    const { mode: asked, limit, cursor, ...others } = query;
+    const page = paging === undefined ? null : pageOf(paging, limit, cursor);
+    const mode = modeOf(modes, asked);
+    const answer = mode?.answer ?? row.answer;
+    if (request.method === 'HEAD' && answer !== 'json') throw noHead();
+    if (!hasBody) refuseBody(request);
+    const reading = { request, response, caller: caller.actor, budget: this.#parts.budget };
+    const given = hasBody ? await readJson(reading) : {};
+    const inPages = page === null || paging === undefined ? {} : askedFor(paging, page);
+    const fromPath = pathParams(inPath);
+    refuseOther(given, fromPath);
+    const own = paging === undefined && limit !== undefined ? { limit } : {};
+    const params = { ...given, ...others, ...own, ...inPages, ...fromPath };
+    const route = row;
+    const { call, status } = mode ?? row;
+    const key = row.idempotency === undefined ? null : keyOf(request.headers['idempotency-key']);
+    return { route, call, status: status === 202 ? 202 : 200, answer, params, page, key };
+  }
+
+  async #send(exchange: Exchange, asked: Asked): Promise<void> {
+    const { response } = exchange;
+    const { status, body, headers } = await this.#once(exchange, asked);
+    setFields(response, { 'Content-Type': 'application/json', ...headers });
+    send(response, status, body);
+  }
+
+  /** Calls; or, for a key that was there before, gives what was given then. */
+  async #once({ caller, path, trace }: Exchange, asked: Asked): Promise<KeptAnswer> {
+    const { key, route } = asked;
+    const act = (params: JsonObject) => this.#call(caller, { ...asked, params }, path);
+    if (route.idempotency === 'exec_key') {
+      const params = tracedBy(trace, asked.params);
+      if (key === null) return act(params);
+      return this.#parts.kept.attached(keyed(caller, path, key, asked), () =>
+        act(withExecKey(params, key)),
+      );
+    }
+    if (key === null) return act(asked.params);
+    return this.#parts.kept.once(keyed(caller, path, key, asked), () => act(asked.params));
+  }
+
+  async #call(caller: Caller, asked: Asked, path: string): Promise<KeptAnswer> {
+    const { route, params, page, call } = asked;
+    const { masking } = this.#parts.says;
+    let answer: unknown;
+    try {
+      answer = await callAs(this.#parts, caller, { method: call, params });
+    } catch (error) {
+      // A command that ran out of time has its receipt, as one that did not.
+      if (!isTrlError(error, 'COMMAND_TIMEOUT') || error.data === null) throw error;
+      answer = error.data;
+    }
+    const { page: paging, location } = route;
+    const part = page === null || paging === undefined ? null : cut(paging, page, answer);
+    const next = part?.next ?? null;
+    const status = asked.status === 202 ? 202 : route.status;
+    return {
+      status,
+      body: masking.json(part?.answer ?? answer),
+      headers: {
+        ...(location === undefined ? {} : { Location: filled(location, answer) }),
+        ...(next === null ? {} : { Link: `<${path}?cursor=${next}>; rel="next"` }),
+      },
+    };
+  }
+
+  async #stream(exchange: Exchange, asked: Asked): Promise<void> {
+    const { request, response, caller, path, trace } = exchange;
+    const { call: method, key } = asked;
+    if (method === 'approval.watch') {
+      const watch = () => ({ stream_id: 'w-' }) as const;
+      await callAs(this.#parts, caller, { method, params: asked.params }, { watch });
+      await sendApprovals(exchange, this.#parts);
+      return;
+    }
+    const isRun = method === 'exec.stream';
+    const traced = isRun ? tracedBy(trace, asked.params) : asked.params;
+    const params = isRun && key !== null ? withExecKey(traced, key) : traced;
+    const follows: Followed[] = [];
+    const follow = (execId: ExecId, from: number) => {
+      follows.push({ execId, from, form: 'text' });
+      return { stream_id: execId, exec_id: execId, offset: from };
+    };
+    const act = async (): Promise<KeptAnswer> => {
+      await callAs(this.#parts, caller, { method, params }, { follow });
+      return { status: 200, body: '', headers: {} };
+    };
+    if (isRun && key !== null) {
+      await this.#parts.kept.attached(keyed(caller, path, key, asked), act);
+    } else {
+      await act();
+    }
+    const [target] = follows;
+    if (target === undefined) throw new Error(`${method} follows nothing`);
+    const from = startOf(request, target.from);
+    if (isRun) response.setHeader('Location', `/v1/execs/${target.execId}`);
+    await sendExec(exchange, this.#parts.followers, { execId: target.execId, from });
+  }
+}
+
+function keyed({ actor }: Caller, path: string, key: string, { call, params }: Asked) {
+  return { actor, place: `${call} ${path}`, key, params };
+}
+
+/** Query parameters that a row takes. */
+export function queryOf({ query, page, modes }: Route): Readonly<Record<string, QueryType>> {
+  return {
+    ...query,
+    ...(page === undefined ? {} : ({ limit: 'integer', cursor: 'text' } as const)),
+    ...(modes === undefined ? {} : ({ mode: 'text' } as const)),
+  };
+}
+
+function modeOf(modes: Route['modes'], asked: unknown): Mode | null {
+  if (asked === undefined || modes === undefined) return null;
+  const found = typeof asked === 'string' && Object.hasOwn(modes, asked) ? modes[asked] : undefined;
+  if (found !== undefined) return found;
+  const known = Object.keys(modes).join(' or ');
+  throw new Refusal('INVALID_PARAMS', `Cannot read the query: "mode" must be ${known}`);
+}
+
+function pathParams(inPath: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(inPath).map(([name, text]) => {
+      if (!integersInPaths.has(name)) return [name, text];
+      if (/^\d{1,15}$/.test(text)) return [name, Number(text)];
+      const message = `Cannot read the request: "${name}" in its path must be a whole number`;
+      throw new Refusal('INVALID_PARAMS', message);
+    }),
+  );
+}
+
+/** The path says which one is meant; a body that says another is a mistake, or worse. */
+function refuseOther(given: JsonObject, inPath: JsonObject): void {
+  for (const [name, value] of Object.entries(inPath)) {
+    if (!Object.hasOwn(given, name) || given[name] === null || given[name] === value) continue;
+    const message = `Cannot take the request: "${name}" in its body is not that of its path`;
+    throw new Refusal('INVALID_PARAMS', message);
+  }
+}
+
+const keyForm = /^[\x21-\x7e]{1,256}$/;
+
+/** The key, without the quotes that a structured field has around it. */
+function keyOf(field: string | readonly string[] | undefined): string | null {
+  if (field === undefined) return null;
+  const key = typeof field === 'string' ? field.replace(/^"(.*)"$/, '$1') : '';
+  if (keyForm.test(key)) return key;
+  const message = 'Cannot read the request: "Idempotency-Key" must be 1 to 256 visible characters';
+  throw new Refusal('INVALID_PARAMS', message);
+}
+
+function withExecKey(params: JsonObject, key: string): JsonObject {
+  const own: unknown = params['exec_key'];
+  if (own === undefined || own === null || own === key) return { ...params, exec_key: key };
+  const message = 'Cannot run the command: "exec_key" and "Idempotency-Key" are not the same';
+  throw new TrlError('INVALID_PARAMS', message);
+}
+
+/** A trace that a caller began goes on in the command, unless the caller set another there. */
+function tracedBy({ own, isGiven }: Trace, params: JsonObject): JsonObject {
+  const env: unknown = params['env'] ?? {};
+  if (!isGiven || !isObject(env) || Object.hasOwn(env, 'TRACEPARENT')) return params;
+  return { ...params, env: { ...env, TRACEPARENT: own } };
+}
+
+function filled(template: string, answer: unknown): string {
+  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value: unknown = isObject(answer) ? answer[name] : '';
+    return encodeURIComponent(typeof value === 'string' ? value : '');
+  });
+}
+
+export function needsUpgrade(): Refusal {
+  return new Refusal('INVALID_PARAMS', 'Cannot answer the request: this path is a WebSocket', {
+    status: 426,
+    headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
+  });
+}
+
+function noHead(): Refusal {
+  const message = 'Cannot answer HEAD: the path is a stream';
+  return new Refusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: 'GET' } });
+}

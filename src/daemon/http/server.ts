@@ -1,0 +1,215 @@
+/** The HTTP door: a server of Node's own, with bounds on whatever comes before a token. */
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TrlError } from '../../errors.ts';
+import type { Identities } from '../access/identities.ts';
+import type { Auditing } from '../auditing/auditing.ts';
+import type { DoorOptions } from '../door/listen.ts';
+import type { DoorFigures } from '../metrics.ts';
+import { shownHost } from './address.ts';
+import type { HttpSettings } from './address.ts';
+import { Answerer } from './answerer.ts';
+import type { Mounted } from './answerer.ts';
+import { Connections } from './connections.ts';
+import { ConsoleFiles } from './console-files.ts';
+import { namesOf } from './guard.ts';
+import { Refusal } from './problem.ts';
+import { Refusals } from './refusals.ts';
+import { refuseUpgrade } from './respond.ts';
+import { Sockets } from './sockets.ts';
+import { readPair, watchPair } from './tls.ts';
+
+const headerBytesMax = 16_384;
+const headersMax = 100;
+const headersMs = 10_000;
+const requestMs = 60_000;
+const keepAliveMs = 30_000;
+const handshakeMs = 10_000;
+/** How often Node looks for requests that take too long, in ms. */
+const lookMs = 1_000;
+const backlog = 1_024;
+
+export interface HttpOptions extends DoorOptions {
+  readonly settings: HttpSettings;
+  readonly identities: Identities;
+  readonly auditing: Pick<Auditing, 'note'>;
+  /** Where the console was built. */
+  readonly consoleDirectory: string;
+  /** The document of `/openapi.json`. */
+  readonly openapi: () => Promise<string>;
+  /** Prometheus text of the whole runtime. */
+  readonly metricsText: () => string;
+  /** Only people who logged in are answered. Default: whoever has a token. */
+  readonly loginsOnly?: boolean;
+}
+
+export interface HttpDoor {
+  /** `http://127.0.0.1:PORT` */
+  readonly origin: string;
+  /** Answers `path` by another part, for callers with a token. */
+  mount(path: string, mounted: Mounted): void;
+  figures(): DoorFigures;
+  /** Takes no more connections and refuses new requests; what is under way goes on. */
+  stop(): void;
+  /** Ends streams and connections; settles when all are gone. */
+  close(): Promise<void>;
+}
+
+/** @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken */
+export async function openHttp(options: HttpOptions): Promise<HttpDoor> {
+  const { settings, runtime, version, log, identities } = options;
+  const { tls } = settings;
+  const says = { log, masking: runtime.masking };
+  const parts = { runtime, version, says };
+  const connections = new Connections();
+  const refusals = new Refusals({ auditing: options.auditing, door: 'http' });
+  const sockets = new Sockets(parts);
+  const answerer = new Answerer({
+    parts,
+    identities,
+    connections,
+    refusals,
+    sockets,
+    consoleFiles: new ConsoleFiles(options.consoleDirectory),
+    openapi: options.openapi,
+    metricsText: options.metricsText,
+    loginsOnly: options.loginsOnly ?? false,
+  });
+  const server = tls === null ? createServer(bounds) : secureServer(tls);
+  const unwatch =
+    tls === null || !('setSecureContext' in server)
+      ? () => {}
+      : watchPair(tls, (pair) => server.setSecureContext(pair), log);
+  wire(server, { answerer, connections, refusals, says });
+  const port = await bound(server, settings);
+  const { names, origins, host } = settings;
+  const isTls = tls !== null;
+  const hosts = isAny(host) ? names : [shownHost(host), ...names];
+  answerer.names = namesOf({ hosts, port, isTls, origins });
+  const unwatchRevoked = identities.watchRevoked((caller) => {
+    sockets.endOf(caller);
+    answerer.endOf(caller);
+  });
+  server.on('error', (error) => log(`HTTP: ${String(error)}`));
+  const stop = (): void => {
+    answerer.isStopping = true;
+    sockets.stop();
+    server.close();
+    connections.closeIdle();
+  };
+  return {
+    origin: `${isTls ? 'https' : 'http'}://${shownHost(isAny(host) ? '127.0.0.1' : host)}:${port}`,
+    mount: (path, mounted) => answerer.mount(path, mounted),
+    figures: () => ({
+      http: {
+        connections: connections.size,
+        web_sockets: sockets.size,
+        evicted: connections.evicted,
+        own_readers: answerer.followers.ownReaders,
+      },
+      refusals: Object.fromEntries(refusals.counts),
+    }),
+    stop,
+    close: async () => {
+      unwatch();
+      unwatchRevoked();
+      const closed = new Promise<void>((resolve) => {
+        if (server.listening) server.close(() => resolve());
+        else resolve();
+      });
+      stop();
+      await sockets.close();
+      connections.closeAll();
+      await closed;
+      refusals[Symbol.dispose]();
+    },
+  };
+}
+
+const isAny = (host: string): boolean => host === '0.0.0.0' || /^[0:]+$/.test(host);
+
+/** A request that is not clear is refused by the parser; a slow one is ended. */
+const bounds = {
+  maxHeaderSize: headerBytesMax,
+  headersTimeout: headersMs,
+  requestTimeout: requestMs,
+  keepAliveTimeout: keepAliveMs,
+  connectionsCheckingInterval: lookMs,
+  requireHostHeader: true,
+  insecureHTTPParser: false,
+  joinDuplicateHeaders: false,
+  noDelay: true,
+} as const;
+
+function secureServer(tls: NonNullable<HttpSettings['tls']>): TlsServer {
+  const pair = readPair(tls);
+  const secure = { minVersion: 'TLSv1.2', handshakeTimeout: handshakeMs } as const;
+  return createTlsServer({ ...bounds, ...secure, ...pair });
+}
+
+interface Wiring {
+  readonly answerer: Answerer;
+  readonly connections: Connections;
+  readonly refusals: Refusals;
+  readonly says: Parameters<typeof refuseUpgrade>[2];
+}
+
+function wire(server: Server | TlsServer, { answerer, connections, refusals, says }: Wiring): void {
+  server.maxHeadersCount = headersMax;
+  const answer: RequestListener = (request: IncomingMessage, response: ServerResponse) =>
+    void answerer.answer(request, response);
+  server.on('request', answer);
+  // The body is asked for when everything before it was right.
+  server.on('checkContinue', answer);
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    request.resume();
+    response.writeHead(417, { Connection: 'close' }).end();
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    void answerer.upgrade(request, socket, head);
+  });
+  // A proxy this is not.
+  server.on('connect', (_: IncomingMessage, socket: Duplex) => socket.destroy());
+  server.on('connection', (socket: Socket) => connections.add(socket));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    refusals.note('protocol', socket.remoteAddress ?? 'unknown');
+    refuseUpgrade(socket, unreadable(error.code ?? ''), says);
+  });
+}
+
+function unreadable(code: string): Refusal {
+  const [status, why] =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? [431, `its fields are more than ${headerBytesMax} bytes`]
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'it took too long']
+        : [400, 'it is not HTTP as RFC 9112 has it'];
+  return new Refusal('INVALID_PARAMS', `Cannot read the request: ${why}`, { status });
+}
+
+async function bound(server: Server | TlsServer, { host, port }: HttpSettings): Promise<number> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port, backlog }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  } catch (cause) {
+    const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const message = `Cannot listen on ${shownHost(host)}:${port}: ${why}`;
+    throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
+  }
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}

@@ -1,0 +1,242 @@
+/**
+ * WebSockets: `GET /rpc` carries the bytes of the wire in messages of any cut, both ways; `GET
+ * /v1/execs/{exec_id}/ws` one execution (`encoding.ts` draws what it sends), for programs that
+ * know nothing of the wire. What such a one sends:
+ *
+ *   binary                                     bytes for standard input
+ *   {"type":"eof"}                             the end of it
+ *   {"type":"resize","columns":80,"rows":24}   of its terminal
+ *   {"type":"signal","signal":"INT"}
+ *   {"type":"lease","lease_id":"…"}            given with each write from then on
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { createWebSocketStream, WebSocketServer } from 'ws';
+import type { RawData, WebSocket } from 'ws';
+import type { Caller, ExecId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { parseObject } from '../../protocol/json.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { MethodName } from '../../protocol/methods.ts';
+import { wireError } from '../door/answer.ts';
+import { Connection } from '../door/connection.ts';
+import { callAs } from './desk.ts';
+import type { DoorParts } from './desk.ts';
+import type { Followers, Outlet } from './followers.ts';
+import { protocolsOf, wireProtocol } from './guard.ts';
+
+/** How often each side says that it is there, in ms; who is silent for two rounds is dropped. */
+const pingMs = 15_000;
+/** Bytes that wait for the other side before output waits, too. */
+const unsentBytesMax = 262_144;
+/** Bytes of input that no command has taken yet. */
+const untakenBytesMax = 1_048_576;
+const closeWaitMs = 1_000;
+/** RFC 6455: an end as it should be, and one that the rules of this side ask for. */
+export const closeCodes = { normal: 1_000, goingAway: 1_001, policy: 1_008 } as const;
+
+const tunnelMessageBytesMax = limits.frameBytes.max + 65_536;
+
+export interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly caller: Caller;
+}
+
+export class Sockets {
+  readonly #parts: DoorParts;
+  readonly #open = new Map<WebSocket, { readonly caller: Caller; isAlive: boolean }>();
+  readonly #connections = new Set<Connection>();
+  readonly #tunnels: WebSocketServer;
+  readonly #plain: WebSocketServer;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(parts: DoorParts) {
+    this.#parts = parts;
+    const usual = { noServer: true, perMessageDeflate: false, clientTracking: false } as const;
+    const handleProtocols = (offered: ReadonlySet<string>): string | false =>
+      offered.has(wireProtocol) ? wireProtocol : false;
+    const tunnel = { ...usual, handleProtocols, maxPayload: tunnelMessageBytesMax };
+    this.#tunnels = new WebSocketServer(tunnel);
+    const maxPayload = limits.stdinBytes.max;
+    this.#plain = new WebSocketServer({ ...usual, handleProtocols, maxPayload });
+    this.#timer = setInterval(() => this.#ping(), pingMs).unref();
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** The wire, until the other side has left. Never rejects. */
+  async tunnel(upgrade: Upgrade): Promise<void> {
+    const ws = await this.#accept(this.#tunnels, upgrade);
+    const { runtime, version, says } = this.#parts;
+    const stream = createWebSocketStream(ws, { readableHighWaterMark: 65_536 });
+    // An end without an answer to it is one all the same.
+    stream.on('error', () => stream.destroy());
+    const { log } = says;
+    const { caller } = upgrade;
+    const ends = { input: stream, output: stream };
+    const connection = new Connection({ ...ends, caller, runtime, version, log });
+    this.#connections.add(connection);
+    await connection.serve();
+    this.#connections.delete(connection);
+    ws.close(closeCodes.normal);
+  }
+
+  /** One execution, to its end. Never rejects. */
+  async exec(
+    upgrade: Upgrade,
+    followers: Followers,
+    target: { readonly execId: ExecId; readonly from: number },
+  ): Promise<void> {
+    const { caller } = upgrade;
+    const ws = await this.#accept(this.#plain, upgrade);
+    const gone = new AbortController();
+    ws.on('close', () => gone.abort());
+    const writes = new Writes(this.#parts, { ws, caller, execId: target.execId });
+    ws.on('message', (data, isBinary) => writes.take(data, isBinary));
+    await followers.follow({ caller, ...target, outlet: outletOf(ws, gone.signal) });
+    ws.close(closeCodes.normal);
+  }
+
+  /** Ends what a caller has open: its token is no more. */
+  endOf(caller: Caller): void {
+    for (const [ws, one] of this.#open) {
+      if (one.caller === caller) close(ws, closeCodes.policy, 'the token is no longer valid');
+    }
+  }
+
+  stop(): void {
+    for (const connection of this.#connections) connection.stop();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all([...this.#connections].map((one) => one.close(closeWaitMs)));
+    for (const ws of this.#open.keys()) close(ws, closeCodes.goingAway, 'the runtime is stopping');
+  }
+
+  #accept(server: WebSocketServer, { request, socket, head, caller }: Upgrade): Promise<WebSocket> {
+    return new Promise((resolve) => {
+      server.handleUpgrade(request, socket, head, (ws) => {
+        const known = { caller, isAlive: true };
+        this.#open.set(ws, known);
+        const lives = (): void => {
+          known.isAlive = true;
+        };
+        ws.on('pong', lives).on('message', lives);
+        ws.on('error', () => ws.terminate());
+        ws.on('close', () => this.#open.delete(ws));
+        resolve(ws);
+      });
+    });
+  }
+
+  #ping(): void {
+    for (const [ws, known] of this.#open) {
+      if (!known.isAlive) {
+        ws.terminate();
+        continue;
+      }
+      known.isAlive = false;
+      if (ws.readyState === ws.OPEN) ws.ping();
+    }
+  }
+}
+
+/** Whether the handshake asks for something that can be answered. */
+export function isWireOffer({ headers }: IncomingMessage): boolean {
+  const field = headers['sec-websocket-protocol'];
+  return field === undefined || protocolsOf(field).includes(wireProtocol);
+}
+
+function close(ws: WebSocket, code: number, reason: string): void {
+  ws.close(code, reason);
+  setTimeout(() => ws.terminate(), closeWaitMs).unref();
+}
+
+function outletOf(ws: WebSocket, signal: AbortSignal): Outlet {
+  let sent: Promise<void> = Promise.resolve();
+  return {
+    form: 'websocket',
+    signal,
+    send: ({ payload, output }) => {
+      sent = new Promise((resolve) => {
+        ws.send(payload, { binary: output !== null }, () => resolve());
+      });
+    },
+    ready: () => (ws.bufferedAmount > unsentBytesMax ? sent : undefined),
+  };
+}
+
+/** What a client of one execution sends, one after another. */
+class Writes {
+  readonly #parts: DoorParts;
+  readonly #target: { readonly ws: WebSocket; readonly caller: Caller; readonly execId: ExecId };
+  #last: Promise<void> = Promise.resolve();
+  #waiting = 0;
+  #lease: JsonObject = {};
+
+  constructor(
+    parts: DoorParts,
+    target: { readonly ws: WebSocket; readonly caller: Caller; readonly execId: ExecId },
+  ) {
+    this.#parts = parts;
+    this.#target = target;
+  }
+
+  take(data: RawData, isBinary: boolean): void {
+    const bytes = bytesOf(data);
+    const { ws } = this.#target;
+    this.#waiting += bytes.length + 64;
+    if (this.#waiting > untakenBytesMax) ws.pause();
+    this.#last = this.#last
+      .then(() => this.#act(bytes, isBinary))
+      .catch((error: unknown) => this.#tell(error))
+      .finally(() => {
+        this.#waiting -= bytes.length + 64;
+        if (ws.isPaused && this.#waiting <= untakenBytesMax) ws.resume();
+      });
+  }
+
+  async #act(bytes: Buffer, isBinary: boolean): Promise<void> {
+    if (isBinary) {
+      await this.#call('exec.write', { data: bytes.toString('base64'), encoding: 'base64' });
+      return;
+    }
+    const { type, ...params } = parseObject(bytes);
+    if (type === 'eof') await this.#call('exec.write', { eof: true });
+    else if (type === 'resize') await this.#call('exec.resize', params);
+    else if (type === 'signal') await this.#call('exec.cancel', { signal: params['signal'] });
+    else if (type === 'lease') this.#lease = { lease_id: params['lease_id'] };
+    else throw unknownType();
+  }
+
+  async #call(method: MethodName, params: JsonObject): Promise<void> {
+    const { caller, execId } = this.#target;
+    const lease = method === 'exec.cancel' ? {} : this.#lease;
+    const all = { ...params, ...lease, exec_id: execId };
+    await callAs(this.#parts, caller, { method, params: all });
+  }
+
+  /** A failure has no answer to be in: it is an event. */
+  #tell(error: unknown): void {
+    const { ws, execId } = this.#target;
+    const { masking } = this.#parts.says;
+    const told = wireError('the message', error, this.#parts.says);
+    ws.send(masking.json({ stream_id: execId, stream: 'error', error: told }));
+  }
+}
+
+function unknownType(): TrlError {
+  const wanted = '"type" must be "eof", "resize", "signal" or "lease"';
+  return new TrlError('INVALID_PARAMS', `Cannot take the message: ${wanted}`);
+}
+
+function bytesOf(data: RawData): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return Buffer.isBuffer(data) ? data : Buffer.from(data);
+}

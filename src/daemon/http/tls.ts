@@ -1,0 +1,96 @@
+/** Certificate and key out of files, read anew when they change. */
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { TrlError } from '../../errors.ts';
+
+/** How often the files are looked at, in ms. */
+const lookMs = 10_000;
+
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface TlsPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/**
+ * @throws TrlError `INVALID_PARAMS` for files that cannot be read, do not belong together, or a
+ *   key that others may read
+ */
+export function readPair(files: TlsFiles): TlsPair {
+  const pair = { cert: read(files.cert, 'certificate'), key: read(files.key, 'key') };
+  const { mode, uid } = statSync(files.key);
+  if ((mode & 0o077) !== 0) {
+    const found = `mode ${(mode & 0o777).toString(8)}, wanted 600`;
+    throw refuse(`the key "${files.key}" is open to others (${found})`);
+  }
+  const own = process.getuid?.();
+  if (own !== undefined && uid !== own && uid !== 0) {
+    throw refuse(`the key "${files.key}" belongs to uid ${uid}, not to uid ${own}`);
+  }
+  try {
+    createSecureContext(pair);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw refuse(`"${files.cert}" and "${files.key}" are no pair: ${why}`, cause);
+  }
+  return pair;
+}
+
+/**
+ * Calls `put` with the pair whenever the files are others, and at SIGHUP. What cannot be used is
+ * said, and the pair before it stays.
+ *
+ * @returns a function that ends it
+ */
+export function watchPair(
+  files: TlsFiles,
+  put: (pair: TlsPair) => void,
+  log: (text: string) => void,
+): () => void {
+  let seen = markOf(files);
+  const load = (): void => {
+    try {
+      put(readPair(files));
+    } catch (error) {
+      log(error instanceof Error ? error.message : String(error));
+    }
+  };
+  const look = (): void => {
+    const now = markOf(files);
+    if (now === seen) return;
+    seen = now;
+    load();
+  };
+  const timer = setInterval(look, lookMs).unref();
+  process.on('SIGHUP', load);
+  return () => {
+    clearInterval(timer);
+    process.off('SIGHUP', load);
+  };
+}
+
+function markOf({ cert, key }: TlsFiles): string {
+  return [cert, key]
+    .map((file) => {
+      const found = statSync(file, { throwIfNoEntry: false, bigint: true });
+      return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeNs}`;
+    })
+    .join(' ');
+}
+
+function read(file: string, what: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    throw refuse(`the ${what} "${file}" cannot be read (${why})`, cause);
+  }
+}
+
+function refuse(why: string, cause?: unknown): TrlError {
+  return new TrlError('INVALID_PARAMS', `Cannot open HTTP: ${why}`, { cause });
+}
