@@ -4,7 +4,7 @@
  * asked for here, for programs and models read what passes through.
  */
 import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
-import type { ClientCapabilities, InputRequiredResult } from '@modelcontextprotocol/server';
+import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import type { ApprovalView } from '../protocol/approval.ts';
 import { visible } from '../tools/index.ts';
 
@@ -22,11 +22,13 @@ export type Answer = 'approve' | 'deny' | 'later';
 const key = 'decision';
 
 /** Whether the client shows forms to its person. Clients of before said just `{}`. */
-export function showsForms(capabilities: ClientCapabilities | undefined): boolean {
-  const elicitation = capabilities?.elicitation;
-  if (elicitation === undefined) return false;
-  return elicitation.form !== undefined || elicitation.url === undefined;
+export function showsForms(capabilities: unknown): boolean {
+  const elicitation = isObject(capabilities) ? Reflect.get(capabilities, 'elicitation') : null;
+  if (!isObject(elicitation)) return false;
+  return Object.hasOwn(elicitation, 'form') || !Object.hasOwn(elicitation, 'url');
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** The question as a form with two answers. */
 export function askingResult(approval: ApprovalView, requestState: string): InputRequiredResult {

@@ -3,7 +3,11 @@
  * without (2026-07-28). It is made for a connection on stdio, and for each request of HTTP.
  */
 import { createHash } from 'node:crypto';
-import { Server, TRACEPARENT_META_KEY } from '@modelcontextprotocol/server';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  Server,
+  TRACEPARENT_META_KEY,
+} from '@modelcontextprotocol/server';
 import type {
   CallToolResult,
   InputRequiredResult,
@@ -32,6 +36,8 @@ export interface McpOptions {
   readonly codec: RequestStateCodec<Asked>;
   /** What names the call for good, where something does: see {@link CallNaming}. */
   readonly keyOf: CallNaming;
+  /** What else ends a call besides its connection; `null`: nothing does. */
+  readonly signalOf?: (id: string | number, digest: string) => AbortSignal | null;
 }
 
 /** A key for a call: equal calls of equal keys run once. `null`: nothing stable names it. */
@@ -45,6 +51,8 @@ export type CallNaming = (call: {
 
 export const callKeyMeta = 'trl/call-key';
 const callKeyMax = 256;
+/** From a person's answer to what follows from it: a start, a refusal, or another question. */
+const startMs = 10_000;
 /** Those that run something. */
 const namedTools: ReadonlySet<string> = new Set(['terminal', 'terminal_exec', 'python_rpc']);
 const traceForm = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
@@ -77,7 +85,10 @@ export function mcpServer(options: McpOptions): Server {
   }));
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: args = {} } = params;
-    const capabilities = server.getClientCapabilities();
+    // Without a hand-shake each request says what its client can do.
+    const { envelope } = ctx.mcpReq;
+    const said: unknown = envelope && Reflect.get(envelope, CLIENT_CAPABILITIES_META_KEY);
+    const capabilities = said ?? server.getClientCapabilities();
     return answer(options, { name, args, ctx, asks: showsForms(capabilities) });
   });
   return server;
@@ -97,16 +108,15 @@ async function answer(
 ): Promise<CallToolResult | InputRequiredResult> {
   const { client, codec } = options;
   const { name, args, ctx } = call;
-  const digest = digestOf(name, args);
+  const digest = callDigest(name, args);
   try {
     const before = ctx.mcpReq.requestState<Asked>();
     // State of another call says nothing of this one.
     const asked = before?.call === digest ? before : undefined;
-    if (asked !== undefined) {
-      const said = answerIn(ctx.mcpReq.inputResponses);
-      if (said !== 'later') await decideFor(client, asked, said);
-    }
-    const context = await contextOf(options, call, { digest, asked });
+    const said = asked === undefined ? 'later' : answerIn(ctx.mcpReq.inputResponses);
+    if (asked !== undefined && said !== 'later') await decideFor(client, asked, said);
+    const found = await contextOf(options, call, { digest, asked });
+    const context = said === 'later' ? found : { ...found, approvalWaitMs: startMs };
     const result = await callTool(context, name, args);
     const { approval } = result;
     // A form that was closed is not shown again at once: the answer says what waits.
@@ -127,13 +137,15 @@ async function contextOf(
   of: { readonly digest: string; readonly asked: Asked | undefined },
 ): Promise<ToolContext> {
   const { client, root, sessions, keyOf } = options;
-  const { id, _meta: meta, signal } = ctx.mcpReq;
+  const { id, _meta: meta } = ctx.mcpReq;
+  const also = options.signalOf?.(id, of.digest) ?? null;
+  const signal = also === null ? ctx.mcpReq.signal : AbortSignal.any([ctx.mcpReq.signal, also]);
   const given: unknown = meta?.[callKeyMeta];
   const isKey = typeof given === 'string' && given !== '' && given.length <= callKeyMax;
   const named = { id, digest: of.digest, given: isKey ? given : null };
   // A retry follows what its first round was parked as; what only reads may be done twice.
   const isNamed = of.asked === undefined && namedTools.has(name);
-  const callKey = isNamed ? await keyOf(named).catch(() => null) : null;
+  const callKey = isNamed ? await keyOf(named) : null;
   const trace: unknown = meta?.[TRACEPARENT_META_KEY];
   return {
     client,
@@ -165,5 +177,8 @@ function toolResult({ text, data, error }: ToolResult): CallToolResult {
   };
 }
 
-const digestOf = (name: string, args: Readonly<Record<string, unknown>>): string =>
-  createHash('sha256').update(canonicalJson({ name, args })).digest('hex');
+/** SHA-256 of a tool's name and arguments; without arguments, of none. */
+export const callDigest = (name: unknown, args: unknown): string =>
+  createHash('sha256')
+    .update(canonicalJson({ name, args: args ?? {} }))
+    .digest('hex');

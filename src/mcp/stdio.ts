@@ -10,6 +10,7 @@ import type { Client, SessionId } from '../client/index.ts';
 import { conversation } from '../tools/index.ts';
 import type { Conversation } from '../tools/index.ts';
 import type { Asked } from './approving.ts';
+import { GivenKeys } from './call-keys.ts';
 import { mcpServer } from './server.ts';
 
 export interface StdioOptions {
@@ -43,6 +44,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     ttlSeconds: stateSeconds,
   });
   const { sessions } = kept;
+  const given = new GivenKeys();
   const server = () =>
     mcpServer({
       client,
@@ -51,10 +53,13 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
       version,
       mayDecide: true,
       codec,
-      keyOf: async ({ id, digest, given }) => {
-        // The id of the session parts the calls of this conversation from those of another.
-        const scope = given === null ? `${typeof id} ${id}` : `given ${given}`;
-        return sha256(`${name}\n${await sessions.session()}\n${scope}\n${digest}`);
+      keyOf: async ({ id, digest, given: named }) => {
+        if (named !== null) given.check(named, digest);
+        const scope = named === null ? `${typeof id} ${id}` : `given ${named}`;
+        // The id of the session parts the calls of this conversation from those of another. Where
+        // there can be none, the call says why.
+        const session = await sessions.session().catch(() => '');
+        return sha256(`${name}\n${session}\n${scope}\n${digest}`);
       },
     });
   const ended = Promise.withResolvers<void>();

@@ -85,7 +85,10 @@ const keyOf = (command: Command): string => JSON.stringify(command);
 async function withPerson<T>(
   context: ToolContext,
   key: string,
-  how: { begin(): Promise<T>; resume(execId: ExecId): Promise<T> },
+  how: {
+    readonly begin: () => Promise<T>;
+    readonly resume: (execId: ExecId) => Promise<T>;
+  },
 ): Promise<T | ApprovalView> {
   const { client, sessions } = context;
   const { parked } = sessions;
@@ -151,10 +154,15 @@ async function stillAsked(
   execId: ExecId,
   waitMs: number,
 ): Promise<{ readonly question: ApprovalView } | null> {
-  const { state } = await client.read({ exec_id: execId, max: 1, wait_ms: waitMs }, signal);
-  if (state !== 'waiting') return null;
-  const { approval_id: id } = await client.exec(execId);
-  return id === undefined ? null : { question: await client.approval(id) };
+  const read = async (ms: number) => client.read({ exec_id: execId, max: 1, wait_ms: ms }, signal);
+  for (let patience = waitMs; (await read(patience)).state === 'waiting'; patience = startMs) {
+    const { approval_id: id } = await client.exec(execId);
+    if (id === undefined) return null;
+    const question = await client.approval(id);
+    // One that was answered is about to leave: nobody is asked again.
+    if (question.state === 'pending' || patience === startMs) return { question };
+  }
+  return null;
 }
 
 function common(context: ToolContext): Partial<ExecParams> {
@@ -219,6 +227,7 @@ async function gather(
       yield event;
     }
   };
+  tell();
   const beat = setInterval(tell, beatMs);
   try {
     signal.throwIfAborted();

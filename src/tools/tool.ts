@@ -45,7 +45,7 @@ export interface ToolContext {
    * Told while a command runs. `count` grows with each call of it: bytes of output so far, and one
    * more for each two seconds of silence. Must not throw.
    */
-  progress(count: number, message: string): void;
+  readonly progress: (count: number, message: string) => void;
   /** `root`: the project's directory, absolute; where commands start, and what they stay in. */
   readonly workspace: { readonly root: string };
   /** The session of calls that name none. */
@@ -62,7 +62,7 @@ export interface ToolContext {
   /** How long to wait for a person when one must decide, in `ms`; default 0: not at all. */
   readonly approvalWaitMs?: number;
   /** Asks a person at once; without it, what must be asked is answered as `waiting`. */
-  ask?(approval: ApprovalView): Promise<'approve' | 'deny' | 'later'>;
+  readonly ask?: (approval: ApprovalView) => Promise<'approve' | 'deny' | 'later'>;
 }
 
 /** The sessions of one conversation of an agent. */

@@ -1,0 +1,130 @@
+/**
+ * Which calls are one call. A key that the client gives names a call for good. Over HTTP, where
+ * nothing else lasts, the id of a request names it until its answer was delivered: a request that
+ * is made again after its connection broke attaches to what runs.
+ */
+import { randomUUID } from 'node:crypto';
+import { TrlError } from '../errors.ts';
+
+const givenMax = 1_024;
+const openMax = 1_024;
+/** How long a call that nobody waits for may be made again before it is ended, in `ms`. */
+const reissueMs = 2_000;
+/** How long an answer that did not arrive is the answer to the same request, in `ms`. */
+const undeliveredMs = 60_000;
+
+/** Keys that clients gave, and what they gave them for. */
+export class GivenKeys {
+  readonly #digests = new Map<string, string>();
+
+  /** @throws TrlError `IDEMPOTENCY_CONFLICT` where the key was given for another call */
+  check(key: string, digest: string): void {
+    const before = this.#digests.get(key);
+    if (before !== undefined && before !== digest) {
+      const message = `Cannot call by the key ${JSON.stringify(key)}: it is another call's`;
+      throw new TrlError('IDEMPOTENCY_CONFLICT', message);
+    }
+    this.#digests.delete(key);
+    this.#digests.set(key, digest);
+    const [oldest] = this.#digests.keys();
+    if (this.#digests.size > givenMax && oldest !== undefined) this.#digests.delete(oldest);
+  }
+}
+
+interface Open {
+  readonly key: string;
+  readonly id: string | number;
+  /** Ends what waits for it, and so the command. */
+  readonly stop: AbortController;
+  /** Requests that wait for its answer. */
+  waiting: number;
+  timer: NodeJS.Timeout | null;
+}
+
+/** One request that waits for the answer of a call. */
+export interface Attempt {
+  readonly key: string;
+  readonly signal: AbortSignal;
+  /** The whole answer left. */
+  delivered(): void;
+  /** The other side is gone. `ends`: by its era that means that nobody wants the answer. */
+  left(ends: boolean): void;
+}
+
+/** Calls of one caller that are under way, or whose answers did not arrive. */
+export class OpenCalls {
+  readonly #open = new Map<string, Open>();
+
+  /** `digest`: of what is called, with its arguments. */
+  enter(id: string | number, digest: string): Attempt {
+    const name = nameOf(id, digest);
+    const open = this.#open.get(name) ?? this.#add(name, id);
+    if (open.timer !== null) clearTimeout(open.timer);
+    open.timer = null;
+    open.waiting += 1;
+    let isOver = false;
+    const over = (then: () => void): void => {
+      if (isOver) return;
+      isOver = true;
+      open.waiting -= 1;
+      then();
+    };
+    return {
+      key: open.key,
+      signal: open.stop.signal,
+      delivered: () => over(() => this.#forget(name, open)),
+      left: (ends) => over(() => open.waiting === 0 && this.#leave(name, open, ends)),
+    };
+  }
+
+  /** What `enter` named it; `null`: nobody entered it. */
+  keyOf(id: string | number, digest: string): string | null {
+    return this.#open.get(nameOf(id, digest))?.key ?? null;
+  }
+
+  signalOf(id: string | number, digest: string): AbortSignal | null {
+    return this.#open.get(nameOf(id, digest))?.stop.signal ?? null;
+  }
+
+  /** The client wants no answer to the request `id` any more. */
+  cancel(id: unknown): void {
+    for (const [name, open] of this.#open) {
+      if (open.id !== id) continue;
+      this.#forget(name, open);
+      open.stop.abort(new DOMException('The call was cancelled', 'AbortError'));
+    }
+  }
+
+  /** Ends all that are under way. */
+  close(): void {
+    for (const { id } of this.#open.values()) this.cancel(id);
+  }
+
+  #add(name: string, id: string | number): Open {
+    if (this.#open.size >= openMax) {
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot take the call: ${openMax} are under way`);
+    }
+    const stop = new AbortController();
+    const open = { key: randomUUID(), id, stop, waiting: 0, timer: null };
+    this.#open.set(name, open);
+    return open;
+  }
+
+  #leave(name: string, open: Open, ends: boolean): void {
+    open.timer = setTimeout(
+      () => {
+        this.#forget(name, open);
+        if (ends) open.stop.abort(new DOMException('Nobody waits for the call', 'AbortError'));
+      },
+      ends ? reissueMs : undeliveredMs,
+    );
+    open.timer.unref();
+  }
+
+  #forget(name: string, open: Open): void {
+    if (open.timer !== null) clearTimeout(open.timer);
+    if (this.#open.get(name) === open) this.#open.delete(name);
+  }
+}
+
+const nameOf = (id: string | number, digest: string): string => `${typeof id} ${id} ${digest}`;

@@ -1,0 +1,196 @@
+/**
+ * MCP over HTTP, stateless in both eras: each request is served by itself, as its caller. What
+ * lasts between requests is of the caller: a client, the default session, calls under way.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createMcpHandler, createRequestStateCodec } from '@modelcontextprotocol/server';
+import type { McpHttpHandler, McpRequestContext, Server } from '@modelcontextprotocol/server';
+import type { Client } from '../client/index.ts';
+import type { Caller } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { conversation } from '../tools/index.ts';
+import type { Asked } from './approving.ts';
+import { GivenKeys, OpenCalls } from './call-keys.ts';
+import type { Attempt } from './call-keys.ts';
+import { callDigest, mcpServer } from './server.ts';
+
+export interface McpHttpOptions {
+  /** A client within the daemon that calls as `caller`; it is closed with the door. */
+  readonly clientFor: (caller: Caller) => Promise<Client>;
+  /** The project's directory: where sessions of callers start, absolute and real. */
+  readonly root: string;
+  readonly version: string;
+  /** Callers known at once; default 256. One more waits for nothing: the oldest is forgotten. */
+  readonly callersMax?: number;
+}
+
+/** One request of `/mcp`; its caller is known, its host and origin were checked. */
+export interface McpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+  /** `null`: the request has none. */
+  readonly body: Readonly<Record<string, unknown>> | null;
+  /** Aborted when the other side is gone. */
+  readonly signal: AbortSignal;
+}
+
+export interface McpHttp {
+  /** Answers it. Rejects only before anything was sent. */
+  serve(exchange: McpExchange): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What lasts of one caller. */
+interface Peer {
+  readonly client: Client;
+  readonly handler: McpHttpHandler;
+  readonly calls: OpenCalls;
+}
+
+const callersDefault = 256;
+const stateSeconds = 900;
+const modern = '2026-07-28';
+
+export function mcpOverHttp(options: McpHttpOptions): McpHttp {
+  const key = randomBytes(32);
+  const peers = new Map<string, Promise<Peer>>();
+  const peerOf = (caller: Caller): Promise<Peer> => {
+    const name = JSON.stringify([caller.actor, caller.kind, caller.authenticatedBy, caller.roles]);
+    const known = peers.get(name);
+    const peer = known ?? openPeer(options, caller, key);
+    // The one used last is the one forgotten last.
+    peers.delete(name);
+    peers.set(name, peer);
+    peer.catch(() => peers.delete(name));
+    const [oldest] = peers;
+    if (peers.size > (options.callersMax ?? callersDefault) && oldest !== undefined) {
+      peers.delete(oldest[0]);
+      void oldest[1].then(closePeer, () => {});
+    }
+    return peer;
+  };
+  return {
+    serve: async (exchange) => serve(await peerOf(exchange.caller), exchange),
+    close: async () => {
+      const all = [...peers.values()];
+      peers.clear();
+      await Promise.allSettled(all.map(async (peer) => closePeer(await peer)));
+    },
+  };
+}
+
+async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): Promise<Peer> {
+  const { root, version } = options;
+  const client = await options.clientFor(caller);
+  const sessions = conversation({ client, root, name: `mcp ${caller.actor}` });
+  const calls = new OpenCalls();
+  const given = new GivenKeys();
+  // What one caller was given to keep is refused from another.
+  const bound = createHash('sha256').update(key).update(caller.actor).digest();
+  const codec = createRequestStateCodec<Asked>({ key: bound, ttlSeconds: stateSeconds });
+  const mayDecide = caller.roles.some((role) => role === 'approver' || role === 'admin');
+  const factory = ({ requestInfo }: McpRequestContext): Server => {
+    const header = requestInfo?.headers.get('idempotency-key') ?? null;
+    return mcpServer({
+      client,
+      root,
+      sessions,
+      version,
+      mayDecide,
+      codec,
+      signalOf: (id, digest) => calls.signalOf(id, digest),
+      keyOf: async ({ id, digest, given: named }) => {
+        const name = named ?? header;
+        if (name === null) return calls.keyOf(id, digest);
+        given.check(name, digest);
+        return createHash('sha256').update(`${caller.actor}\n${name}\n${digest}`).digest('hex');
+      },
+    });
+  };
+  return { client, calls, handler: createMcpHandler(factory) };
+}
+
+async function closePeer({ client, handler, calls }: Peer): Promise<void> {
+  calls.close();
+  await handler.close();
+  await client.close();
+}
+
+async function serve(peer: Peer, exchange: McpExchange): Promise<void> {
+  const { request, response, body, signal } = exchange;
+  const attempt = attemptOf(peer.calls, body);
+  const isModern = request.headers['mcp-protocol-version'] === modern;
+  const gone = (): void => attempt?.left(isModern);
+  signal.addEventListener('abort', gone, { once: true });
+  if (signal.aborted) gone();
+  try {
+    const answer = await peer.handler.fetch(
+      requestOf(exchange, attempt?.signal ?? signal),
+      body === null ? {} : { parsedBody: body },
+    );
+    await send(answer, response);
+    if (!signal.aborted) attempt?.delivered();
+  } catch (error) {
+    gone();
+    if (response.headersSent || signal.aborted) {
+      response.destroy();
+      return;
+    }
+    throw new TrlError('INTERNAL_ERROR', 'The MCP request failed', { cause: error });
+  } finally {
+    signal.removeEventListener('abort', gone);
+  }
+}
+
+/** A call that may be made again; a cancellation of one is heard here, for nothing else lasts. */
+function attemptOf(calls: OpenCalls, body: McpExchange['body']): Attempt | null {
+  const params = body?.['params'];
+  if (typeof params !== 'object' || params === null) return null;
+  if (body?.['method'] === 'notifications/cancelled') {
+    calls.cancel(Reflect.get(params, 'requestId'));
+    return null;
+  }
+  const id = body?.['id'];
+  if (body?.['method'] !== 'tools/call') return null;
+  if (typeof id !== 'string' && typeof id !== 'number') return null;
+  return calls.enter(id, callDigest(Reflect.get(params, 'name'), Reflect.get(params, 'arguments')));
+}
+
+function requestOf({ request, body }: McpExchange, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    // The token ends at the door.
+    if (value === undefined || name === 'authorization') continue;
+    headers.set(name, Array.isArray(value) ? value.join(', ') : value);
+  }
+  return new Request(new URL(request.url ?? '/mcp', 'http://localhost'), {
+    method: request.method ?? 'POST',
+    headers,
+    signal,
+    ...(body === null ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+/** A reader that is gone stops the sending, not the call: it may be made again. */
+async function send(answer: Response, response: ServerResponse): Promise<void> {
+  response.statusCode = answer.status;
+  for (const [name, value] of answer.headers) response.setHeader(name, value);
+  if (answer.body === null) {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  const chunks = Readable.fromWeb(answer.body);
+  try {
+    await pipeline(async function* () {
+      for await (const chunk of chunks.iterator({ destroyOnReturn: false })) yield chunk;
+    }, response);
+  } catch (error) {
+    if (!response.destroyed) throw error;
+    chunks.resume();
+  }
+}

@@ -1,0 +1,144 @@
+// The official client in both eras, over stdio and over HTTP, does what an agent does.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import type { Client as McpClient } from '@modelcontextprotocol/client';
+import type { ApprovalId } from '../src/client/index.ts';
+import { connect } from '../src/local/index.ts';
+import { builtinTools } from '../src/tools/index.ts';
+import { startRuntime } from './support/daemon.ts';
+import type { Daemon } from './support/daemon.ts';
+import { callOf, httpOf, mcpClient, nobody, stdioOf } from './support/mcp.ts';
+import type { Era, HttpServer, Person } from './support/mcp.ts';
+
+let daemon: Daemon;
+let http: HttpServer;
+before(async () => {
+  daemon = await startRuntime();
+  writeFileSync(path.join(daemon.root, 'lines'), lines);
+  http = await httpOf(daemon, ['approver']);
+});
+after(async () => {
+  await http?.[Symbol.asyncDispose]();
+  await daemon?.stop();
+});
+
+/** Policy lets an agent read without asking. */
+const lines = Array.from({ length: 5_000 }, (_, at) => `${at + 1}\n`).join('');
+const eras: readonly Era[] = ['2025-11-25', '2026-07-28'];
+
+/** As a person does with `trl approvals approve`. */
+async function approve(id: ApprovalId): Promise<void> {
+  await using runtime = await connect({ socketPath: daemon.socketPath });
+  const { approval_id, digest } = await runtime.approval(id);
+  await runtime.decide({ approval_id, decision: 'approve', digest: digest.slice(0, 8) });
+}
+
+/** Connects, hands the client over, and leaves. */
+async function talk(
+  way: 'stdio' | 'http',
+  era: Era,
+  person: Person,
+  then: (client: McpClient) => Promise<void>,
+): Promise<void> {
+  const client = mcpClient(era, person);
+  await client.connect(way === 'stdio' ? stdioOf(daemon) : http.transport());
+  try {
+    await then(client);
+  } finally {
+    await client.close();
+  }
+}
+
+for (const era of eras) {
+  for (const way of ['stdio', 'http'] as const) {
+    test(`${era} over ${way}: a session, its output piece by piece, and a cancelled call`, async () => {
+      await talk(way, era, nobody(), async (client) => {
+        const { tools } = await client.listTools();
+        assert.deepEqual(
+          tools.map(({ name }) => name),
+          builtinTools.map(({ name }) => name),
+        );
+        const first = await callOf(client, 'terminal', { command: 'pwd' });
+        assert.equal(first.stdout, `${daemon.root}\n`);
+        const again = await callOf(client, 'terminal', { command: 'pwd' });
+        assert.equal(again.session_id, first.session_id);
+
+        const counts: number[] = [];
+        const onprogress = ({ progress }: { progress: number }): void => {
+          counts.push(progress);
+        };
+        const long = { command: 'cat lines' };
+        const cut = await callOf(client, 'terminal_exec', long, { onprogress });
+        assert.equal(cut.truncated, true, cut.text);
+        assert.ok(counts.length > 0, 'no progress was told');
+        assert.deepEqual(
+          counts,
+          counts.toSorted((a, b) => a - b),
+        );
+        let read = '';
+        for (let from = 0; from < cut.stdout_bytes;) {
+          const piece = await callOf(client, 'terminal_output', { exec_id: cut.exec_id, from });
+          read += piece.output;
+          from = piece.next;
+        }
+        assert.equal(read, lines);
+
+        const endless = { command: 'sleep 300' };
+        const asked = await callOf(client, 'terminal_exec', endless);
+        assert.equal(asked.status, 'waiting', asked.text);
+        await approve(asked.approval_id);
+        const stop = new AbortController();
+        const options = { signal: stop.signal, onprogress: () => stop.abort() };
+        await assert.rejects(callOf(client, 'terminal_exec', endless, options));
+        await using runtime = await connect({ socketPath: daemon.socketPath });
+        const end = await runtime.attach(asked.exec_id).drain();
+        assert.equal(end.stopped, 'cancelled');
+      });
+    });
+  }
+}
+
+for (const era of eras) {
+  test(`${era}: what a person must see is asked, and runs only on their yes`, async () => {
+    const file = path.join(daemon.root, `made-${era}`);
+    const command = `touch made-${era}`;
+    for (const says of ['deny', 'decline'] as const) {
+      const person: Person = { says, seen: [] };
+      await talk('stdio', era, person, async (client) => {
+        const refused = await callOf(client, 'terminal_exec', { command });
+        assert.equal(refused.error?.code, 'APPROVAL_DENIED', refused.text);
+        assert.equal(person.seen.length, 1);
+        assert.ok(person.seen[0]?.includes(`\n${command}\n`), person.seen[0]);
+      });
+      assert.equal(existsSync(file), false);
+    }
+    await talk('stdio', era, { says: 'approve', seen: [] }, async (client) => {
+      const done = await callOf(client, 'terminal_exec', { command });
+      assert.equal(done.exit_code, 0, done.text);
+    });
+    assert.equal(existsSync(file), true);
+    rmSync(file);
+  });
+
+  test(`${era}: who shows no forms is told what waits, and attaches by calling again`, async () => {
+    const file = path.join(daemon.root, `log-${era}`);
+    const args = { command: `echo once >> log-${era}` };
+    await talk('stdio', era, nobody(), async (client) => {
+      const waiting = await callOf(client, 'terminal', args);
+      assert.equal(waiting.status, 'waiting');
+      assert.equal(waiting.isError, false);
+      assert.match(waiting.text, /trl approvals approve a-[0-9a-f]{32}/);
+      const same = await callOf(client, 'terminal', args);
+      assert.equal(same.approval_id, waiting.approval_id);
+      await approve(waiting.approval_id);
+      const output = { exec_id: waiting.exec_id, wait_ms: 10_000 };
+      await callOf(client, 'terminal_output', output);
+      const done = await callOf(client, 'terminal', args);
+      assert.equal(done.exec_id, waiting.exec_id);
+      assert.equal(done.exit_code, 0, done.text);
+    });
+    assert.equal(readFileSync(file, 'utf8'), 'once\n');
+  });
+}
