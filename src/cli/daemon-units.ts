@@ -52,7 +52,7 @@ After=trl.socket
 [Service]
 Type=exec
 ExecStart=${argv.map((word) => quoted(word, true)).join(' ')}
-${variables.join('')}# Commands outlive the daemon: their runner stays, the next daemon takes it over.
+${variables.join('')}# Commands outlive the daemon in their runner; the next daemon takes it over.
 KillMode=process
 TimeoutStopSec=30
 Restart=on-failure

@@ -17,6 +17,16 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
     },
   ],
   [
+    'demo',
+    {
+      words: '',
+      about: 'show in a few seconds what the runtime does; it needs and leaves nothing',
+      flags: ['json', 'help'],
+      examples: [],
+      load: async () => (await import('./demo.ts')).demo,
+    },
+  ],
+  [
     'mcp install',
     {
       words: '',

@@ -1,0 +1,76 @@
+/**
+ * `trl demo`: the runtime in a few seconds, without configuration and without a trace. Everything
+ * that is shown is a real run, in a runtime of the demo's own whose directories go with it; every
+ * mark is a check of what happened.
+ */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { clientOver } from '../client/index.ts';
+import { isTrlError } from '../errors.ts';
+import { spawnDaemon } from '../local/index.ts';
+import type { Args } from './args.ts';
+import { usage } from './args.ts';
+import { installLine } from './demo-install.ts';
+import { DemoPaper } from './demo-paper.ts';
+import { acts } from './demo-acts.ts';
+import type { Told } from './demo-acts.ts';
+import { Interrupts } from './interrupts.ts';
+import { sayJson } from './show.ts';
+
+/** Exit code 0 when everything was as it should be, else 1. */
+export async function demo(args: Args): Promise<number> {
+  const [unwanted] = args.words;
+  if (unwanted !== undefined) throw usage('demo', `it takes no words, got "${unwanted}"`);
+  using interrupts = new Interrupts();
+  const paper = new DemoPaper(!args.has('json'));
+  const begun = performance.now();
+  const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-demo-')));
+  try {
+    const told = await perform(base, paper, interrupts.signal);
+    const ok = told.every((one) => one.ok);
+    const durationMs = Math.round(performance.now() - begun);
+    const install = installLine();
+    if (args.has('json')) sayJson({ ok, duration_ms: durationMs, acts: told, install });
+    else paper.end(ok, durationMs, install);
+    return ok ? 0 : 1;
+  } catch (error) {
+    if (interrupts.signal.aborted) return interrupts.exitCode ?? 130;
+    throw error;
+  } finally {
+    rmSync(base, { recursive: true, force: true });
+  }
+}
+
+async function perform(base: string, paper: DemoPaper, signal: AbortSignal): Promise<Told[]> {
+  const work = path.join(base, 'project');
+  const state = path.join(base, 'state');
+  for (const dir of [work, state]) mkdirSync(dir, { mode: 0o700 });
+  // Its own daemon reads nothing of this user's and leaves nothing among what is.
+  Object.assign(process.env, { XDG_STATE_HOME: state, XDG_CONFIG_HOME: path.join(base, 'config') });
+  const own = Object.keys(process.env).filter((name) => name.startsWith('TRL_'));
+  for (const name of own) delete process.env[name];
+  const channel = await spawnDaemon({ workspaceRoots: [work], policy: 'auto' });
+  await using client = await clientOver(channel, { ownsDaemon: true });
+  const stage = { client, work, state, paper, signal, receipts: [] };
+  const told: Told[] = [];
+  for (const { title, play } of acts) {
+    signal.throwIfAborted();
+    paper.title(told.length + 1, title);
+    try {
+      told.push({ title, ...(await play(stage)) });
+    } catch (error) {
+      signal.throwIfAborted();
+      const found = isTrlError(error) ? `${error.message} [${error.code}]` : String(error);
+      told.push({ title, ok: false, command: null, found });
+    }
+    const last = told.at(-1);
+    if (last !== undefined) paper.check(last.ok, last.found);
+    // Without a sandbox the rest would say the same.
+    if (told.length === 1 && last?.ok === false) {
+      paper.advice('the reason, and what helps: trl doctor');
+      break;
+    }
+  }
+  return told;
+}
