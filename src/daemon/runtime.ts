@@ -200,7 +200,7 @@ export interface Runtime {
   readonly audit: AuditDesk;
   readonly console: Pick<ConsoleDesk, 'login'>;
   /** Whether a caller may, and what it sees; `call()` asks it for every door. */
-  readonly gate: Pick<Gate, 'admit' | 'shown' | 'sees' | 'seesActor'>;
+  readonly gate: Pick<Gate, 'permit' | 'admit' | 'shown' | 'sees' | 'seesActor'>;
   /** What policy would say of a command; nothing runs and nobody is asked. */
   explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict>;
   stats(): {

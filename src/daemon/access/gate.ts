@@ -31,6 +31,15 @@ export class Gate {
   }
 
   /**
+   * Whether the caller may call the method at all; asked before anything of the call is read.
+   *
+   * @throws TrlError `PERMISSION_DENIED`
+   */
+  permit(method: MethodName, params: object, caller: Caller): void {
+    scopeOf(caller, method, params);
+  }
+
+  /**
    * The parameters with which the call may act.
    *
    * @throws TrlError `PERMISSION_DENIED` where the caller's roles do not permit the method; as for

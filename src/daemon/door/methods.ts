@@ -250,6 +250,7 @@ export async function call<M extends MethodName>(
 /** Parameters that may hold a secret: they are masked where they are kept, or never kept. */
 const mayHoldSecrets: ReadonlySet<string> = new Set([
   'command',
+  runtime.gate.permit(method, params, caller);
   'env',
   'stdin',
   'data',
