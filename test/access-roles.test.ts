@@ -186,13 +186,14 @@ describe('roles', () => {
   });
 
   test('a refusal is in the audit log, with who and what', async () => {
-    const caller = callerOf('auditor');
+    const caller = callerOf('agent');
     using asker = inside.as(caller);
-    await asker.ask('exec.cancel', { exec_id: anything.exec_id });
-    const { data } = await asker.ask('audit.list', { kinds: ['call.refused'], limit: 5 });
+    await asker.ask('audit.verify');
+    using auditor = inside.as(callerOf('auditor'));
+    const { data } = await auditor.ask('audit.list', { kinds: ['call.refused'], limit: 5 });
     const found = data.events.find(({ actor }: Json) => actor === caller.actor);
     assert.equal(found?.data.code, 'PERMISSION_DENIED');
-    assert.equal(found.data.method, 'exec.cancel');
+    assert.equal(found.data.method, 'audit.verify');
   });
 });
 

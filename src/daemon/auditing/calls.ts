@@ -79,7 +79,12 @@ const telling: Partial<Record<MethodName, Telling>> = {
 /** These tell of their own refusals and failures. */
 const tellThemselves: ReadonlySet<string> = new Set(['exec.run', 'exec.stream', 'exec.start']);
 /** Codes by which a caller is told that it may not. */
-const refusals: ReadonlySet<string> = new Set(['AUTH_FAILED', 'POLICY_DENIED', 'WORKSPACE_ESCAPE']);
+const refusals: ReadonlySet<string> = new Set([
+  'AUTH_FAILED',
+  'PERMISSION_DENIED',
+  'POLICY_DENIED',
+  'WORKSPACE_ESCAPE',
+]);
 const failures: ReadonlySet<string> = new Set([
   'SANDBOX_UNAVAILABLE',
   'BACKEND_UNAVAILABLE',
