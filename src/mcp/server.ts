@@ -51,8 +51,6 @@ export type CallNaming = (call: {
 
 export const callKeyMeta = 'trl/call-key';
 const callKeyMax = 256;
-/** From a person's answer to what follows from it: a start, a refusal, or another question. */
-const startMs = 10_000;
 /** Those that run something. */
 const namedTools: ReadonlySet<string> = new Set(['terminal', 'terminal_exec', 'python_rpc']);
 const traceForm = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
@@ -115,8 +113,7 @@ async function answer(
     const asked = before?.call === digest ? before : undefined;
     const said = asked === undefined ? 'later' : answerIn(ctx.mcpReq.inputResponses);
     if (asked !== undefined && said !== 'later') await decideFor(client, asked, said);
-    const found = await contextOf(options, call, { digest, asked });
-    const context = said === 'later' ? found : { ...found, approvalWaitMs: startMs };
+    const context = await contextOf(options, call, { digest, asked });
     const result = await callTool(context, name, args);
     const { approval } = result;
     // A form that was closed is not shown again at once: the answer says what waits.

@@ -20,6 +20,7 @@ export const terminalBounds = {
 /** How long a call waits for another one of its session, in `ms`. */
 const turnMs = 30_000;
 const turnPollMs = 100;
+const decisionPollMs = 50;
 /** From a person's yes to the start: it is looked at once more, and waits for its turn. */
 const startMs = 10_000;
 /** How often a command that runs is told of, and one that stays silent, in `ms`. */
@@ -95,7 +96,7 @@ async function withPerson<T>(
   let execId = await knownIn(context, key);
   let waitMs = context.approvalWaitMs ?? 0;
   for (let asked = 0; ; asked += 1) {
-    const pending = execId === null ? null : await stillAsked(context, execId, waitMs);
+    const pending = execId === null ? null : await askedStill(context, execId, waitMs);
     if (execId !== null && pending === null) {
       parked.delete(key);
       return how.resume(execId);
@@ -109,6 +110,16 @@ async function withPerson<T>(
     if (answer === 'later') return approval;
     await decideFor(client, approval, answer);
     waitMs = startMs;
+  }
+}
+
+/** As {@link stillAsked}; a call that is cancelled meanwhile takes its command with it. */
+async function askedStill(context: ToolContext, execId: ExecId, waitMs: number) {
+  try {
+    return await stillAsked(context, execId, waitMs);
+  } catch (error) {
+    if (context.signal.aborted) await context.client.cancel({ exec_id: execId }).catch(() => {});
+    throw error;
   }
 }
 
@@ -148,21 +159,24 @@ async function beginOr<T>(
   }
 }
 
-/** The question that it waits for, after `waitMs`; `null`: it runs, or is over. */
+/**
+ * The question that it waits for; `null`: it runs, or is over. One that nobody answered is waited
+ * for `waitMs`, and one that was answered until what follows from it is there.
+ */
 async function stillAsked(
   { client, signal }: ToolContext,
   execId: ExecId,
   waitMs: number,
 ): Promise<{ readonly question: ApprovalView } | null> {
-  const read = async (ms: number) => client.read({ exec_id: execId, max: 1, wait_ms: ms }, signal);
-  for (let patience = waitMs; (await read(patience)).state === 'waiting'; patience = startMs) {
-    const { approval_id: id } = await client.exec(execId);
-    if (id === undefined) return null;
+  for (const begun = performance.now(); ;) {
+    // Reading its output with a wait would wait for output, too.
+    const { state, approval_id: id } = await client.exec(execId);
+    if (state !== 'waiting' || id === undefined) return null;
     const question = await client.approval(id);
-    // One that was answered is about to leave: nobody is asked again.
-    if (question.state === 'pending' || patience === startMs) return { question };
+    const patience = question.state === 'pending' ? waitMs : Math.max(waitMs, startMs);
+    if (performance.now() - begun >= patience) return { question };
+    await pause(decisionPollMs, signal);
   }
-  return null;
 }
 
 function common(context: ToolContext): Partial<ExecParams> {
