@@ -68,3 +68,199 @@ test('a session keeps its directory from one command to the next, and a project 
   const other = dataOf(await call(again, 'terminal', { command: 'pwd', session_id: 'new' }));
   assert.notEqual(other.session_id, first.session_id);
 });
+
+test('a directory that leaves the project, or reads as if it did, is refused', async () => {
+  const context = talk();
+  const outside = path.join(daemon.home, 'outside');
+  mkdirSync(outside, { recursive: true });
+  symlinkSync(outside, path.join(daemon.root, 'link'));
+  symlinkSync('link', path.join(daemon.root, 'link-to-link'));
+  const escapes = [
+    ...['..', '../', 'sub/../..', './../work/..', '../outside', '/', '/etc', outside, '//etc'],
+    ...[`${daemon.root}-beside`, `${daemon.root}/../outside`, '/proc/self/root', '/proc/self/cwd'],
+    ...['link', 'link/', 'link-to-link', './link/.', '~', '~/x', '~root'],
+    ...[
+      '．．/',
+      '..\u2215..',
+      '．．／etc',
+      '‥',
+      '\u2024\u2024/',
+      '..\\..',
+      '%2e%2e/',
+      '%252e%252e%252f',
+    ],
+    ...['.\u200b./', '\u202e../', '..\u00ad', '\ufeff..', '..\u2044..', '..＼..', '.\ufe0f./'],
+  ];
+  for (const workingDirectory of escapes) {
+    const tried = { command: 'ls', workingDirectory };
+    const { error } = await call(context, 'terminal_exec', tried);
+    assert.equal(error?.code, 'WORKSPACE_ESCAPE', JSON.stringify([workingDirectory, error]));
+    const cwd = await call(context, 'terminal', { command: 'ls', cwd: workingDirectory });
+    assert.equal(cwd.error?.code, 'WORKSPACE_ESCAPE', JSON.stringify([workingDirectory, cwd]));
+  }
+  for (const workingDirectory of ['sub\0', '\0', '', '\ud800', 'missing', 1, ['sub'], {}]) {
+    const tried = { command: 'ls', workingDirectory };
+    const { error } = await call(context, 'terminal_exec', tried);
+    assert.equal(error?.code, 'INVALID_PARAMS', JSON.stringify([workingDirectory, error]));
+  }
+  for (const name of ['a..b', '...', 'ünï', 'a b', '%2e']) {
+    mkdirSync(path.join(daemon.root, name), { recursive: true });
+    const inside = { command: 'pwd', workingDirectory: name };
+    const { stdout } = dataOf(await call(context, 'terminal_exec', inside));
+    assert.equal(stdout, `${daemon.root}/${name}\n`);
+  }
+});
+
+test('output is cut to 8 KB a stream with counts, and the rest can be read', async () => {
+  const context = talk();
+  writeFileSync(path.join(daemon.root, 'big'), 'é'.repeat(20_000));
+  const cut = dataOf(await call(context, 'terminal_exec', { command: 'cat big big >&2; cat big' }));
+  assert.ok(Buffer.byteLength(cut.stdout) <= 8_192 && Buffer.byteLength(cut.stderr) <= 8_192);
+  assert.deepEqual(
+    [cut.truncated, cut.stdout_bytes, cut.stderr_bytes],
+    [true, 40_000, 80_000],
+    JSON.stringify(cut),
+  );
+  assert.equal(cut.stdout_omitted_bytes, 40_000 - Buffer.byteLength(cut.stdout));
+  let read = '';
+  for (let from = 0; from < 120_000;) {
+    const args = { exec_id: cut.exec_id, from, max: 10_001 };
+    const piece = dataOf(await call(context, 'terminal_output', args));
+    read += piece.output;
+    from = piece.next;
+  }
+  assert.equal(read.replaceAll('\ufffd', '').length + 24 > 60_000, true);
+});
+
+test('a command that runs late ends with 124, its partial output and a note', async () => {
+  const context = talk();
+  // It ignores TERM, so that KILL has to come, a second later.
+  const command = "trap '' TERM; echo before; while :; do sleep 1; done";
+  for (const [tool, more] of [
+    ['terminal', {}],
+    ['terminal_exec', { workingDirectory: '.' }],
+  ] as const) {
+    const late = await call(context, tool, { command, timeout: 0.3, ...more });
+    const data = dataOf(late);
+    assert.equal(late.error, undefined);
+    assert.deepEqual([data.exit_code, data.timed_out, data.stdout], [124, true, 'before\n']);
+    assert.match(data.stderr, /ended after 0\.3 s, its time-out/);
+  }
+  const capped = dataOf(await call(context, 'terminal_exec', { command: 'pwd', timeout: 30_000 }));
+  assert.match(capped.notes.join(), /120 s, the most there is/);
+  assert.equal(capped.exit_code, 0);
+});
+
+test('a command in the background is read, fed, listed and ended', async () => {
+  const context = talk();
+  const begun = dataOf(await call(context, 'terminal', { command: 'cat', background: true }));
+  assert.equal(begun.status, 'running');
+  const { exec_id } = begun;
+  await call(context, 'terminal_input', { exec_id, data: 'one\ntwo\n' });
+  const read = dataOf(await call(context, 'terminal_output', { exec_id, wait_ms: 10_000 }));
+  assert.equal(read.output, 'one\ntwo\n');
+  const found = dataOf(await call(context, 'terminal_output', { exec_id, grep: 'tw' }));
+  assert.equal(found.output, 'two\n');
+  const listed = dataOf(await call(context, 'terminal_list', { session_id: begun.session_id }));
+  assert.deepEqual(
+    listed.execs.map((one: Json) => [one.exec_id, one.state]),
+    [[exec_id, 'running']],
+  );
+  assert.deepEqual(dataOf(await call(context, 'terminal_stop', { exec_id })).stopped, [exec_id]);
+  const end = await client.attach(exec_id).drain();
+  assert.equal(end.stopped, 'cancelled');
+});
+
+test('calls of one session wait for each other, and one key runs once', async () => {
+  const context = talk();
+  const args = { command: 'echo x >> many; sleep 0.2' };
+  const both = await Promise.all([
+    call(context, 'terminal', { ...args }),
+    call(context, 'terminal', { command: 'cat many' }),
+  ]);
+  assert.deepEqual(
+    both.map(({ error }) => error),
+    [undefined, undefined],
+  );
+  const keyed = { ...context, callKey: 'k1' };
+  const counted = { command: 'echo x >> counted; cat counted' };
+  const first = dataOf(await call(keyed, 'terminal', counted));
+  const again = dataOf(await call(keyed, 'terminal', counted));
+  assert.deepEqual([again.exec_id, again.stdout], [first.exec_id, 'x\n']);
+});
+
+test('the tools of a session with a milder policy still pass theirs', async () => {
+  const mild = await client.createSession({ working_dir: daemon.root, policy: 'trusted' });
+  const asked = talk({ ask: async () => 'later' });
+  const args = { command: 'touch never', session_id: mild.id };
+  assert.equal(dataOf(await call(asked, 'terminal', args)).status, 'waiting');
+  const inProject = await call(asked, 'terminal', { command: 'touch never' });
+  assert.equal(dataOf(inProject).status, 'waiting');
+  assert.equal(inProject.approval?.state, 'pending');
+});
+
+test('secrets are named, and changes shown and checked', async () => {
+  const context = talk();
+  const missing = dataOf(await call(context, 'secrets', { action: 'check', name: 'NO_SUCH' }));
+  assert.equal(missing.state, 'missing');
+  const request = { action: 'request', name: 'NO_SUCH', reason: 'to test' };
+  assert.equal(dataOf(await call(context, 'secrets', request)).state, 'pending');
+  assert.deepEqual(dataOf(await call(context, 'secrets', { action: 'list' })).secrets, []);
+  await call(context, 'terminal', { command: 'echo hello > greeting' });
+  const { diff } = dataOf(await call(context, 'workspace_diff', {}));
+  assert.match(diff, /\+hello/);
+  const checked = dataOf(await call(context, 'publish_check', {}));
+  assert.equal(checked.decision, 'pass', JSON.stringify(checked));
+  const text = dataOf(await call(context, 'publish_check', { kind: 'text', text: 'hello' }));
+  assert.equal(text.decision, 'pass');
+});
+
+test('what does not fit a schema is refused with a code, and names the argument', async () => {
+  const context = talk({ ask: async () => 'deny' });
+  let tried = 0;
+  for (const { name, input } of builtinTools) {
+    const { properties = {}, required = [] }: Json = input;
+    const whole = Object.fromEntries(required.map((key: string) => [key, sample(key)]));
+    const wrong: object[] = [
+      { ...whole, surprise: 1 },
+      ...required.map((key: string) => ({ ...whole, [key]: undefined })),
+    ];
+    for (const key of Object.keys(properties)) {
+      for (const value of [{}, [{}], 1e300, -1, 'x'.repeat(1_100_000), 'a\ud800', true, '\0']) {
+        // What is sent, or fed to a command, may hold any character.
+        const isFree = ['text', 'data'].includes(key) && value === '\0';
+        if (isFree || fits(properties[key], value)) continue;
+        wrong.push({ ...whole, [key]: value });
+      }
+    }
+    for (const args of wrong) {
+      const { error, text } = await call(context, name, JSON.parse(JSON.stringify(args)));
+      assert.ok(error !== undefined, `${name} took ${JSON.stringify(args).slice(0, 200)}`);
+      const known = ['INVALID_PARAMS', 'SESSION_NOT_FOUND', 'EXEC_NOT_FOUND', 'WORKSPACE_ESCAPE'];
+      assert.ok(
+        known.includes(error.code),
+        `${name} ${JSON.stringify(args).slice(0, 99)}: ${text}`,
+      );
+      assert.ok(text.length < 1_000, `${name}: ${text.slice(0, 200)}`);
+      tried += 1;
+    }
+  }
+  assert.ok(tried > 150, `${tried}`);
+  const none = await call(context, 'terminl', {});
+  assert.match(none.error?.message ?? '', /did you mean "terminal"/);
+});
+
+function sample(key: string): unknown {
+  if (key === 'exec_id') return `x-${'0'.repeat(32)}`;
+  return key === 'action' ? 'check' : 'pwd';
+}
+
+/** Whether a schema, taken loosely, may take the value. */
+function fits(schema: Json, value: unknown): boolean {
+  if (schema.enum !== undefined) return false;
+  const type = Array.isArray(value) ? 'array' : typeof value;
+  if (schema.type === 'integer') return type === 'number' && value === 1;
+  if (schema.type === 'number') return type === 'number' && value === 1e300;
+  if (schema.type === 'array') return false;
+  return schema.type === type && value !== 'a\ud800' && value !== '\0' && value !== '';
+}

@@ -18,6 +18,13 @@ function handle(what: string, about: string) {
     .check(z.minLength(1, wanted), z.maxLength(handleMax, wanted), z.describe(about));
 }
 
+function textUpTo(bytesMax: number) {
+  const wanted = `well-formed text of at most ${bytesMax} bytes`;
+  const fits = (text: string): boolean =>
+    text.isWellFormed() && new TextEncoder().encode(text).length <= bytesMax;
+  return z.string({ error: 'text' }).check(z.refine(fits, wanted));
+}
+
 /** Handles and values that several tools take. */
 export const argument = {
   sessionId: handle(
@@ -34,15 +41,13 @@ export const argument = {
     ),
   ),
   envKeys: field.environmentNames,
-  text: (bytesMax: number) =>
-    z
-      .string({ error: 'text' })
-      .check(
-        z.refine(
-          (text) => text.isWellFormed() && new TextEncoder().encode(text).length <= bytesMax,
-          `well-formed text of at most ${bytesMax} bytes`,
-        ),
-      ),
+  /** Text that may hold anything. */
+  text: textUpTo,
+  /** A name, a path, a line: text without NUL. */
+  words: (bytesMax: number) =>
+    textUpTo(bytesMax).check(
+      z.refine((text) => !text.includes('\0') && text !== '', 'text without NUL, not empty'),
+    ),
   whole: field.whole,
   flag: field.flag,
 } as const;

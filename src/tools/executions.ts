@@ -43,7 +43,7 @@ export const terminalOutput: Tool = toolOf(
           ),
       ),
       wait_ms: z.optional(argument.whole(0, waitMsMax).check(z.describe('wait for output'))),
-      grep: z.optional(argument.text(1_024).check(z.describe('only lines with this text'))),
+      grep: z.optional(argument.words(1_024).check(z.describe('only lines with this text'))),
       tail: z.optional(argument.whole(1, linesMax).check(z.describe('only the last lines'))),
     }),
     output: {

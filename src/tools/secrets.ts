@@ -13,10 +13,10 @@ const reasonBytesMax = 4 * 1024;
 
 const input = z.strictObject({
   action: z.enum(actions, { error: actions.map((one) => `"${one}"`).join(', ') }),
-  name: z.optional(argument.text(nameBytesMax).check(z.describe('the name of a secret'))),
+  name: z.optional(argument.words(nameBytesMax).check(z.describe('the name of a secret'))),
   names: z.optional(
     z
-      .array(argument.text(nameBytesMax), { error: 'a list of names' })
+      .array(argument.words(nameBytesMax), { error: 'a list of names' })
       .check(
         z.minLength(1, 'a list of at least one name'),
         z.maxLength(256, 'at most 256 names'),
@@ -24,7 +24,7 @@ const input = z.strictObject({
       ),
   ),
   reason: z.optional(
-    argument.text(reasonBytesMax).check(z.describe('for request: what a person reads')),
+    argument.words(reasonBytesMax).check(z.describe('for request: what a person reads')),
   ),
   session_id: z.optional(argument.sessionId),
   wait_ms: z.optional(

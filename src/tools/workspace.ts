@@ -15,7 +15,7 @@ const textBytesMax = 1024 * 1024;
 const contextMax = 100;
 
 const paths = z
-  .array(argument.text(pathBytesMax), { error: 'a list of paths' })
+  .array(argument.words(pathBytesMax), { error: 'a list of paths' })
   .check(
     z.maxLength(pathsMax, `at most ${pathsMax} paths`),
     z.describe('these and what lies below them'),
@@ -92,11 +92,11 @@ const checkInput = z.strictObject({
         ),
       ),
   ),
-  audience: z.optional(argument.text(256).check(z.describe('who gets it; default public'))),
+  audience: z.optional(argument.words(256).check(z.describe('who gets it; default public'))),
   session_id: z.optional(argument.sessionId),
   exec_id: z.optional(argument.execId),
   paths: z.optional(paths),
-  range: z.optional(argument.text(1_024).check(z.describe('for git: A..B, or one revision'))),
+  range: z.optional(argument.words(1_024).check(z.describe('for git: A..B, or one revision'))),
   text: z.optional(argument.text(textBytesMax).check(z.describe('for text: what would be sent'))),
 });
 type CheckArgs = z.output<typeof checkInput>;
@@ -144,7 +144,7 @@ export const publishCheck: Tool = toolOf(
 );
 
 async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishCheckParams> {
-  const kind = args.kind ?? (args.exec_id === undefined ? 'changes' : 'exec');
+  const kind = args.kind ?? kindOf(args);
   const base = {
     kind,
     ...(args.audience === undefined ? {} : { audience: args.audience }),
@@ -169,6 +169,13 @@ async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishC
       ? { path: context.workspace.root }
       : { session_id: await sessionOf(context, args.session_id) };
   }
+}
+
+/** What is meant where only one kind takes what was given. */
+function kindOf({ exec_id, range, text }: CheckArgs): CheckArgs['kind'] & string {
+  if (exec_id !== undefined) return 'exec';
+  if (range !== undefined) return 'git';
+  return text === undefined ? 'changes' : 'text';
 }
 
 function needed(value: string | undefined, kind: string, name: string): string {
