@@ -26,6 +26,7 @@ const envelopeAnswer = {
   required: ['id', 'ok'],
 };
 
+const plainText = { type: 'string' };
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } });
 const done = (content: JsonObject): JsonObject => ({
   200: { description: 'Done', content },
@@ -59,7 +60,7 @@ function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
     'GET /openapi.json': { operationId: 'openapi', responses: done(json({ type: 'object' })) },
     'GET /metrics': {
       operationId: 'metrics',
-      responses: done({ 'text/plain': { schema: { type: 'string' } } }),
+      responses: done({ 'text/plain': { schema: plainText } }),
     },
     'POST /v1/login': {
       operationId: 'login',
@@ -72,6 +73,18 @@ function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
       responses: {
         ...done(json(envelopeAnswer)),
         400: { description: 'The envelope cannot be read', content: json(envelopeAnswer) },
+      },
+    },
+    'POST /mcp': {
+      operationId: 'mcp',
+      body: { type: 'object', description: 'A message of JSON-RPC 2.0.' },
+      responses: {
+        200: {
+          description: 'A message of JSON-RPC 2.0, or events that hold some',
+          content: { ...json({ type: 'object' }), 'text/event-stream': { schema: plainText } },
+        },
+        202: { description: 'Taken' },
+        400: { description: 'Not a message of MCP', content: json({ type: 'object' }) },
       },
     },
     'GET /rpc': {

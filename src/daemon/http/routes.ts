@@ -368,6 +368,7 @@ const system = [
   { ...get, path: '/v1/runtimes', call: 'runtime.list', about: 'Where commands run' },
   { ...get, path: '/v1/ping', call: 'system.ping', about: 'Whether it answers, and its version' },
   { ...get, path: '/v1/stats', call: 'system.stats', about: 'Sessions, commands and memory' },
+  { ...get, path: '/v1/metrics', call: 'system.metrics', about: 'The figures of /metrics as JSON' },
 ] as const satisfies readonly Route[];
 
 /** In no order that matters: a literal segment of a path wins over one in braces. */
@@ -379,6 +380,7 @@ export const integersInPaths: ReadonlySet<string> = new Set(['seq']);
 /** Methods of the wire that no path stands for, and why. */
 export const unrouted: Readonly<Partial<Record<MethodName, string>>> = {
   'system.hello': 'it is about a connection; GET /rpc',
+  'console.login': 'it makes the link by which a person logs in here',
   'system.watch': 'its events come on the connection that asks; GET /rpc',
 };
 
