@@ -62,7 +62,8 @@ function browserOpener(): string | null {
 async function openIn(program: string, url: string): Promise<void> {
   const place = path.dirname(tokensFile(process.env, homedir()));
   const page = path.join(place, `console-${randomBytes(8).toString('hex')}.html`);
-  const html = `<!doctype html><meta http-equiv="refresh" content="0;url=${url}"><title>TRL</title>`;
+  const leads = `<meta http-equiv="refresh" content="0;url=${url}">`;
+  const html = `<!doctype html>${leads}<title>TRL</title>`;
   writeFileSync(page, html, { mode: 0o600, flag: 'wx' });
   try {
     const child = spawn(program, [pathToFileURL(page).href], { stdio: 'ignore', detached: true });

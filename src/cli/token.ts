@@ -141,7 +141,7 @@ async function prove(args: Args, signal: AbortSignal): Promise<Proof> {
   }
 }
 
-/** By the policy that a runtime of this user starts with; a running one asks its own at each use. */
+/** By the policy that a runtime of this user starts with; one that runs goes by its own. */
 async function isSameUidAllowed(): Promise<boolean> {
   const { loadPolicy } = await import('../policy/files/load.ts');
   const { isBaseName } = await import('../policy/policy.ts');

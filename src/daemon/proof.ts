@@ -25,8 +25,8 @@ export type Prove = (
 ) => Promise<Proved>;
 
 /**
- * Resolves for a person's token or login; for the enrolled person's passphrase; where nobody is enrolled, for a caller on the
- * socket as far as policy takes what only the uid proves.
+ * Resolves for a person's token or login; for the enrolled person's passphrase; where nobody is
+ * enrolled, for a caller on the socket as far as policy takes what only the uid proves.
  */
 export function proverOf({ enrolment, approving }: Proving): Prove {
   return async (action, caller, passphrase) => {

@@ -124,8 +124,8 @@ export class Tokens {
       const alive = before.filter(({ revokedAt }) => revokedAt === null);
       const found = alive.find(({ id, name }) => id === named || name === named);
       if (found === undefined) {
-        const message = `Cannot revoke ${JSON.stringify(named.slice(0, 64))}: there is no such token`;
-        throw new TrlError('INVALID_PARAMS', message);
+        const shown = JSON.stringify(named.slice(0, 64));
+        throw new TrlError('INVALID_PARAMS', `Cannot revoke ${shown}: there is no such token`);
       }
       const revoked = { ...found, revokedAt: this.#clock() };
       this.#write(before.map((one) => (one.id === found.id ? revoked : one)));
