@@ -149,7 +149,7 @@ const attacks: Readonly<Record<string, Params>> = {
     { log, seq, session_id: id },
   ],
   'audit.verify': () => [{}, { passphrase: 'guess a word' }],
-  'tool.list': nothing,
+  'tool.list': session,
   'tool.call': ({ session: id }) => [{ name: 'terminal', arguments: {}, session_id: id }],
   'tool.register': () => [{ name: 'taken', description: 'x', input_schema: { type: 'object' } }],
   'tool.answer': () => [{ call_id: hex(), result: {} }],

@@ -140,7 +140,7 @@ describe('roles', () => {
   });
 
   test("an agent forgets no value that is everybody's, and a person does", async () => {
-    inside.core.secrets.set(onSocket, { name: 'SHARED', value: 'a shared value' });
+    await inside.core.secrets.set(onSocket, { name: 'SHARED', value: 'a shared value' });
     using agent = inside.as(callerOf('agent'));
     const { error } = await agent.ask('secrets.delete', { name: 'SHARED' });
     assert.equal(error.code, 'PERMISSION_DENIED');

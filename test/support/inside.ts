@@ -57,7 +57,8 @@ export async function startInside(
   const args = readArgs(['stdio', '--workspace-root', root], own.env);
   const stateDir = path.join(home, 'state', 'trl');
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  const { core, identities, close } = await openCore({ args, own, stateDir, log });
+  const opened = await openCore({ args, own, stateDir, log });
+  const { core, identities } = opened;
   await core.adopt();
   const askers = new Set<Disposable>();
   return {
@@ -77,7 +78,7 @@ export async function startInside(
         await core.sessions.destroy(onSocket, id, true).catch(() => {});
       }
       await core.close();
-      await close();
+      await opened.close();
       rmSync(home, { recursive: true, force: true });
     },
   };

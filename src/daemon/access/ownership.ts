@@ -79,7 +79,7 @@ export const ownership = {
   'audit.list': listed,
   'audit.get': listed,
   'audit.verify': none,
-  'tool.list': none,
+  'tool.list': session,
   'tool.call': session,
   'tool.register': none,
   'tool.answer': none,
