@@ -61,6 +61,12 @@ export const limits = {
     max: 64 * MiB,
     about: 'output a client has not taken yet',
   },
+  leaseMs: {
+    unit: 'ms',
+    default: 60_000,
+    max: 3_600_000,
+    about: 'a lease of a command, if not renewed',
+  },
   slowReaderMs: {
     unit: 'ms',
     default: 10_000,

@@ -6,6 +6,7 @@ import type {
   ApprovalStatus,
   ApprovalView,
 } from '../protocol/approval.ts';
+import type { ExecLeaseAnswer, ExecLeaseParams, FeedEvent } from '../protocol/feed.ts';
 import type {
   ExecReadAnswer,
   ExecReadParams,
@@ -15,6 +16,8 @@ import type {
 } from '../protocol/types.ts';
 import type { Channel } from './channel.ts';
 import { EventBuffer } from './event-buffer.ts';
+import { Latest } from './latest.ts';
+import type { Link, WatchSink } from './link.ts';
 import { Links } from './links.ts';
 import type {
   Data,
@@ -109,6 +112,11 @@ export class Client implements AsyncDisposable {
     await this.call('exec.write', params);
   }
 
+  /** Takes a command over, so that nobody else types into it, or hands it back. */
+  async lease(params: ExecLeaseParams): Promise<ExecLeaseAnswer> {
+    return this.call('exec.lease', params);
+  }
+
   async resize(params: ExecResizeParams): Promise<void> {
     await this.call('exec.resize', params);
   }
@@ -142,23 +150,68 @@ export class Client implements AsyncDisposable {
    */
   async *watchApprovals(signal?: AbortSignal): AsyncGenerator<ApprovalView, void, void> {
     const buffer = new EventBuffer<ApprovalView>(watchBytesMax);
-    const lease = await this.#links.lease();
-    const stop = (): void => buffer.fail(signal?.reason);
-    signal?.addEventListener('abort', stop, { once: true });
+    const told: WatchSink = {
+      told: (message) => {
+        if ('approval' in message) {
+          buffer.push(message.approval, message.approval.asked.command.length);
+        }
+      },
+      lost: (error) => buffer.fail(error),
+    };
+    const watching = await this.#watch('approval.watch', told, signal);
     try {
-      signal?.throwIfAborted();
-      await lease.link.watch({
-        changed: (approval) => buffer.push(approval, approval.asked.command.length),
-        lost: (error) => buffer.fail(error),
-      });
-      buffer.throttle((paused) => lease.link.pause(paused));
+      buffer.throttle((paused) => watching.link.pause(paused));
       yield* buffer;
     } finally {
+      await watching.end();
+    }
+  }
+
+  /**
+   * Everything that there is and that changes, as far as the caller sees it: the present state,
+   * then each change, until the loop is left. Of one thing a slow reader gets the latest state.
+   *
+   * @throws TrlError BACKEND_UNAVAILABLE when the connection is lost, QUOTA_EXCEEDED for a reader
+   *   that is far behind; the signal's reason.
+   */
+  async *watch(signal?: AbortSignal): AsyncGenerator<FeedEvent, void, void> {
+    const latest = new Latest<FeedEvent>();
+    const told: WatchSink = {
+      told: (message) => {
+        if ('event' in message) latest.put(thingOf(message.event), message.event);
+      },
+      lost: (error) => latest.fail(error),
+    };
+    const watching = await this.#watch('system.watch', told, signal);
+    try {
+      yield* latest;
+    } finally {
+      await watching.end();
+    }
+  }
+
+  /** A connection that is told of changes; when that ends it is of no other use, and ends too. */
+  async #watch(
+    method: 'approval.watch' | 'system.watch',
+    sink: WatchSink,
+    signal?: AbortSignal,
+  ): Promise<{ readonly link: Link; readonly end: () => Promise<void> }> {
+    const { link, release } = await this.#links.lease();
+    const stop = (): void => sink.lost(signal?.reason);
+    signal?.addEventListener('abort', stop, { once: true });
+    const end = async (): Promise<void> => {
       signal?.removeEventListener('abort', stop);
-      // A connection that is told of approvals is of no other use: it ends.
-      lease.link.unwatch();
-      if (!this.#links.single) await lease.link.close();
-      lease.release();
+      link.unwatch();
+      if (!this.#links.single) await link.close();
+      release();
+    };
+    try {
+      signal?.throwIfAborted();
+      await link.watch(method, sink);
+      return { link, end };
+    } catch (error) {
+      await end();
+      throw error;
     }
   }
 
@@ -187,5 +240,23 @@ export class Client implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+}
+
+/** What an event is about, so that a later one takes its place. */
+function thingOf(event: FeedEvent): string {
+  switch (event.kind) {
+    case 'session':
+      return `session ${event.session.session_id}`;
+    case 'session-ended':
+      return `session ${event.session_id}`;
+    case 'exec':
+      return `exec ${event.exec.exec_id}`;
+    case 'approval':
+      return `approval ${event.approval.approval_id}`;
+    case 'secret-requests':
+      return event.kind;
+    case 'held':
+      return `held ${event.session_id}`;
   }
 }

@@ -15,7 +15,8 @@ import { limits } from '../limits.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../frame.ts';
 import type { Frame } from '../frame.ts';
 import { LineReader } from '../protocol/lines.ts';
-import type { ApprovalEvent, WatchAnswer } from '../protocol/approval.ts';
+import type { ApprovalEvent } from '../protocol/approval.ts';
+import type { FeedMessage } from '../protocol/feed.ts';
 import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
 import type { Data, Method, Params } from './methods.ts';
 import { concat, fromBase64, textOf, utf8 } from './bytes.ts';
@@ -36,11 +37,15 @@ export interface StreamSink {
 /** What a stream tells besides output. */
 export type StreamNotice = Exclude<StreamEvent, StreamChunk>;
 
-/** Takes what a connection is told of approvals. Must not throw. */
+/** Methods that tell their connection of changes as long as it lasts. */
+type Watching = 'approval.watch' | 'system.watch';
+type Told = ApprovalEvent | FeedMessage;
+
+/** Takes what a connection is told of changes. Must not throw. */
 export interface WatchSink {
-  changed(approval: ApprovalEvent['approval']): void;
+  told(message: Told): void;
   /** The connection ended: nothing more is told. */
-  lost(error: LinkLost): void;
+  lost(error: unknown): void;
 }
 
 /** `data` is as the method says; see {@link Link.call}. */
@@ -144,14 +149,14 @@ export class Link {
     return this.#ask<StreamAnswer>(method, params, register);
   }
 
-  /** Asks to be told of approvals; `sink` gets all pending ones and each change from then on. */
-  async watch(sink: WatchSink): Promise<WatchAnswer> {
-    return this.#ask<WatchAnswer>('approval.watch', {}, () => {
+  /** Asks to be told; `sink` gets the present state and each change from then on. */
+  async watch(method: Watching, sink: WatchSink): Promise<void> {
+    await this.#ask<Data<Watching>>(method, {}, () => {
       this.#watch = sink;
     });
   }
 
-  /** What is still told of approvals is dropped. */
+  /** What is still told is dropped. */
   unwatch(): void {
     this.#watch = null;
     this.#settle();
@@ -299,9 +304,9 @@ export class Link {
   }
 
   #message(bytes: Uint8Array): void {
-    const message: Incoming & (StreamEvent | ApprovalEvent) = JSON.parse(textOf(bytes));
+    const message: Incoming & (StreamEvent | Told) = JSON.parse(textOf(bytes));
     if (message.id === undefined) {
-      if ('approval' in message) this.#watch?.changed(message.approval);
+      if ('approval' in message || 'event' in message) this.#watch?.told(message);
       else this.#event(message);
       return;
     }

@@ -2,6 +2,7 @@
 import type { ApprovalId, ExecId, SessionId } from '../command.ts';
 import type { AuditGetParams, AuditListParams, AuditVerifyParams } from '../protocol/audit.ts';
 import type { ConsoleLoginParams } from '../protocol/console.ts';
+import type { ExecLeaseParams } from '../protocol/feed.ts';
 import type { PublishCheckParams, PublishParams } from '../protocol/publish.ts';
 import type {
   SecretRequestParams,
@@ -19,11 +20,18 @@ import type {
   WorkspaceDiscardParams,
   WorkspaceOpenParams,
 } from '../protocol/workspace.ts';
+import type {
+  ToolAnswerParams,
+  ToolCallParams,
+  ToolListParams,
+  ToolRegisterParams,
+} from '../protocol/tool.ts';
 import type { ApprovalDecideParams, ApprovalListParams } from '../protocol/approval.ts';
 import type {
   ExecParams,
   ExecReadParams,
   MethodAnswers,
+  PolicyExplainParams,
   SessionCreateParams,
 } from '../protocol/types.ts';
 
@@ -40,11 +48,15 @@ export interface ExecWriteParams {
   /** Default `utf8`. */
   readonly encoding?: 'utf8' | 'base64';
   readonly eof?: boolean;
+  /** While somebody holds one: that one. */
+  readonly lease_id?: string;
 }
 export interface ExecResizeParams {
   readonly exec_id: ExecId;
   readonly columns: number;
   readonly rows: number;
+  /** As of {@link ExecWriteParams}. */
+  readonly lease_id?: string;
 }
 /** With `signal` just that one is sent; without it: TERM, the grace time, KILL. */
 export type ExecCancelParams = (
@@ -69,6 +81,7 @@ export interface MethodParams {
   readonly 'exec.write': ExecWriteParams;
   readonly 'exec.resize': ExecResizeParams;
   readonly 'exec.cancel': ExecCancelParams;
+  readonly 'exec.lease': ExecLeaseParams;
   readonly 'exec.list': { readonly session_id?: SessionId };
   readonly 'exec.info': OfExec;
   readonly 'system.hello': {
@@ -79,7 +92,9 @@ export interface MethodParams {
   readonly 'system.ping': Empty;
   readonly 'system.stats': Empty;
   readonly 'system.metrics': Empty;
+  readonly 'system.watch': Empty;
   readonly 'runtime.list': Empty;
+  readonly 'policy.explain': PolicyExplainParams;
   readonly 'approval.list': ApprovalListParams;
   readonly 'approval.get': { readonly approval_id: ApprovalId };
   readonly 'approval.decide': ApprovalDecideParams;
@@ -106,6 +121,10 @@ export interface MethodParams {
   readonly 'audit.list': AuditListParams;
   readonly 'audit.get': AuditGetParams;
   readonly 'audit.verify': AuditVerifyParams;
+  readonly 'tool.list': ToolListParams;
+  readonly 'tool.call': ToolCallParams;
+  readonly 'tool.register': ToolRegisterParams;
+  readonly 'tool.answer': ToolAnswerParams;
   readonly 'console.login': ConsoleLoginParams;
 }
 

@@ -22,6 +22,7 @@ import type { DiffRedaction } from './diff-redaction.ts';
 import { insideClient } from './door/inside.ts';
 import { ExecDesk } from './exec-desk.ts';
 import { Executions, isOver } from './executions.ts';
+import { Feed } from './feed.ts';
 import { Grounds } from './grounds.ts';
 import type { Masking } from './masking.ts';
 import { Metrics } from './metrics.ts';
@@ -91,6 +92,7 @@ export class Core implements Runtime {
   readonly publications: Publications;
   readonly audit: AuditReading;
   readonly gate: Gate;
+  readonly feed: Feed;
   /** Whoever opens the doors says where it is. */
   readonly console: ConsoleDesk;
   readonly #options: CoreOptions;
@@ -133,6 +135,14 @@ export class Core implements Runtime {
       approvals: options.approving.approvals,
       opened: options.opened,
       stores: options.workspaces.stores,
+    });
+    this.feed = new Feed({
+      sessions: this.#sessions,
+      execs: this.#execs,
+      approvals: options.approving.approvals,
+      requests: options.secrets.requests,
+      workspaces: options.workspaces,
+      sight: this.gate,
     });
     this.workspaces = new DaemonWorkspaces({
       ...options,

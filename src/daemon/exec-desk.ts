@@ -2,10 +2,12 @@
 import type { Caller, ExecId, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import type { ExecLeaseAnswer, ExecLeaseParams } from '../protocol/feed.ts';
 import type { ExecParams, Receipt } from '../protocol/types.ts';
 import type { Inputs } from './auditing/inputs.ts';
 import type { CoreOptions } from './core.ts';
 import { execView, isOver, waitingError, type Executions, type Tracked } from './executions.ts';
+import { Leases } from './leases.ts';
 import { chunksOf } from './reading-lines.ts';
 import { aborted, collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
@@ -25,6 +27,7 @@ const readBytesDefault = 256 * 1024;
 export class ExecDesk implements ExecsDesk {
   readonly #options: Pick<CoreOptions, 'runners' | 'secrets' | 'approving'>;
   readonly #parts: ExecDeskParts;
+  readonly #leases = new Leases();
 
   constructor(
     options: Pick<CoreOptions, 'runners' | 'secrets' | 'approving'>,
@@ -125,18 +128,43 @@ export class ExecDesk implements ExecsDesk {
     };
   }
 
-  async write(caller: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void> {
+  async write(
+    caller: Caller,
+    id: ExecId,
+    { bytes: data, eof, lease }: Parameters<ExecsDesk['write']>[2],
+  ): Promise<void> {
     const { record } = await this.#parts.execs.begun(id);
+    this.#leases.check(id, lease);
     this.#parts.inputs.wrote(caller, record, { data, eof });
     const link = await this.#options.runners.link();
     const base64 = Buffer.from(data).toString('base64');
     await link.request({ op: 'stdin', exec_id: id, base64, eof });
   }
 
-  async resize(_: Caller, id: ExecId, columns: number, rows: number): Promise<void> {
+  async resize(
+    _: Caller,
+    id: ExecId,
+    { columns, rows, lease }: Parameters<ExecsDesk['resize']>[2],
+  ): Promise<void> {
     await this.#parts.execs.begun(id);
+    this.#leases.check(id, lease);
     const link = await this.#options.runners.link();
     await link.request({ op: 'resize', exec_id: id, columns, rows });
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` for a command that has ended; as {@link Leases} */
+  async lease(caller: Caller, params: ExecLeaseParams): Promise<ExecLeaseAnswer> {
+    const tracked = await this.#parts.execs.begun(params.exec_id);
+    const of = { session_id: tracked.record.sessionId } as const;
+    if (params.action === 'release') return { ...this.#leases.release(params), ...of };
+    if (isOver(tracked)) {
+      const message = `Cannot take ${params.exec_id}: it has ended`;
+      throw new TrlError('INVALID_PARAMS', message);
+    }
+    const lease = this.#leases.take(caller, params);
+    const end = (): void => this.#leases.end(params.exec_id);
+    void tracked.settled.then(end, end);
+    return { ...lease, ...of };
   }
 
   async cancel(

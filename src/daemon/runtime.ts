@@ -21,6 +21,7 @@ import type {
   WorkspaceDiscardParams,
   WorkspaceOpenParams,
 } from '../protocol/workspace.ts';
+import type { ExecLeaseAnswer, ExecLeaseParams } from '../protocol/feed.ts';
 import type {
   ApprovalDecideParams,
   ApprovalListParams,
@@ -42,9 +43,19 @@ import type {
 
 import type { MethodName } from '../protocol/methods.ts';
 import type { MetricsView } from '../protocol/metrics.ts';
+import type {
+  ToolAnswerParams,
+  ToolCallAnswer,
+  ToolCallEvent,
+  ToolCallParams,
+  ToolListParams,
+  ToolRegisterParams,
+  ToolView,
+} from '../protocol/tool.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
 import type { ConsoleDesk } from './access/console.ts';
 import type { Gate } from './access/gate.ts';
+import type { Feed } from './feed.ts';
 import type { Masking } from './masking.ts';
 
 /** Takes a stream's output. While a promise that `output` returned is open, nothing is sent. */
@@ -133,6 +144,23 @@ export interface AuditDesk {
   verify(caller: Caller, params: AuditVerifyParams): Promise<MethodAnswers['audit.verify']>;
 }
 
+/** Tools beyond those that every runtime has. */
+export interface ToolsDesk {
+  list(caller: Caller, params: ToolListParams): Promise<readonly ToolView[]>;
+  call(caller: Caller, params: ToolCallParams): Promise<ToolCallAnswer>;
+  /**
+   * Sends calls of a tool to `tell`, which must not throw, until {@link leave}.
+   *
+   * @param owner stands for the connection that answers them
+   */
+  register(
+    params: ToolRegisterParams,
+    by: { readonly owner: object; readonly tell: (call: ToolCallEvent['call']) => void },
+  ): Promise<void>;
+  answer(owner: object, params: ToolAnswerParams): void;
+  leave(owner: object): void;
+}
+
 /** Sessions: durable records, not processes. */
 export interface SessionsDesk {
   create(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
@@ -175,8 +203,19 @@ export interface ExecsDesk {
     options: { from: number; sink: OutputSink; signal: AbortSignal },
   ): Promise<void>;
   read(caller: Caller, params: ExecReadParams): Promise<ExecReadAnswer>;
-  write(caller: Caller, id: ExecId, data: Uint8Array, eof: boolean): Promise<void>;
-  resize(caller: Caller, id: ExecId, columns: number, rows: number): Promise<void>;
+  /** @throws TrlError `SESSION_BUSY` while somebody else holds a lease of it; {@link resize} too */
+  write(
+    caller: Caller,
+    id: ExecId,
+    input: { readonly bytes: Uint8Array; readonly eof: boolean; readonly lease: string | null },
+  ): Promise<void>;
+  resize(
+    caller: Caller,
+    id: ExecId,
+    size: { readonly columns: number; readonly rows: number; readonly lease: string | null },
+  ): Promise<void>;
+  /** Who may type into it: taken, kept for longer, or given back. */
+  lease(caller: Caller, params: ExecLeaseParams): Promise<ExecLeaseAnswer>;
   /** With a signal: sends just that. Without: TERM, grace, KILL. Answers what was stopped. */
   cancel(
     caller: Caller,
@@ -198,6 +237,9 @@ export interface Runtime {
   readonly workspaces: WorkspaceDesk;
   readonly publications: PublicationDesk;
   readonly audit: AuditDesk;
+  readonly tools: ToolsDesk;
+  /** Of everything that changes, as far as the caller sees it. */
+  readonly feed: Pick<Feed, 'watch'>;
   readonly console: Pick<ConsoleDesk, 'login'>;
   /** Whether a caller may, and what it sees; `call()` asks it for every door. */
   readonly gate: Pick<Gate, 'permit' | 'admit' | 'shown' | 'sees' | 'seesActor'>;

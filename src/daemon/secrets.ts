@@ -176,7 +176,7 @@ export class DaemonSecrets implements SecretDesk {
   }
 }
 
-function requestView(request: SecretRequest): SecretRequestView {
+export function requestView(request: SecretRequest): SecretRequestView {
   const { name, reason, requester, askedAt, expiresAt } = request;
   const [requested, expires] = [isoTime(askedAt), isoTime(expiresAt)];
   return { name, reason, requester, requested_at: requested, expires_at: expires };

@@ -24,15 +24,27 @@ export interface Session {
   place?: string;
 }
 
-const fresh = (record: SessionRecord): Session => ({
-  record,
-  busy: null,
-  starting: Promise.resolve(),
-  ground: null,
-  typed: [],
-});
+/** `busyChanged` is told after each change of `busy`, and must not throw. */
+function fresh(record: SessionRecord, busyChanged: (session: Session) => void): Session {
+  let busy: Session['busy'] = null;
+  return {
+    record,
+    get busy() {
+      return busy;
+    },
+    set busy(next) {
+      busy = next;
+      busyChanged(this);
+    },
+    starting: Promise.resolve(),
+    ground: null,
+    typed: [],
+  };
+}
 
 export class Sessions {
+  /** Told of each change, and of the end. Must not throw. */
+  onChange: (session: Session) => void = () => {};
   readonly #store: Store;
   readonly #all = new Map<SessionId, Session>();
   readonly #gone: GoneOwners;
@@ -42,7 +54,7 @@ export class Sessions {
     this.#gone = new GoneOwners(store);
     for (const { json } of store.all('sessions')) {
       const record: SessionRecord = JSON.parse(json);
-      this.#all.set(record.id, fresh(record));
+      this.#all.set(record.id, this.#fresh(record));
     }
   }
 
@@ -54,9 +66,10 @@ export class Sessions {
         `Cannot create a session: ${this.#all.size} exist; destroy one first`,
       );
     }
-    const session = fresh(record);
+    const session = this.#fresh(record);
     this.#all.set(record.id, session);
     this.#store.put('sessions', record.id, record);
+    this.onChange(session);
     return session;
   }
 
@@ -80,6 +93,7 @@ export class Sessions {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
       this.#store.putSoon('sessions', session.record.id, session.record);
+      this.onChange(session);
     }
   }
 
@@ -88,15 +102,24 @@ export class Sessions {
     session.record = { ...session.record, ...change };
     if (this.#all.has(session.record.id)) {
       this.#store.put('sessions', session.record.id, session.record);
+      this.onChange(session);
     }
   }
 
   remove(id: SessionId): void {
-    const owner = this.#all.get(id)?.record.owner;
+    const found = this.#all.get(id);
+    const owner = found?.record.owner;
     if (owner !== undefined) this.#gone.add(id, owner);
     this.#all.delete(id);
     this.#store.remove('sessions', id);
     this.#store.remove('surveys', id);
+    if (found !== undefined) this.onChange(found);
+  }
+
+  #fresh(record: SessionRecord): Session {
+    return fresh(record, (session) => {
+      if (this.#all.has(session.record.id)) this.onChange(session);
+    });
   }
 
   all(): Session[] {

@@ -39,6 +39,7 @@ export interface ExecLeaseParams {
 }
 export interface ExecLeaseAnswer {
   readonly exec_id: ExecId;
+  readonly session_id: SessionId;
   /** While it holds, `exec.write` and `exec.resize` need it. */
   readonly lease_id: string;
   /** The actor. */

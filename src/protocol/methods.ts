@@ -10,6 +10,7 @@ import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { auditMethods } from './audit-params.ts';
 import { consoleMethods } from './console.ts';
+import { feedMethods, leaseId } from './feed-params.ts';
 import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
@@ -141,6 +142,7 @@ export const methods = {
       data: z.exactOptional(field.encoded),
       encoding: z.exactOptional(field.encoding),
       eof: z.exactOptional(field.flag),
+      lease_id: leaseId,
     })
     .check(
       z.refine(({ data, encoding }) => field.encodedFits(data ?? '', encoding ?? 'utf8'), {
@@ -148,7 +150,7 @@ export const methods = {
         error: field.encodedWanted,
       }),
     ),
-  'exec.resize': z.extend(exec, { columns, rows: columns }),
+  'exec.resize': z.extend(exec, { columns, rows: columns, lease_id: leaseId }),
   'exec.cancel': z
     .object({
       session_id: z.exactOptional(field.sessionId),
@@ -216,10 +218,11 @@ export const methods = {
   ...workspaceMethods,
   ...publishMethods,
   ...auditMethods,
+  ...feedMethods,
+  ...consoleMethods,
 } as const;
 
 export type MethodName = keyof typeof methods;
-  ...consoleMethods,
 export type MethodParams = { [M in MethodName]: z.output<(typeof methods)[M]> };
 const schemas: { readonly [M in MethodName]: z.ZodMiniType<MethodParams[M]> } = methods;
 

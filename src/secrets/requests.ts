@@ -23,6 +23,7 @@ export const requestMs = 900_000;
 export class SecretRequests {
   readonly #pending = new Map<string, Pending>();
   readonly #clock: () => number;
+  readonly #listeners = new Set<() => void>();
 
   constructor(clock: () => number) {
     this.#clock = clock;
@@ -45,6 +46,7 @@ export class SecretRequests {
     const askedAt = this.#clock();
     const pending = { ...asked, askedAt, expiresAt: askedAt + requestMs, settled, settle };
     this.#pending.set(asked.name, pending);
+    this.#tell();
     return viewOf(pending);
   }
 
@@ -76,7 +78,22 @@ export class SecretRequests {
     const pending = this.#pending.get(name);
     this.#pending.delete(name);
     pending?.settle(given);
+    if (pending !== undefined) this.#tell();
     return pending !== undefined;
+  }
+
+  /**
+   * Calls `listener` when one is asked for or ends. It must not throw.
+   *
+   * @returns a function that ends it
+   */
+  watch(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #expire(): void {

@@ -39,6 +39,8 @@ const telling: Partial<Record<MethodName, Telling>> = {
   'session.destroy': { kind: 'session.destroyed', params: ['force'], answer: [], ends: true },
   // Who ended it, which its own events do not tell.
   'exec.cancel': { kind: 'call.done', params: ['signal'], answer: ['stopped'], ends: true },
+  // Who types from now on.
+  'exec.lease': { kind: 'call.done', params: ['action', 'ttl_ms'], answer: ['holder'] },
   'approval.decide': {
     kind: 'call.done',
     params: ['approval_id', 'decision', 'scope'],

@@ -18,6 +18,7 @@ import type { RedactedText } from '../../redaction/text.ts';
 import type { Runtime } from '../runtime.ts';
 import { answered, failed } from './answer.ts';
 import type { Log, Says } from './answer.ts';
+import { FeedWatch } from './feed.ts';
 import { call, lanes } from './methods.ts';
 import type { Desk } from './methods.ts';
 import { Replies } from './replies.ts';
@@ -50,6 +51,7 @@ export class Connection {
   readonly #replies: Replies;
   readonly #streams: Streams;
   readonly #watch: Watch;
+  readonly #feed: FeedWatch;
   readonly #lines = new LineReader(requestBytesMax);
   readonly #frames = new FrameReader(requestBytesMax);
   readonly #gone = new AbortController();
@@ -73,6 +75,7 @@ export class Connection {
     const ended = (): void => this.#settle();
     this.#streams = new Streams({ runtime, caller, writer, says: this.#says, signal, ended });
     this.#watch = new Watch({ runtime, caller, writer, signal });
+    this.#feed = new FeedWatch({ runtime, caller, writer, signal });
     const leave = (): void => this.#leave();
     output.on('error', leave).on('close', leave);
     input.on('error', leave);
@@ -171,7 +174,7 @@ export class Connection {
     this.#stdinBytes += bytes.length;
     const write = async (): Promise<void> => {
       await runtime.gate.admit('exec.write', { exec_id: execId }, caller);
-      await runtime.execs.write(caller, execId, bytes, bytes.length === 0);
+      await runtime.execs.write(caller, execId, { bytes, eof: bytes.length === 0, lease: null });
     };
     const written = write();
     void written.catch(fail).finally(() => {
@@ -246,6 +249,11 @@ export class Connection {
         afterwards.push(start);
         return answer;
       },
+      feed: () => {
+        const { answer, start } = this.#feed.announce();
+        afterwards.push(start);
+        return answer;
+      },
       switchToFrames: (windowBytes) => {
         this.#refuseWhenBusy();
         afterwards.push(() => this.#writer.switchToFrames(windowBytes));
@@ -274,7 +282,7 @@ export class Connection {
 
   /** Streams on this connection that have not ended. */
   get #follows(): number {
-    return this.#streams.size + (this.#watch.isOn ? 1 : 0);
+    return this.#streams.size + (this.#watch.isOn ? 1 : 0) + (this.#feed.isOn ? 1 : 0);
   }
 
   #sent(): void {

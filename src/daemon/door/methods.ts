@@ -5,6 +5,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import { parseParams } from '../../protocol/methods.ts';
 import type { MethodName, MethodParams } from '../../protocol/methods.ts';
 import type { WatchAnswer } from '../../protocol/approval.ts';
+import type { FeedAnswer } from '../../protocol/feed.ts';
 import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
 import { TrlError } from '../../errors.ts';
 import type { Masking } from '../masking.ts';
@@ -28,6 +29,8 @@ export interface Desk {
    * @throws TrlError `INVALID_PARAMS` when it is told already.
    */
   watch(): WatchAnswer;
+  /** As {@link watch}, of everything that changes. */
+  feed(): FeedAnswer;
   /**
    * @param windowBytes of output that may be under way; `null`: as much as the stream takes
    * @throws TrlError `INVALID_PARAMS` when something else is under way on this connection.
@@ -61,6 +64,7 @@ export const lanes = {
   'exec.write': 'beside',
   'exec.resize': 'beside',
   'exec.cancel': 'at-once',
+  'exec.lease': 'beside',
   'policy.explain': 'beside',
   'exec.list': 'beside',
   'exec.info': 'beside',
@@ -68,6 +72,7 @@ export const lanes = {
   'system.stats': 'at-once',
   'system.metrics': 'at-once',
   'system.hello': 'at-once',
+  'system.watch': 'beside',
   'runtime.list': 'beside',
   'approval.list': 'beside',
   'approval.get': 'beside',
@@ -95,10 +100,10 @@ export const lanes = {
   'audit.list': 'beside',
   'audit.get': 'beside',
   'audit.verify': 'beside',
+  'console.login': 'beside',
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
-  'console.login': 'beside',
 const features = [
   'exec.stream',
   'exec.attach',
@@ -107,6 +112,8 @@ const features = [
   'frames.bin',
   'frames.stdin',
   'frames.window',
+  'system.watch',
+  'exec.lease',
   'timeout_ms',
   'approval',
   'secrets',
@@ -149,17 +156,18 @@ const handlers: Handlers = {
     return desk.follow(id, from ?? 0, enc ?? 'text');
   },
   'exec.read': ({ runtime, caller }, params) => runtime.execs.read(caller, params),
-  'exec.write': async ({ runtime, caller }, { exec_id: id, data, encoding, eof }) => {
+  'exec.write': async ({ runtime, caller }, { exec_id: id, data, encoding, eof, lease_id: by }) => {
     const bytes = Buffer.from(data ?? '', encoding ?? 'utf8');
-    await runtime.execs.write(caller, id, bytes, eof ?? false);
+    await runtime.execs.write(caller, id, { bytes, eof: eof ?? false, lease: by ?? null });
     return { exec_id: id, bytes: bytes.length };
   },
-  'exec.resize': async ({ runtime, caller }, { exec_id: id, columns, rows }) => {
-    await runtime.execs.resize(caller, id, columns, rows);
+  'exec.resize': async ({ runtime, caller }, { exec_id: id, columns, rows, lease_id: by }) => {
+    await runtime.execs.resize(caller, id, { columns, rows, lease: by ?? null });
     return { exec_id: id };
   },
   'exec.cancel': ({ runtime, caller }, { signal, ...target }) =>
     runtime.execs.cancel(caller, targetOf(target), signal ?? null),
+  'exec.lease': ({ runtime, caller }, params) => runtime.execs.lease(caller, params),
   'policy.explain': ({ runtime, caller }, params) => runtime.explain(caller, params),
   'exec.list': async ({ runtime, caller }, { session_id: id }) => ({
     execs: await runtime.execs.list(caller, id ?? null),
@@ -175,6 +183,7 @@ const handlers: Handlers = {
     desk.switchToFrames(windowBytes);
     return windowBytes === null ? answer : { ...answer, window_bytes: windowBytes };
   },
+  'system.watch': (desk) => desk.feed(),
   'runtime.list': ({ runtime, version }) => {
     const { active_sessions: sessions, uptime_s: uptime } = runtime.stats();
     return {
@@ -225,13 +234,13 @@ const handlers: Handlers = {
   'audit.list': ({ runtime, caller }, params) => runtime.audit.list(caller, params),
   'audit.get': ({ runtime, caller }, params) => runtime.audit.get(caller, params),
   'audit.verify': ({ runtime, caller }, params) => runtime.audit.verify(caller, params),
+  'console.login': ({ runtime, caller }, params) => runtime.console.login(caller, params),
 };
 
 /**
  * Checks `params`, and whether the caller may; then calls the runtime.
  *
  * @throws TrlError of the check, or of the runtime.
-  'console.login': ({ runtime, caller }, params) => runtime.console.login(caller, params),
  */
 export async function call<M extends MethodName>(
   method: M,
@@ -240,6 +249,7 @@ export async function call<M extends MethodName>(
 ): Promise<MethodAnswers[M]> {
   const handler: Handlers[M] = handlers[method];
   const { runtime, caller } = desk;
+  runtime.gate.permit(method, params, caller);
   const parsed = parseParams(method, params);
   refuseSecrets(parsed, runtime.masking);
   const admitted = await runtime.gate.admit(method, parsed, caller);
@@ -250,7 +260,6 @@ export async function call<M extends MethodName>(
 /** Parameters that may hold a secret: they are masked where they are kept, or never kept. */
 const mayHoldSecrets: ReadonlySet<string> = new Set([
   'command',
-  runtime.gate.permit(method, params, caller);
   'env',
   'stdin',
   'data',

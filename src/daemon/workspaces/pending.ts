@@ -16,6 +16,8 @@ export interface Waiting {
 
 /** By path. A later change of a path takes the place of the earlier one, and keeps its start. */
 export class Pending {
+  /** Told after each change. Must not throw. */
+  onChange: () => void = () => {};
   readonly #all = new Map<BytePath, Waiting>();
 
   get size(): number {
@@ -64,6 +66,7 @@ export class Pending {
       source,
       sourceKey,
     });
+    this.onChange();
   }
 
   /** Another state of what waits. */
@@ -71,10 +74,12 @@ export class Pending {
     const found = this.#all.get(path);
     if (found === undefined) return;
     this.#all.set(path, { ...found, change: { ...found.change, state, reason } });
+    this.onChange();
   }
 
   drop(paths: Iterable<BytePath>): void {
     for (const path of paths) this.#all.delete(path);
+    this.onChange();
   }
 
   toJson(): readonly Waiting[] {
@@ -83,5 +88,6 @@ export class Pending {
 
   restore(list: readonly Waiting[]): void {
     for (const waiting of list) this.#all.set(waiting.change.path, waiting);
+    this.onChange();
   }
 }

@@ -67,6 +67,8 @@ interface Opened {
 export class Workspaces {
   /** Whether commands of a session run, which this process may not have started. */
   isBusy: (id: SessionId) => boolean = () => false;
+  /** Told when what waits in a session's workspace is other than before. Must not throw. */
+  onPending: (id: SessionId) => void = () => {};
   readonly trees: Trees;
   readonly layering: Layering;
   readonly #options: WorkspacesOptions;
@@ -238,6 +240,7 @@ export class Workspaces {
       refresh,
       log,
     });
+    workspace.pending.onChange = () => this.onPending(record.id);
     this.#ground(workspace, root, ground);
     const kept = store.get(recordKinds.layer, record.id);
     if (layer !== null && kept !== null) workspace.restore(kept);

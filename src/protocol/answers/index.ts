@@ -9,10 +9,12 @@ import type { MethodAnswers } from '../types.ts';
 import { approval, approvalAnswers, approvalEvent } from './approval.ts';
 import { auditAnswers, auditEvent, auditLog, auditMark } from './audit.ts';
 import { chunk, ended, exec, execAnswers, receipt, streamEvent } from './exec.ts';
+import { feedAnswers, feedMessage } from './feed.ts';
 import { publishAnswers, publishFinding, publishVerdict } from './publish.ts';
 import { secret, secretAnswers, secretRequest } from './secrets.ts';
 import { environment, session, sessionAnswers } from './session.ts';
 import { runtime, systemAnswers } from './system.ts';
+import { tool, toolAnswers } from './tool.ts';
 import { change, restored, snapshot, workspaceAnswers } from './workspace.ts';
 import { errorCode, redactions, verdict, wireError } from './words.ts';
 
@@ -26,6 +28,8 @@ export const answers = {
   ...workspaceAnswers,
   ...publishAnswers,
   ...auditAnswers,
+  ...feedAnswers,
+  ...toolAnswers,
 } as const satisfies { readonly [M in MethodName]: z.ZodMiniType<MethodAnswers[M]> };
 
 /** Things that answers are made of, by the names that documents give them. */
@@ -52,6 +56,8 @@ export const shapes = {
   PublishFinding: publishFinding,
   PublishVerdict: publishVerdict,
   Runtime: runtime,
+  Tool: tool,
+  FeedMessage: feedMessage,
   ErrorCode: errorCode,
   WireError: wireError,
 } as const satisfies Readonly<Record<string, z.ZodMiniType>>;

@@ -1,0 +1,170 @@
+/**
+ * What changes in the runtime, for those who watch all of it (`system.watch`): which thing changed,
+ * and how it stands when its reader has room to hear of it. So a slow reader costs one entry a
+ * thing, and misses steps but never the last one.
+ */
+import type { Approvals } from '../approval/approvals.ts';
+import type { ApprovalId, Caller, SessionId } from '../command.ts';
+import type { FeedEvent } from '../protocol/feed.ts';
+import type { ExecView } from '../protocol/types.ts';
+import type { SecretRequests } from '../secrets/requests.ts';
+import { approvalView } from './approving.ts';
+import { execView, type Executions, type Tracked } from './executions.ts';
+import { requestView } from './secrets.ts';
+import { sessionView, type Sessions } from './sessions.ts';
+import type { Workspaces } from './workspaces/workspaces.ts';
+
+/** Who hears of what. */
+export interface Sight {
+  sees(caller: Caller, method: 'system.watch', session: SessionId): boolean;
+  seesActor(caller: Caller, method: 'system.watch', actor: string): boolean;
+}
+
+/**
+ * Told of a thing by its key. `look` answers how it stands; `null`: there is nothing to tell any
+ * more. It must not throw.
+ */
+export type Tell = (key: string, look: () => Look) => void;
+type Look = FeedEvent | null | Promise<FeedEvent | null>;
+
+export interface FeedParts {
+  readonly sessions: Sessions;
+  readonly execs: Executions;
+  readonly approvals: Approvals;
+  readonly requests: SecretRequests;
+  readonly workspaces: Workspaces;
+  readonly sight: Sight;
+}
+
+interface Reader {
+  readonly caller: Caller;
+  readonly tell: Tell;
+  /** Sessions it was told of: whose they were is not known when they have ended. */
+  readonly seen: Set<SessionId>;
+}
+
+export class Feed {
+  readonly #parts: FeedParts;
+  readonly #readers = new Set<Reader>();
+  #expiry: NodeJS.Timeout | undefined;
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts;
+    const { sessions, execs, approvals, requests, workspaces } = parts;
+    sessions.onChange = ({ record }) => this.#each((reader) => this.#session(reader, record.id));
+    execs.onChange = (tracked) => this.#each((reader) => this.#exec(reader, tracked));
+    approvals.watch(({ id, asked }) => {
+      this.#each((reader) => this.#approval(reader, id, asked.session));
+    });
+    requests.watch(() => {
+      this.#each((reader) => this.#requests(reader));
+      this.#awaitExpiry();
+    });
+    workspaces.onPending = (id) => this.#each((reader) => this.#held(reader, id));
+  }
+
+  /**
+   * Tells of everything there is, and of each change from then on. `tell` must not throw.
+   *
+   * @returns a function that ends it
+   */
+  watch(caller: Caller, tell: Tell): () => void {
+    const reader: Reader = { caller, tell, seen: new Set() };
+    const { sessions, execs, approvals } = this.#parts;
+    for (const { record } of sessions.all()) {
+      this.#session(reader, record.id);
+      this.#held(reader, record.id);
+    }
+    for (const tracked of execs.of(null)) this.#exec(reader, tracked);
+    for (const { id, asked } of approvals.list({ state: 'pending' })) {
+      this.#approval(reader, id, asked.session);
+    }
+    this.#requests(reader);
+    this.#readers.add(reader);
+    this.#awaitExpiry();
+    return () => {
+      this.#readers.delete(reader);
+      this.#awaitExpiry();
+    };
+  }
+
+  #each(tell: (reader: Reader) => void): void {
+    for (const reader of this.#readers) tell(reader);
+  }
+
+  #sees({ caller }: Reader, session: SessionId): boolean {
+    return this.#parts.sight.sees(caller, 'system.watch', session);
+  }
+
+  #session(reader: Reader, id: SessionId): void {
+    const { sessions } = this.#parts;
+    const isThere = sessions.find(id) !== null;
+    if (isThere ? !this.#sees(reader, id) : !reader.seen.delete(id)) return;
+    if (isThere) reader.seen.add(id);
+    reader.tell(`session ${id}`, () => {
+      const found = sessions.find(id);
+      if (found === null) return { kind: 'session-ended', session_id: id };
+      return { kind: 'session', session: sessionView(found) };
+    });
+  }
+
+  #exec(reader: Reader, { record }: Tracked): void {
+    if (!this.#sees(reader, record.sessionId)) return;
+    reader.tell(`exec ${record.id}`, () => {
+      const found = this.#parts.execs.find(record.id);
+      return found === null ? null : { kind: 'exec', exec: briefly(found) };
+    });
+  }
+
+  #approval(reader: Reader, id: ApprovalId, session: SessionId): void {
+    if (!this.#sees(reader, session)) return;
+    reader.tell(`approval ${id}`, () => {
+      const found = this.#parts.approvals.list({}).find((one) => one.id === id);
+      return found === undefined ? null : { kind: 'approval', approval: approvalView(found) };
+    });
+  }
+
+  #requests({ caller, tell }: Reader): void {
+    const { requests, sight } = this.#parts;
+    tell('secret-requests', () => {
+      const seen = requests
+        .list()
+        .filter(({ requester }) => sight.seesActor(caller, 'system.watch', requester));
+      return { kind: 'secret-requests', requests: seen.map(requestView) };
+    });
+  }
+
+  #held(reader: Reader, id: SessionId): void {
+    if (!this.#sees(reader, id)) return;
+    const { workspaces } = this.#parts;
+    const look = async (): Promise<FeedEvent | null> => {
+      const workspace = await workspaces.find(id)?.catch(() => null);
+      if (workspace == null) return null;
+      const count = workspace.pending.all('held').length;
+      return { kind: 'held', session_id: id, count };
+    };
+    reader.tell(`held ${id}`, look);
+  }
+
+  /** A request ends by itself, which only its list notices: it is looked at when that is due. */
+  #awaitExpiry(): void {
+    clearTimeout(this.#expiry);
+    if (this.#readers.size === 0) return;
+    const due = Math.min(...this.#parts.requests.list().map(({ expiresAt }) => expiresAt));
+    if (!Number.isFinite(due)) return;
+    this.#expiry = setTimeout(
+      () => {
+        this.#each((reader) => this.#requests(reader));
+        this.#awaitExpiry();
+      },
+      Math.max(0, due - Date.now()) + 1,
+    );
+    this.#expiry.unref();
+  }
+}
+
+/** Without the receipt, which who wants it asks for. */
+function briefly(tracked: Tracked): ExecView {
+  const { receipt: _, ...brief } = execView(tracked, null);
+  return brief;
+}
