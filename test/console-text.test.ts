@@ -6,7 +6,7 @@ import { AnsiText } from '../src/console/text/ansi.ts';
 import type { Run } from '../src/console/text/ansi.ts';
 import { parseDiff } from '../src/console/text/diff.ts';
 import { linesOf } from '../src/console/text/spans.ts';
-import { firstLine, piecesOf, visible } from '../src/console/text/visible.ts';
+import { oneLine, piecesOf, visible } from '../src/console/text/visible.ts';
 
 test('characters that are drawn as nothing, move others or pass for a space are shown', () => {
   const cases = [
@@ -50,11 +50,10 @@ test('the pieces of a text are the whole text in order', () => {
   );
 });
 
-test('a row of a list shows the first line that has something, and how many follow', () => {
-  assert.deepEqual(firstLine('\n  \nmake\u202E all\nrm x\n'), {
-    line: 'make\\u{202E} all',
-    more: 4,
-  });
+test('a row of a list shows a command in one line, and that it is cut', () => {
+  assert.equal(oneLine('\n  \nmake\u202E all\n\trm x\n'), 'make\\u{202E} all ↵ rm x');
+  assert.equal(oneLine('abcdef', 3), 'abc…');
+  assert.equal(oneLine(`${' '.repeat(9)}\nrm x`, 2), '…');
 });
 
 test('spans cut a command where they begin and end, across lines and each other', () => {

@@ -29,8 +29,9 @@ export function useKeys(bindings: Bindings): void {
 export function followKeys(): void {
   addEventListener('keydown', (event) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.key === 'Escape' && isField(event.target)) event.target.blur();
     if (isTyping(event.target) || document.querySelector('dialog[open]') !== null) return;
-    if (shortcuts.value === 'off' && event.key !== 'Escape') return;
+    if (shortcuts.value === 'off') return;
     const name = nameOf(event);
     const found = stack.findLast(({ bindings }) => Object.hasOwn(bindings, name));
     const press = found?.bindings[name];
@@ -46,6 +47,10 @@ function nameOf({ key, timeStamp }: KeyboardEvent): string {
   if (before !== null && timeStamp - before.at < prefixMs) return `${before.key}${key}`;
   if (key === 'g') prefix = { key, at: timeStamp };
   return key;
+}
+
+function isField(target: EventTarget | null): target is HTMLElement {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
 }
 
 function isTyping(target: EventTarget | null): boolean {

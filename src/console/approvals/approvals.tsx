@@ -9,7 +9,7 @@ import { ApprovalState } from '../parts/pill.tsx';
 import { Text } from '../parts/pieces.tsx';
 import { Ago } from '../parts/time.tsx';
 import { addressOf, go } from '../router.ts';
-import { firstLine } from '../text/visible.ts';
+import { oneLine } from '../text/visible.ts';
 import { Question } from './question.tsx';
 
 /** Answered ones that are listed. */
@@ -78,7 +78,6 @@ export function Approvals({ rest }: { readonly rest: string }) {
 }
 
 function Row({ approval, isRead }: { readonly approval: ApprovalView; readonly isRead: boolean }) {
-  const { line, more } = firstLine(approval.asked.command);
   return (
     <li>
       <a
@@ -87,8 +86,7 @@ function Row({ approval, isRead }: { readonly approval: ApprovalView; readonly i
         aria-current={isRead ? 'true' : undefined}
       >
         <span class="what mono">
-          <Text of={line} mono />
-          {more > 0 && <span class="quiet"> +{more} lines</span>}
+          <Text of={oneLine(approval.asked.command)} mono />
         </span>
         <span class="quiet meta">
           {approval.state !== 'pending' && <ApprovalState of={approval.state} />}

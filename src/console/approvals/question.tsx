@@ -59,7 +59,7 @@ export function Question({ approval }: { readonly approval: ApprovalView }) {
         </Section>
       )}
       <Section title="Why it is asked">
-        <Reasons verdict={verdict} />
+        <Reasons verdict={verdict} command={asked.command} />
       </Section>
       <Section title="What it would see and touch">
         <Reach approval={approval} />

@@ -181,7 +181,7 @@ function EventRow({
 }) {
   const isOpen = opened.value?.seq === event.seq && opened.value.log === event.log;
   return (
-    <li class={`event ${event.kind.split('.')[0] ?? ''}`}>
+    <li class={`event ${classOf(event.kind)}`}>
       <button
         type="button"
         data-row
@@ -206,6 +206,11 @@ function EventRow({
       {isOpen && <EventDetail event={event} />}
     </li>
   );
+}
+
+function classOf(kind: string): string {
+  const isNo = /\.(?:refused|failed|blocked|interrupted|repaired)$/.test(kind);
+  return isNo ? 'refused' : (kind.split('.')[0] ?? '');
 }
 
 /** The one thing of an event that says most: what was run, asked or named. */

@@ -5,7 +5,7 @@ import type { AuditEventView } from '../../client/index.ts';
 import { client } from '../live/connection.ts';
 import { Problem, useActing } from '../parts/act.tsx';
 import { Empty, Section } from '../parts/facts.tsx';
-import { firstLine, visible } from '../text/visible.ts';
+import { oneLine, visible } from '../text/visible.ts';
 import { statementOf } from './statement.ts';
 import type { Stated, Statement } from './statement.ts';
 
@@ -79,7 +79,7 @@ function Picture({ of }: { readonly of: Statement }) {
         <g class="node command">
           <rect x={334} y={middle - 26} width={232} height={52} rx={8} />
           <text class="name" x={450} y={middle - 4} text-anchor="middle">
-            {short(firstLine(of.command).line, 28)}
+            {head(oneLine(of.command), 28)}
           </text>
           <text class="digest" x={450} y={middle + 14} text-anchor="middle">
             {of.exitCode === null ? '' : `exit ${of.exitCode}`}
@@ -123,3 +123,6 @@ function Box({ x, y, of, kind }: BoxProps) {
 function short(text: string, most: number): string {
   return text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
 }
+
+const head = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1)}…`;

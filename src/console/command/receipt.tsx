@@ -29,7 +29,7 @@ export function ReceiptView({ exec }: { readonly exec: ExecView }) {
         ))}
       </Section>
       <Section title="Verdict">
-        <Reasons verdict={receipt.verdict} />
+        <Reasons verdict={receipt.verdict} command={exec.command} />
       </Section>
       <Changes exec={exec} receipt={receipt} />
       <Hidden receipt={receipt} />

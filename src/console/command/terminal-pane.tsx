@@ -43,7 +43,9 @@ export function TerminalPane({ exec }: { readonly exec: ExecView }) {
           <TakeOver id={id} lease={lease} focus={() => screen.current?.focus()} />
         )}
       </header>
-      <div ref={box} class="screen" />
+      <div class="screen">
+        <div ref={box} />
+      </div>
       <Problem of={problem.value} />
     </section>
   );

@@ -1,6 +1,6 @@
 /** Tells a person who looks elsewhere that a question waits: title, icon, sound, live region. */
 import { effect, signal } from '@preact/signals';
-import { firstLine } from '../text/visible.ts';
+import { oneLine } from '../text/visible.ts';
 import { sound } from './settings.ts';
 import { pending, secretRequests } from './store.ts';
 
@@ -23,7 +23,7 @@ export function alertPeople(): void {
     if (newest === undefined) return;
     announce(
       fresh.length === 1
-        ? `New question: ${firstLine(newest.asked.command).line.slice(0, 200)}`
+        ? `New question: ${oneLine(newest.asked.command, 200)}`
         : `${fresh.length} new questions`,
     );
     if (sound.peek() === 'on') beep();

@@ -26,7 +26,8 @@ export function useReceipt(exec: ExecView, wanted = true): ExecView {
 }
 
 async function read(asks: Client, id: ExecView['exec_id']): Promise<void> {
-  const next = new Map(receipts.value).set(id, await asks.exec(id));
+  const found = await asks.exec(id);
+  const next = new Map(receipts.value).set(id, found);
   const [oldest] = next.keys();
   if (next.size > receiptsMax && oldest !== undefined) {
     next.delete(oldest);

@@ -3,13 +3,46 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { client, reasonOf } from '../live/connection.ts';
 import { Problem } from '../parts/act.tsx';
-import { Empty } from '../parts/facts.tsx';
-import { numbersIn, rateOf } from './series.ts';
+import { Section } from '../parts/facts.tsx';
+import { bytesOf } from '../parts/time.tsx';
+import { levelOf, numbersIn, rateOf } from './series.ts';
 import type { Sample } from './series.ts';
 
 const everyMs = 2_000;
 /** Samples that are kept: ten minutes. */
 const samplesMax = 300;
+
+interface Plotted {
+  readonly title: string;
+  /** Paths whose numbers are added up; one that ends in `*` stands for all that begin so. */
+  readonly of: readonly string[];
+  /** A total is drawn as how much it rises a second. */
+  readonly total?: true;
+  readonly show: (value: number) => string;
+}
+
+const count = (value: number): string =>
+  Number.isInteger(value) ? value.toLocaleString('en') : value.toFixed(2);
+const aSecond = (value: number): string => `${count(value)} / s`;
+
+const plots: readonly Plotted[] = [
+  { title: 'Commands running', of: ['commands_running'], show: count },
+  { title: 'Waiting for a person', of: ['approvals_pending'], show: count },
+  { title: 'Sessions', of: ['active_sessions'], show: count },
+  { title: 'Commands ended', of: ['commands_*'], total: true, show: aSecond },
+  { title: 'Printed', of: ['output_bytes'], total: true, show: (n) => `${bytesOf(n)} / s` },
+  { title: 'Secrets hidden', of: ['redactions'], total: true, show: aSecond },
+  { title: 'Calls refused', of: ['refusals*'], total: true, show: aSecond },
+  { title: 'Connections', of: ['http_connections', 'http_web_sockets'], show: count },
+  { title: 'Event loop delay', of: ['event_loop_lag_ms'], show: (n) => `${n.toFixed(1)} ms` },
+  { title: 'Memory', of: ['memory_rss_bytes'], show: bytesOf },
+  {
+    title: 'Processor',
+    of: ['cpu_s'],
+    total: true,
+    show: (n) => `${(n * 100).toFixed(0)} %`,
+  },
+];
 
 export function Metrics() {
   const samples = useSignal<readonly Sample[]>([]);
@@ -30,64 +63,71 @@ export function Metrics() {
     const timer = setInterval(() => void look(), everyMs);
     return () => clearInterval(timer);
   }, [asks]);
-  const names = [...(samples.value.at(-1)?.values.keys() ?? [])];
+  const last = samples.value.at(-1)?.values;
   return (
     <>
       <header class="view-head">
         <h1>Metrics</h1>
         <p class="quiet">
-          Since this page looks, every {everyMs / 1_000} s. The same numbers for Prometheus:{' '}
+          Since this page looks, every {everyMs / 1_000} s. The same for Prometheus:{' '}
           <code>/metrics</code>
         </p>
       </header>
       <Problem of={problem.value} />
-      {names.length === 0 && problem.value === null && <Empty title="…" />}
       <ul class="plots">
-        {names.map((name) => (
-          <Plot key={name} name={name} samples={samples.value} />
+        {plots.map((plot) => (
+          <Plot key={plot.title} plot={plot} samples={samples.value} />
         ))}
       </ul>
+      {last !== undefined && (
+        <Section title="Every number">
+          <dl class="numbers">
+            {[...last].map(([name, value]) => (
+              <div key={name}>
+                <dt class="mono">{name}</dt>
+                <dd>{count(value)}</dd>
+              </div>
+            ))}
+          </dl>
+        </Section>
+      )}
     </>
   );
 }
 
-const size = { width: 220, height: 48 } as const;
+const size = { width: 240, height: 56 } as const;
 
-function Plot({ name, samples }: { readonly name: string; readonly samples: readonly Sample[] }) {
-  const isTotal = /_total$|_sum$|_count$/.test(name);
-  const values = isTotal
-    ? rateOf(samples, name)
-    : samples.map(({ values: all }) => all.get(name) ?? 0);
-  const last = samples.at(-1)?.values.get(name) ?? 0;
-  const most = Math.max(...values, 0);
-  const least = Math.min(...values, 0);
-  const span = most - least || 1;
-  const points = values.map((value, index) => {
-    const x = values.length < 2 ? size.width : (index / (values.length - 1)) * size.width;
-    const y = size.height - 2 - ((value - least) / span) * (size.height - 4);
-    return `${x.toFixed(1)},${y.toFixed(1)}`;
-  });
-  const words = name.replaceAll('_', ' ').replace(/^trl /, '');
-  return (
-    <li class="card plot">
-      <p class="name">{words}</p>
-      <p class="number">{shown(last)}</p>
-      <svg
-        viewBox={`0 0 ${size.width} ${size.height}`}
-        role="img"
-        aria-label={`${words}: ${shown(last)} now`}
-      >
-        <polyline points={points.join(' ')} />
-      </svg>
-      <p class="quiet">
-        {isTotal ? `at most ${shown(most)} a second` : `${shown(least)} to ${shown(most)}`}
-      </p>
-    </li>
-  );
+interface PlotProps {
+  readonly plot: Plotted;
+  readonly samples: readonly Sample[];
 }
 
-function shown(value: number): string {
-  if (Math.abs(value) >= 1e6) return `${(value / 1e6).toFixed(1)} M`;
-  if (Math.abs(value) >= 1e4) return `${(value / 1e3).toFixed(1)} k`;
-  return Number.isInteger(value) ? String(value) : value.toFixed(2);
+function Plot({ plot: { title, of, total, show }, samples }: PlotProps) {
+  const values = total === true ? rateOf(samples, of) : samples.map((one) => levelOf(one, of));
+  const last = values.at(-1) ?? 0;
+  const most = Math.max(...values, 0);
+  const scale = most === 0 ? 1 : most;
+  const points = values.map((value, index) => {
+    const x = values.length < 2 ? size.width : (index / (values.length - 1)) * size.width;
+    const y = size.height - 2 - (value / scale) * (size.height - 6);
+    return `${x.toFixed(1)},${y.toFixed(1)}`;
+  });
+  return (
+    <li class="card plot">
+      <p class="name">{title}</p>
+      <p class="number">{show(last)}</p>
+      <svg
+        viewBox={`0 0 ${size.width} ${size.height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title}: ${show(last)} now, ${show(most)} at most`}
+      >
+        {points.length > 1 && (
+          <polygon points={`0,${size.height} ${points.join(' ')} ${size.width},${size.height}`} />
+        )}
+        <polyline points={points.join(' ')} />
+      </svg>
+      <p class="quiet">at most {show(most)}</p>
+    </li>
+  );
 }

@@ -6,8 +6,8 @@ export interface Sample {
   readonly values: ReadonlyMap<string, number>;
 }
 
-/** Names of a plot at most; what is told beyond is left out. */
-const namesMax = 60;
+/** Numbers of one answer at most; what is told beyond is left out. */
+const namesMax = 200;
 
 /** Every number in `told` by its path: `{a:{b:1}}` → `a_b`. Lists are left out. */
 export function numbersIn(told: unknown): ReadonlyMap<string, number> {
@@ -24,12 +24,26 @@ export function numbersIn(told: unknown): ReadonlyMap<string, number> {
   return found;
 }
 
-/** How much `name` rose a second between samples; a fall is a start anew. */
-export function rateOf(samples: readonly Sample[], name: string): number[] {
-  return samples.slice(1).map((sample, index) => {
+/** The numbers under `names`, added up; `commands_*` stands for all that begin so. */
+export function levelOf({ values }: Sample, names: readonly string[]): number {
+  let sum = 0;
+  for (const [path, value] of values) {
+    const isMeant = names.some((name) =>
+      name.endsWith('*') ? path.startsWith(name.slice(0, -1)) : path === name,
+    );
+    // What runs now is no total.
+    if (isMeant && (names.includes(path) || !path.endsWith('_running'))) sum += value;
+  }
+  return sum;
+}
+
+/** How much that rose a second between samples; a fall is a start anew. */
+export function rateOf(samples: readonly Sample[], names: readonly string[]): number[] {
+  return samples.slice(1).flatMap((sample, index) => {
     const before = samples[index];
-    const rise = (sample.values.get(name) ?? 0) - (before?.values.get(name) ?? 0);
-    const seconds = (sample.at - (before?.at ?? sample.at)) / 1_000;
-    return seconds > 0 && rise > 0 ? rise / seconds : 0;
+    if (before === undefined) return [];
+    const rise = levelOf(sample, names) - levelOf(before, names);
+    const seconds = (sample.at - before.at) / 1_000;
+    return [seconds > 0 && rise > 0 ? rise / seconds : 0];
   });
 }

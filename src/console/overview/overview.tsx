@@ -10,7 +10,7 @@ import { ExecState } from '../parts/pill.tsx';
 import { Text } from '../parts/pieces.tsx';
 import { Ago, now, spanOf, tookOf } from '../parts/time.tsx';
 import { addressOf } from '../router.ts';
-import { firstLine } from '../text/visible.ts';
+import { oneLine } from '../text/visible.ts';
 
 /** Rows on the page at once; the filter reaches the others. */
 const rowsMax = 200;
@@ -83,15 +83,13 @@ function Waiting() {
 
 function Row({ told, isNear }: { readonly told: ExecView; readonly isNear: boolean }) {
   const exec = useReceipt(told, isNear);
-  const { line, more } = firstLine(exec.command);
   const { receipt } = exec;
   return (
     <li>
       <a data-row href={addressOf('command', exec.exec_id)}>
         <ExecState exec={exec} />
         <span class="what mono">
-          <Text of={line} mono />
-          {more > 0 && <span class="quiet"> +{more} lines</span>}
+          <Text of={oneLine(exec.command)} mono />
         </span>
         <span class="verdict">
           {receipt !== undefined && receipt.verdict.decision !== 'allow' && (

@@ -37,7 +37,13 @@ function Part({ segment, rules }: { readonly segment: Segment; readonly rules: R
 }
 
 /** Why it was decided so: the rules in order, the strictest first. */
-export function Reasons({ verdict }: { readonly verdict: Verdict }) {
+interface ReasonsProps {
+  readonly verdict: Verdict;
+  /** What was judged: evidence that is marked in it is not told twice. */
+  readonly command: string;
+}
+
+export function Reasons({ verdict, command }: ReasonsProps) {
   return (
     <>
       <ol class="reasons">
@@ -52,7 +58,7 @@ export function Reasons({ verdict }: { readonly verdict: Verdict }) {
                 through <Text of={rule.via.join(' › ')} mono />
               </p>
             )}
-            {rule.evidence !== null && (
+            {rule.evidence !== null && !isMarked(rule, command) && (
               <p class="more">
                 found <Text of={rule.evidence} mono />
               </p>
@@ -81,4 +87,8 @@ const decisionWords = { allow: 'allowed', ask: 'asks', block: 'blocked' } as con
 
 export function Decision({ of }: { readonly of: Verdict['decision'] }) {
   return <span class={`pill ${of}`}>{decisionWords[of]}</span>;
+}
+
+function isMarked({ span, evidence }: DecidingRule, command: string): boolean {
+  return span !== null && command.slice(span[0], span[1]) === evidence;
 }

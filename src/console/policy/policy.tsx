@@ -148,7 +148,7 @@ function Shown({ judged: { command, verdict } }: { readonly judged: Judged }) {
             Started without a shell: <Text of={verdict.runs.join(' ')} mono />
           </p>
         )}
-        <Reasons verdict={verdict} />
+        <Reasons verdict={verdict} command={command} />
       </Section>
     </div>
   );

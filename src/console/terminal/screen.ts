@@ -37,7 +37,7 @@ export function openScreen(box: HTMLElement, { typed, resized }: ScreenOptions):
   const fit = new FitAddon();
   terminal.loadAddon(fit);
   neverAnswer(terminal);
-  terminal.open(box);
+  page.within(() => terminal.open(box));
   terminal.onData(typed);
   terminal.onResize(({ cols, rows }) => resized(cols, rows));
   const fitted = (): void => {

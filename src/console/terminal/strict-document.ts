@@ -7,6 +7,8 @@
 
 export interface StrictDocument {
   readonly document: Document;
+  /** Runs `make` with the real document making such elements: some code asks that one. */
+  within(make: () => void): void;
   /** Takes the style sheets away again. */
   release(): void;
 }
@@ -19,7 +21,7 @@ export function strictDocument(real: Document): StrictDocument {
   };
   const createElement = (name: string): HTMLElement => {
     if (name === 'style') return sheetElement(real, sheets, drop);
-    const element = real.createElement(name);
+    const element = Document.prototype.createElement.call(real, name);
     if (name === 'span') styleByObject(element);
     return element;
   };
@@ -30,7 +32,16 @@ export function strictDocument(real: Document): StrictDocument {
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-  return { document, release: () => [...sheets].forEach(drop) };
+  const within = (make: () => void): void => {
+    Object.defineProperty(real, 'createElement', { value: createElement, configurable: true });
+    try {
+      make();
+    } finally {
+      // What the prototype has shows again.
+      Reflect.deleteProperty(real, 'createElement');
+    }
+  };
+  return { document, within, release: () => [...sheets].forEach(drop) };
 }
 
 /** Stands where a `style` element would; its text is the text of a sheet. */

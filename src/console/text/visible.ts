@@ -85,9 +85,11 @@ export function visible(text: string): string {
     .join('');
 }
 
-/** The first line of a command and how many more there are, for rows of lists. */
-export function firstLine(text: string): { readonly line: string; readonly more: number } {
-  const lines = text.split('\n');
-  const found = lines.findIndex((line) => line.trim() !== '');
-  return { line: visible(lines[Math.max(0, found)] ?? ''), more: lines.length - 1 };
+/** A command in one line, for rows of lists: its lines with `↵` between, cut at `most` letters. */
+export function oneLine(text: string, most = 300): string {
+  const lines = text.slice(0, most * 4).split('\n');
+  const shown = lines.flatMap((line) => (line.trim() === '' ? [] : [visible(line.trim())]));
+  const joined = shown.join(' ↵ ');
+  const isCut = joined.length > most || text.length > most * 4;
+  return isCut ? `${joined.slice(0, most)}…` : joined;
 }
