@@ -13,6 +13,7 @@ const words = [
   'canonical.ts',
   'change.ts',
   'command.ts',
+  'embedded.ts',
   'errors.ts',
   'frame.ts',
   'limits.ts',
@@ -113,7 +114,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
       ['jsonc-parser', 'smol-toml'],
     ),
   ],
-  ['configuration', place(['yaml', 'sealing'], ['zod'])],
+  ['configuration', place(['yaml', 'sealing'], ['zod', 're2js'])],
 ]);
 
 function place(places: readonly string[], packages: readonly string[] = []): Place {

@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isSingleExecutable } from '../embedded.ts';
 import type { McpEntry, McpScope } from './mcp-clients.ts';
 
 /**
@@ -33,8 +34,6 @@ function ownFile(): string {
   if (here.endsWith('.ts')) return path.join(path.dirname(here), '../../trl');
   return path.join(path.dirname(here), 'cli.js');
 }
-
-const isSingleExecutable = (): boolean => process.getBuiltinModule('node:sea').isSea();
 
 function inPath(name: string): string | null {
   for (const directory of (process.env['PATH'] ?? '').split(':')) {

@@ -11,6 +11,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
+import { embeddedBytes } from '../embedded.ts';
 import { TrlError } from '../errors.ts';
 import { isMemoryDir } from '../runner/journal.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
@@ -144,8 +145,16 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
-/** The native part of node-pty, when the optional package is installed. */
-function ptyPath(): string | null {
+/**
+ * The native part of node-pty, when the optional package is installed. One that lies within the
+ * executable is put beside the runner's socket, as only a file can be loaded.
+ */
+async function ptyPath(dir: string): Promise<string | null> {
+  const embedded = embeddedBytes('pty.node');
+  if (embedded !== null) {
+    await writeFile(join(dir, 'pty.node'), embedded, { mode: 0o600, flag: 'wx' });
+    return join(dir, 'pty.node');
+  }
   const name = `@lydell/node-pty-${process.platform}-${process.arch}/pty.node`;
   try {
     const require = createRequire(import.meta.url);
@@ -180,7 +189,7 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
     key,
     journals_bytes: options.journalsBytes,
     commands_max: options.commandsMax,
-    pty: ptyPath(),
+    pty: await ptyPath(dir),
     linger_ms: options.stateDir === null ? ephemeralLingerMs : options.lingerMs,
   };
   pipe.write(`${JSON.stringify(start)}\n`);

@@ -1,13 +1,16 @@
 /** The version of this program, from the package it was installed with. */
 import { readFileSync } from 'node:fs';
+import { embeddedText } from '../embedded.ts';
 
 /** `0.1.0`; `unknown` where the package cannot tell. */
 export function version(): string {
-  const found: unknown = JSON.parse(readFileSync(new URL(packagePlace(), import.meta.url), 'utf8'));
+  const found: unknown = JSON.parse(embeddedText('package.json') ?? readPackage());
   const value: unknown =
     typeof found === 'object' && found !== null ? Reflect.get(found, 'version') : null;
   return typeof value === 'string' ? value : 'unknown';
 }
+
+const readPackage = (): string => readFileSync(new URL(packagePlace(), import.meta.url), 'utf8');
 
 /** `dist/daemon.js` and `src/protocol/version.ts` lie at different depths. */
 const packagePlace = (): string =>

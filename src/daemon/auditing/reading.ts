@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import type { EventFilter, FoundEvent } from '../../audit/read.ts';
 import type { LogsReport } from '../../audit/verify.ts';
+import { embeddedText } from '../../embedded.ts';
 import { errorTable, TrlError, type ErrorCode } from '../../errors.ts';
 
 /** What a thread is asked; `directory` is that of all logs. */
@@ -46,7 +47,14 @@ export function readLogs<What extends keyof Asked>(
 
 /** In a checkout the source beside this one, in a bundle what is built of it. */
 const program = (): URL =>
+  embedded() ??
   new URL(import.meta.url.endsWith('.ts') ? './reader.ts' : './audit-reader.js', import.meta.url);
+
+/** Within one executable there is no file that a thread could be started with. */
+function embedded(): URL | null {
+  const text = embeddedText('audit-reader.js');
+  return text === null ? null : new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+}
 
 function codeOf(code: string): ErrorCode {
   return isErrorCode(code) ? code : 'INTERNAL_ERROR';

@@ -7,6 +7,7 @@ import { globSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { embeddedBytes, embeddedNames } from '../../embedded.ts';
 import { Refusal } from './problem.ts';
 import { setFields, stallMs } from './respond.ts';
 
@@ -108,15 +109,26 @@ function codingOf(field: string | readonly string[] | undefined, { bodies }: Fil
   return wanted ?? 'identity';
 }
 
+/** Where the console lies within one executable. */
+const prefix = 'console/';
+const embeddedPart = (name: string): Buffer => embeddedBytes(prefix + name) ?? Buffer.alloc(0);
+
 /** `index.html` is `/`; what lies in `assets` is under `/assets/`. */
 function filesIn(directory: string): ReadonlyMap<string, File> {
-  const names = globSync('{index.html,favicon.ico,assets/**/*}', { cwd: directory });
+  const embedded = embeddedNames(prefix).map((name) => name.slice(prefix.length));
+  const isEmbedded = embedded.length > 0;
+  const names = isEmbedded
+    ? embedded
+    : globSync('{index.html,favicon.ico,assets/**/*}', { cwd: directory });
   const files = new Map<string, File>();
   for (const name of names) {
     const type = types.get(path.extname(name));
     if (type === undefined) continue;
     const target = name === 'index.html' ? '/' : `/${name.split(path.sep).join('/')}`;
-    files.set(target, fileOf(readFileSync(path.join(directory, name)), type));
+    files.set(
+      target,
+      fileOf(isEmbedded ? embeddedPart(name) : readFileSync(path.join(directory, name)), type),
+    );
   }
   if (!files.has('/')) files.set('/', fileOf(Buffer.from(notBuilt), 'text/html; charset=utf-8'));
   return files;
