@@ -7,25 +7,22 @@ import type { Client as McpClient } from '@modelcontextprotocol/client';
 import type { ApprovalId } from '../src/client/index.ts';
 import { connect } from '../src/local/index.ts';
 import { builtinTools } from '../src/tools/index.ts';
-import { startRuntime } from './support/daemon.ts';
-import type { Daemon } from './support/daemon.ts';
-import { callOf, httpOf, mcpClient, nobody, stdioOf } from './support/mcp.ts';
-import type { Era, HttpServer, Person } from './support/mcp.ts';
+import { startHttp } from './support/http.ts';
+import type { HttpDaemon } from './support/http.ts';
+import { callOf, httpTo, mcpClient, nobody, stdioOf } from './support/mcp.ts';
+import type { Era, Person } from './support/mcp.ts';
 
-let daemon: Daemon;
-let http: HttpServer;
+let daemon: HttpDaemon;
 before(async () => {
-  daemon = await startRuntime();
+  daemon = await startHttp();
   writeFileSync(path.join(daemon.root, 'lines'), lines);
-  http = await httpOf(daemon, ['approver']);
 });
 after(async () => {
-  await http?.[Symbol.asyncDispose]();
   await daemon?.stop();
 });
 
 /** Policy lets an agent read without asking. */
-const lines = Array.from({ length: 5_000 }, (_, at) => `${at + 1}\n`).join('');
+const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at + 1} of many\n`).join('');
 const eras: readonly Era[] = ['2025-11-25', '2026-07-28'];
 
 /** As a person does with `trl approvals approve`. */
@@ -43,7 +40,7 @@ async function talk(
   then: (client: McpClient) => Promise<void>,
 ): Promise<void> {
   const client = mcpClient(era, person);
-  await client.connect(way === 'stdio' ? stdioOf(daemon) : http.transport());
+  await client.connect(way === 'stdio' ? stdioOf(daemon) : httpTo(daemon));
   try {
     await then(client);
   } finally {

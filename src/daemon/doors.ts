@@ -7,19 +7,22 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DoorOptions } from './door/listen.ts';
 import type { HttpSettings } from './http/address.ts';
+import { mcpMount } from './http/mcp.ts';
+import type { McpMount } from './http/mcp.ts';
 import type { HttpDoor } from './http/server.ts';
 import type { Opened } from './open-core.ts';
 
 const forLogins = { host: '127.0.0.1', port: 0, tls: null, names: [], origins: [] } as const;
 
 export class Doors {
-  readonly #opened: Pick<Opened, 'core' | 'identities' | 'auditing' | 'log'>;
+  readonly #opened: Pick<Opened, 'core' | 'identities' | 'auditing' | 'roots' | 'log'>;
   readonly #options: DoorOptions;
   #door: Promise<HttpDoor> | null = null;
+  #mcp: McpMount | null = null;
   #isStopping = false;
 
   constructor(
-    opened: Pick<Opened, 'core' | 'identities' | 'auditing' | 'log'>,
+    opened: Pick<Opened, 'core' | 'identities' | 'auditing' | 'roots' | 'log'>,
     options: DoorOptions,
   ) {
     this.#opened = opened;
@@ -46,11 +49,12 @@ export class Doors {
 
   async close(): Promise<void> {
     const door = await this.#door?.catch(() => null);
+    await this.#mcp?.close();
     await door?.close();
   }
 
   async #listen(settings: HttpSettings, loginsOnly: boolean): Promise<HttpDoor> {
-    const { core, identities, auditing, log } = this.#opened;
+    const { core, identities, auditing, roots, log } = this.#opened;
     const [{ openHttp }, { metricsText }] = await Promise.all([
       import('./http/server.ts'),
       import('./http/metrics-text.ts'),
@@ -65,6 +69,11 @@ export class Doors {
       metricsText: () => metricsText(core.metrics()),
       loginsOnly,
     });
+    const [root] = roots;
+    if (!loginsOnly && root !== undefined) {
+      this.#mcp = mcpMount(this.#options, root);
+      door.mount('/mcp', this.#mcp.mounted);
+    }
     core.counts.door = () => door.figures();
     if (this.#isStopping) door.stop();
     log(`HTTP on ${door.origin}`);

@@ -54,6 +54,8 @@ export interface Opened {
   /** Who presents a token, for doors that take one. */
   readonly identities: Identities;
   readonly auditing: Auditing;
+  /** Directories below which sessions may work, by real path. */
+  readonly roots: readonly string[];
   /** Where it listens; `null`: on its own pipes. */
   readonly place: ReturnType<typeof socketPlace>;
   /** What the runtime says of itself, without known secrets. */
@@ -126,6 +128,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     quarantine: join(stateHome(), 'quarantine'),
     auditDirectory,
     publications: join(stateHome(), 'publish'),
+    toolDirectories: args.tools,
     opened: new OpenWorkspaces(store),
     redaction: { options: redaction, tags },
     shown,
@@ -133,7 +136,8 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     endRunner: args.ephemeral,
     log: masked,
   });
-  return { core, identities, auditing, place, log: masked, close: () => auditLog.close() };
+  const close = (): Promise<void> => auditLog.close();
+  return { core, identities, auditing, roots, place, log: masked, close };
 }
 
 interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {

@@ -1,14 +1,11 @@
-/** The official MCP client against `trl mcp`, and against `/mcp` in a server of the test's own. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
+/** The official MCP client against `trl mcp`, and against `/mcp` of a daemon. */
 import path from 'node:path';
 import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import type { Caller } from '../../src/command.ts';
-import { connect } from '../../src/local/index.ts';
-import { mcpOverHttp } from '../../src/mcp/http.ts';
 import { surroundings } from './daemon.ts';
 import type { Daemon, Json } from './daemon.ts';
+import { mainToken } from './http.ts';
+import type { HttpDaemon } from './http.ts';
 
 const trl = path.join(path.dirname(path.dirname(import.meta.dirname)), 'trl');
 
@@ -58,50 +55,16 @@ export function stdioOf(
   });
 }
 
-export interface HttpServer extends AsyncDisposable {
-  readonly url: URL;
-  transport(headers?: Record<string, string>): StreamableHTTPClientTransport;
-}
-
-/** `/mcp` on loopback for one caller, over a real runtime. */
-export async function httpOf(daemon: Daemon, roles: Caller['roles']): Promise<HttpServer> {
-  const caller: Caller = { actor: 'token:test', kind: 'agent', authenticatedBy: 'token', roles };
-  const mcp = mcpOverHttp({
-    clientFor: () => connect({ socketPath: daemon.socketPath }),
-    root: daemon.root,
-    version: '0.0.0',
+/** `/mcp` of a daemon, for the holder of a token. */
+export function httpTo(
+  daemon: HttpDaemon,
+  token: string = mainToken,
+  headers: Readonly<Record<string, string>> = {},
+): StreamableHTTPClientTransport {
+  const fields = { ...headers, Authorization: `Bearer ${token}` };
+  return new StreamableHTTPClientTransport(new URL('/mcp', daemon.origin), {
+    requestInit: { headers: fields },
   });
-  const server = createServer((request, response) => {
-    const gone = new AbortController();
-    response.once('close', () => response.writableFinished || gone.abort());
-    const { signal } = gone;
-    bodyOf(request)
-      .then((body) => mcp.serve({ request, response, caller, body, signal }))
-      .catch(() => response.headersSent || response.writeHead(500).end());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : 0;
-  const url = new URL(`http://127.0.0.1:${port}/mcp`);
-  return {
-    url,
-    transport: (headers = {}) =>
-      new StreamableHTTPClientTransport(url, { requestInit: { headers } }),
-    [Symbol.asyncDispose]: async () => {
-      await mcp.close();
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
-async function bodyOf(stream: AsyncIterable<Uint8Array>): Promise<Json> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  const text = Buffer.concat(chunks).toString('utf8');
-  return text === '' ? null : JSON.parse(text);
 }
 
 /** What a tool answered, to look into. */
