@@ -71,6 +71,7 @@ test('the token of the operator is an agent, and nothing like it is anybody', ()
     kind: 'agent',
     authenticatedBy: 'token',
     roles: ['agent'],
+    credential: 'main',
   });
   const others = [
     '',
@@ -108,7 +109,10 @@ test('a token counts from when it is made to when it is revoked, without a resta
   // Another token comes: this one is the same still.
   const other = tokens.create({ name: 'b', roles: ['agent'] });
   assert.equal(identities.callerOf(token), caller);
+  const script = { ...caller, within: 'x-of-a-script' };
+  assert.ok(caller !== null && identities.stands(caller) && identities.stands(script));
   tokens.revoke('ci');
+  assert.ok(!identities.stands(caller) && !identities.stands(script), 'before anybody asks');
   assert.equal(identities.callerOf(token), null);
   assert.equal(identities.refusalReason(token), 'revoked');
   assert.equal(identities.callerOf(other.token)?.actor, `token:b/${other.record.id}`);
@@ -204,7 +208,9 @@ test('a login is a person, by the name that is enrolled, until they leave or it 
   const { identities, told } = here;
   const first = identities.redeem(identities.newLogin('same_uid').code);
   assert.ok(first !== null);
-  assert.deepEqual(first.caller, {
+  const { credential, ...shown } = first.caller;
+  assert.match(credential ?? '', /^[0-9a-f-]{36}$/);
+  assert.deepEqual(shown, {
     actor: `person:${userInfo().username}`,
     kind: 'person',
     authenticatedBy: 'login',
@@ -221,6 +227,7 @@ test('a login is a person, by the name that is enrolled, until they leave or it 
   const ended = ends(identities);
   identities.endLogin(second.token);
   assert.equal(identities.callerOf(second.token), null);
+  assert.ok(!identities.stands(second.caller) && identities.stands(third?.caller ?? second.caller));
   // Whom only the uid proved has ended when a passphrase was set.
   assert.deepEqual(ended, [first.caller, second.caller]);
   assert.ok(identities.callerOf(third?.token ?? '') !== null, 'another login of them stands');

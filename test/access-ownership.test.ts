@@ -259,6 +259,20 @@ describe('another agent', { skip: whyNoBox }, () => {
     assert.equal(ran.error?.code, 'SESSION_NOT_FOUND');
   });
 
+  test('is refused on what it has open, as soon as its token is revoked', async () => {
+    const gone = callerNamed('gone');
+    using asker = inside.as(gone);
+    const { data } = await asker.ask('session.create', {});
+    new Tokens(path.join(inside.home, 'state', 'trl', 'tokens.json')).revoke('gone');
+    for (const [method, params] of [
+      ['system.ping', {}],
+      ['session.info', data],
+      ['exec.run', { session_id: data.session_id, command: 'true' }],
+    ] as const) {
+      assert.equal((await asker.ask(method, params)).error?.code, 'AUTH_FAILED', method);
+    }
+  });
+
   test('has an own key for an own command: the same words of another attach to nothing', async () => {
     using x = inside.as(callers.x);
     const { data: made } = await x.ask('session.create', {});

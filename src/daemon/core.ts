@@ -142,6 +142,7 @@ export class Core implements Runtime {
       approvals: options.approving.approvals,
       requests: options.secrets.requests,
       workspaces: options.workspaces,
+      identities: options.identities,
       sight: this.gate,
     });
     this.workspaces = new DaemonWorkspaces({

@@ -11,6 +11,7 @@ import type { Executions } from '../executions.ts';
 import type { Sessions } from '../sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
 import type { Stores } from '../workspaces/stores.ts';
+import type { Identities } from './identities.ts';
 import { ownParams, type Owners } from './ownership.ts';
 import { isByToken, scopeOf } from './permits.ts';
 import { ownView } from './views.ts';
@@ -21,21 +22,29 @@ export interface GateParts {
   readonly approvals: Pick<Approvals, 'list'>;
   readonly opened: Pick<OpenWorkspaces, 'ownerOf'>;
   readonly stores: Pick<Stores, 'find'>;
+  /** Whether a token that was presented once still counts. */
+  readonly identities: Pick<Identities, 'stands'>;
 }
 
 export class Gate {
   readonly #owners: Owners;
+  readonly #identities: GateParts['identities'];
 
   constructor(parts: GateParts) {
+    this.#identities = parts.identities;
     this.#owners = ownersOf(parts);
   }
 
   /**
    * Whether the caller may call the method at all; asked before anything of the call is read.
    *
-   * @throws TrlError `PERMISSION_DENIED`
+   * @throws TrlError `AUTH_FAILED` when its token counts no more; `PERMISSION_DENIED`
    */
   permit(method: MethodName, params: object, caller: Caller): void {
+    if (!this.#identities.stands(caller)) {
+      const why = 'the token was revoked, has expired, or proves too little';
+      throw new TrlError('AUTH_FAILED', `Cannot run ${method}: ${why}`);
+    }
     scopeOf(caller, method, params);
   }
 
@@ -51,6 +60,7 @@ export class Gate {
     caller: Caller,
   ): Promise<Params> {
     if (!isByToken(caller)) return params;
+    this.permit(method, params, caller);
     const scope = scopeOf(caller, method, params);
     refusePassphrase(method, params);
     const { actor } = caller;

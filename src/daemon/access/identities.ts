@@ -2,6 +2,7 @@
  * Who presents a token: the operator's own (`TRL_AUTH_TOKEN`), one of `trl token create`, or a
  * login of the console. A token counts only as long as it stands; nothing of one is ever said.
  */
+import { randomUUID } from 'node:crypto';
 import { lstatSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import path from 'node:path';
@@ -68,6 +69,8 @@ export class Identities implements Disposable {
   #mark: string | null = null;
   #problem: string | null = null;
   readonly #loggedIn = new WeakMap<Login, Credential>();
+  /** Hashes (hex) by what callers carry of them. */
+  readonly #hashes = new Map<string, string>();
   /** Whom a door knows by now. */
   readonly #presented = new Map<string, Credential>();
   readonly #listeners = new Set<(ended: Caller) => void>();
@@ -108,7 +111,19 @@ export class Identities implements Disposable {
     if (found === null || !areEqual(found.hash, hash)) return null;
     if (this.#fault(found) !== null) return null;
     this.#presented.set(key, found);
+    this.#hashes.set(found.caller.credential ?? '', key);
     return found.caller;
+  }
+
+  /**
+   * Whether what a caller presented once still counts. Asked at each call: a connection that is
+   * open, or a script that runs, may do no more than a new one.
+   */
+  stands({ credential }: Pick<Caller, 'credential'>): boolean {
+    if (credential === undefined) return true;
+    this.#look();
+    const known = this.#credential(this.#hashes.get(credential) ?? '');
+    return known?.caller.credential === credential && this.#fault(known) === null;
   }
 
   /** Why {@link callerOf} answered `null`; says nothing of the token. */
@@ -250,6 +265,7 @@ export class Identities implements Disposable {
     for (const [key, known] of this.#presented) {
       if (this.#credential(key) === known && this.#fault(known) === null) continue;
       this.#presented.delete(key);
+      this.#hashes.delete(known.caller.credential ?? '');
       for (const listener of this.#listeners) listener(known.caller);
     }
   }
@@ -277,6 +293,7 @@ function mainCredential(token: string): Credential {
     kind: 'agent',
     authenticatedBy: 'token',
     roles: ['agent'],
+    credential: 'main',
   };
   return { caller, hash: hashOf(token), expiresAt: null, mark: 'main' };
 }
@@ -289,6 +306,8 @@ function tokenCredential(record: TokenRecord): Credential {
     kind: needsPerson(roles) ? 'person' : 'agent',
     authenticatedBy: 'token',
     roles,
+    // Another role is another credential: what was begun with the one is not gone on with.
+    credential: `${id} ${roles.join(' ')}`,
     ...(proof === null ? {} : { proof }),
   };
   const hash = Buffer.from(sha256, 'hex');
@@ -301,6 +320,7 @@ function loginCredential({ person, hash, expiresAt }: Login): Credential {
     kind: 'person',
     authenticatedBy: 'login',
     roles: ['approver', 'auditor'],
+    credential: randomUUID(),
     proof: person.proof,
   };
   return { caller, hash, expiresAt, mark: 'login' };
