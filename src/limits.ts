@@ -212,6 +212,8 @@ export const limits = {
   },
   scriptCalls: { unit: 'count', default: 10_000, max: 10_000, about: 'calls of one script' },
   scriptCallsOpen: { unit: 'count', default: 64, max: 64, about: 'calls of a script at once' },
+  toolsRegistered: { unit: 'count', default: 256, max: 256, about: 'tools of connections' },
+  toolCallsOpen: { unit: 'count', default: 256, max: 256, about: 'their calls under way' },
   scriptCallBytes: { unit: 'bytes', default: 1 * MiB, max: 1 * MiB, about: 'a call, or an answer' },
 } as const satisfies Record<string, Limit>;
 

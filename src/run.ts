@@ -10,6 +10,7 @@ import type { ExecId, Exit, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
 import { TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
+import type { RequestedName } from './policy/decide.ts';
 import type { Reading } from './policy/judge.ts';
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
 import { interpreterName } from './policy/python/interpreter.ts';
@@ -29,6 +30,7 @@ export type {
   Question,
   Recorder,
   Standing,
+  ToolCommand,
   VariableSource,
   World,
 } from './world.ts';
@@ -60,7 +62,7 @@ export async function prepare(
   const at = isScript ? scripts : given;
   const lookUp = (): Promise<LookedUp> => lookUpNamed(world, ground, { request, reading, at });
   const variables = Object.keys(request.env);
-  const requested = await world.variables.find(namesAskedFor(ground, standing, request));
+  const requested = await requestedOf(world, { ground, standing, request });
   // A list rule stands on what was looked up; where the text or the sandbox decides, nothing is.
   let found = judge.needsFacts(reading) ? await lookUp() : null;
   const verdict = judge.decide(reading, {
@@ -84,17 +86,18 @@ export async function prepare(
       const contents = found?.facts.contents ?? [];
       const approved = approve(ready, verdict);
       const { requester, parent } = standing;
-      const who = { requester, parent, approval: null };
+      const who = { requester, parent, tool: toolOf(request), approval: null };
       return { approved, verdict, workspaceMode, ...who, contents, reach };
     }
     case 'ask': {
       found ??= await lookUp();
       const { cwd } = found;
-      const asked = question(world, { ground, standing, plan: { ...plan, cwd }, found });
+      const { tool } = request;
+      const asked = question(world, { ground, standing, tool, plan: { ...plan, cwd }, found });
       // The directory of a script is another one each time it starts: its parent is what is asked.
       const starts = isScript ? plan : { ...plan, cwd };
       const { parent } = standing;
-      return { asked, verdict, plan: starts, parent, workspaceMode, reach };
+      return { asked, verdict, plan: starts, parent, tool: toolOf(request), workspaceMode, reach };
     }
   }
 }
@@ -129,6 +132,35 @@ async function lookUpNamed(
   );
   const facts = await gatherFacts({ ...analysis, named }, seen.plain, place);
   return { facts, cwd, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
+}
+
+/**
+ * The variables that a command gets by name. What a tool manages only that tool's process gets.
+ *
+ * @throws TrlError `INVALID_PARAMS` for a name that is withheld, managed by a tool, or nobody's
+ */
+async function requestedOf(
+  { variables }: World,
+  given: { readonly ground: Ground; readonly standing: Standing; readonly request: Asking },
+): Promise<readonly RequestedName[]> {
+  const { ground, standing, request } = given;
+  const { tool } = request;
+  if (tool !== undefined) {
+    const found = await variables.find(tool.env);
+    return found.map((one) => ({ ...one, isManaged: true }));
+  }
+  const names = namesAskedFor(ground, standing, request);
+  for (const name of names) {
+    const manager = variables.managedBy(name, ground.workspace);
+    if (manager !== null) throw managedError(name, manager);
+  }
+  return variables.find(names);
+}
+
+export function managedError(name: string, tool: string): TrlError {
+  const shown = JSON.stringify(name);
+  const way = `only the tool "${tool}" gets it; call that tool`;
+  return new TrlError('INVALID_PARAMS', `Cannot pass on the variable ${shown}: ${way}`);
 }
 
 /**
@@ -234,7 +266,7 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
     exec_id: id,
     session_id: ground.sessionId,
     command: request.command,
-    argv: null,
+    argv: request.tool?.argv ?? null,
     shell: ground.shell,
     cwd: request.cwd,
     cwd_fallback: ground.home,
@@ -248,6 +280,9 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
     box: ground.box,
   };
 }
+
+const toolOf = ({ tool }: Asking): Decided['tool'] =>
+  tool === undefined ? null : { name: tool.name, sha256: tool.sha256 };
 
 /** A script instead: in a directory of its own, told where the workspace is. */
 function planScript(ground: Ground, plan: Plan, scripts: string): Plan {
@@ -282,11 +317,12 @@ function question(
   parts: {
     readonly ground: Ground;
     readonly standing: Standing;
+    readonly tool: Asking['tool'];
     readonly plan: Plan & { readonly cwd: string };
     readonly found: { readonly facts: Facts; readonly macs: Asked['env'] };
   },
 ): Asked {
-  const { ground, standing, plan, found } = parts;
+  const { ground, standing, tool, plan, found } = parts;
   const { reach, judge, requester } = standing;
   const own = (all: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(all).map(([name, value]) => [name, world.mac(name, value)]);
@@ -297,6 +333,7 @@ function question(
     v: 1,
     command: plan.command,
     ...(plan.language === undefined ? {} : { language: plan.language }),
+    ...(tool === undefined ? {} : { tool: { name: tool.name, sha256: tool.sha256 } }),
     argv: plan.argv,
     shell: plan.shell,
     mode: plan.mode,

@@ -90,6 +90,8 @@ export interface VariableSource {
   find(names: readonly string[]): Promise<readonly RequestedName[]>;
   /** @throws TrlError when a value cannot be read, or could not be masked */
   values(requested: readonly RequestedName[]): Promise<Readonly<Record<string, string>>>;
+  /** The tool that manages a variable, so that no other process gets it; `null`: none does. */
+  managedBy(name: string, workspace: string | null): string | null;
 }
 
 /** Where something lies in the audit log, and the newest signed head above it. */
@@ -153,12 +155,25 @@ export interface Standing {
   };
 }
 
+/** What a registered tool starts, as its file and the call say. */
+export interface ToolCommand {
+  readonly name: string;
+  /** Hex, of the tool's file. */
+  readonly sha256: string;
+  /** Started as it is; no shell reads it. */
+  readonly argv: readonly [string, ...string[]];
+  /** Names of the variables that the tool manages and its process gets. */
+  readonly env: readonly string[];
+}
+
 export type Asking = Request & {
   readonly bounds: Bounds;
   /** Names that this command asks for; absent in records of before. */
   readonly requested?: readonly string[];
   /** What becomes of what this command changes; default: the session's mode. */
   readonly workspaceMode?: WorkspaceMode;
+  /** The tool that this command is; absent: none. No caller of the wire can set it. */
+  readonly tool?: ToolCommand;
   /** A profile that this command must pass besides the session's. */
   readonly policy?: PolicyProfile;
 };
@@ -182,6 +197,8 @@ export interface Decided {
   readonly requester: string;
   /** The script that asks in its place; `null`: none. */
   readonly parent: ExecId | null;
+  /** The registered tool that it is; `null`: none. */
+  readonly tool: Pick<ToolCommand, 'name' | 'sha256'> | null;
   /** By whose yes; `null`: nobody was asked. */
   readonly approval: Approval | null;
   /** What the text names, as far as it was looked up. */
@@ -195,6 +212,7 @@ export interface Question {
   readonly verdict: Verdict;
   readonly plan: Plan;
   readonly parent: ExecId | null;
+  readonly tool: Pick<ToolCommand, 'name' | 'sha256'> | null;
   readonly workspaceMode: WorkspaceMode | null;
   readonly reach: Reach;
 }

@@ -157,7 +157,15 @@ class Rig {
   question(given: Asking, id: ExecId): Question {
     const found = asked({ command: given.command, ...this.now });
     const plan = planOf(found, id);
-    return { asked: found, verdict: ask, plan, workspaceMode: null, reach };
+    return {
+      asked: found,
+      verdict: ask,
+      plan,
+      parent: null,
+      tool: null,
+      workspaceMode: null,
+      reach,
+    };
   }
 
   park(command = 'make install'): ExecRecord {

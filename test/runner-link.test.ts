@@ -208,6 +208,7 @@ async function runnerAlone() {
       exit: ({ exec_id: id }) => exits.get(id)?.(),
       waiting: () => {},
       progress: () => {},
+      called: () => {},
       lost: () => {},
     });
   const { link, dir } = await open();

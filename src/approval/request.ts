@@ -30,6 +30,8 @@ export interface Asked {
   readonly command: string;
   /** Absent: the shell takes `command`. */
   readonly language?: 'python';
+  /** The registered tool that it is, and the hash of its file; absent: none. */
+  readonly tool?: { readonly name: string; readonly sha256: string };
   /** The hardened words that start in place of a shell, or `null`. */
   readonly argv: readonly string[] | null;
   readonly shell: { readonly path: string; readonly dialect: ShellDialect };

@@ -20,11 +20,18 @@ import type {
   WorkspaceDiscardParams,
   WorkspaceOpenParams,
 } from '../protocol/workspace.ts';
+import type {
+  ToolAnswerParams,
+  ToolCallParams,
+  ToolListParams,
+  ToolRegisterParams,
+} from '../protocol/tool.ts';
 import type { ApprovalDecideParams, ApprovalListParams } from '../protocol/approval.ts';
 import type {
   ExecParams,
   ExecReadParams,
   MethodAnswers,
+  PolicyExplainParams,
   SessionCreateParams,
 } from '../protocol/types.ts';
 
@@ -87,6 +94,7 @@ export interface MethodParams {
   readonly 'system.metrics': Empty;
   readonly 'system.watch': Empty;
   readonly 'runtime.list': Empty;
+  readonly 'policy.explain': PolicyExplainParams;
   readonly 'approval.list': ApprovalListParams;
   readonly 'approval.get': { readonly approval_id: ApprovalId };
   readonly 'approval.decide': ApprovalDecideParams;
@@ -113,6 +121,10 @@ export interface MethodParams {
   readonly 'audit.list': AuditListParams;
   readonly 'audit.get': AuditGetParams;
   readonly 'audit.verify': AuditVerifyParams;
+  readonly 'tool.list': ToolListParams;
+  readonly 'tool.call': ToolCallParams;
+  readonly 'tool.register': ToolRegisterParams;
+  readonly 'tool.answer': ToolAnswerParams;
   readonly 'console.login': ConsoleLoginParams;
 }
 

@@ -187,6 +187,7 @@ function askedView(asked: Asked): AskedView {
   return {
     command: asked.command,
     ...(asked.language === undefined ? {} : { language: asked.language }),
+    ...(asked.tool === undefined ? {} : { tool: asked.tool }),
     shell: asked.shell,
     mode: asked.mode,
     cwd: asked.cwd,

@@ -14,6 +14,8 @@ export interface Args {
   /** A file above the user's `config.yaml`. */
   readonly config: string | null;
   readonly envMode: string | null;
+  /** Directories of tools. */
+  readonly tools: readonly string[];
   readonly ephemeral: boolean;
   readonly json: boolean;
   readonly http: HttpFlags;
@@ -29,6 +31,7 @@ export function readArgs(argv: readonly string[], env: Env): Args {
       policy: { type: 'string' },
       config: { type: 'string' },
       'env-mode': { type: 'string' },
+      tools: { type: 'string', multiple: true },
       ephemeral: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       http: { type: 'string' },
@@ -52,6 +55,7 @@ export function readArgs(argv: readonly string[], env: Env): Args {
     policy: (values.policy ?? env['TRL_POLICY']) || null,
     config: values.config ?? null,
     envMode: values['env-mode'] ?? null,
+    tools: values.tools ?? [],
     ephemeral: values.ephemeral,
     json: values.json,
     http: {

@@ -34,7 +34,9 @@ import { DaemonSecrets } from './secrets.ts';
 import { Sessions } from './sessions.ts';
 import { SessionDesk } from './session-desk.ts';
 import { Starter } from './starter.ts';
+import { openTools } from './tools/open-tools.ts';
 import { ScriptCalls } from './tools/script-calls.ts';
+import type { ToolDesk } from './tools/tool-desk.ts';
 import type { Turns } from './turns.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
 import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
@@ -74,6 +76,8 @@ export interface CoreOptions {
   /** Where what a command may not leave in a workspace is moved to. */
   readonly quarantine: string;
   readonly auditDirectory: string;
+  /** Directories of tools that the daemon was started with. */
+  readonly toolDirectories: readonly string[];
   /** Where publications are checked and laid out; private to the user. */
   readonly publications: string;
   /** Whether the runner and what runs in it end with the daemon. */
@@ -91,6 +95,7 @@ export class Core implements Runtime {
   readonly workspaces: WorkspaceDesk;
   readonly publications: Publications;
   readonly audit: AuditReading;
+  readonly tools: ToolDesk;
   readonly gate: Gate;
   readonly feed: Feed;
   /** Whoever opens the doors says where it is. */
@@ -121,6 +126,8 @@ export class Core implements Runtime {
     const starter = new Starter(options, parts);
     this.#starter = starter;
     this.execs = new ExecDesk(options, { ...parts, starter, inputs });
+    const desks = { sessionDesk: this.sessions, execDesk: this.execs };
+    this.tools = openTools(options, { sessions: this.#sessions, ...desks });
     options.approving.approvals.watch((approval) => auditing.note(approvalEvent(approval)));
     auditing.onTold = this.counts.told;
     // What it does could not be recorded any more.
@@ -135,6 +142,7 @@ export class Core implements Runtime {
       approvals: options.approving.approvals,
       opened: options.opened,
       stores: options.workspaces.stores,
+      identities: options.identities,
     });
     this.feed = new Feed({
       sessions: this.#sessions,
@@ -142,7 +150,6 @@ export class Core implements Runtime {
       approvals: options.approving.approvals,
       requests: options.secrets.requests,
       workspaces: options.workspaces,
-      identities: options.identities,
       sight: this.gate,
     });
     this.workspaces = new DaemonWorkspaces({

@@ -11,6 +11,7 @@ import { Leases } from './leases.ts';
 import { chunksOf } from './reading-lines.ts';
 import { aborted, collect, range, stream, total } from './reading.ts';
 import { receipt } from './receipt.ts';
+import type { CommandParams } from './requests.ts';
 import type { ExecsDesk } from './runtime.ts';
 import type { Sessions } from './sessions.ts';
 import type { Starter } from './starter.ts';
@@ -37,7 +38,7 @@ export class ExecDesk implements ExecsDesk {
     this.#parts = parts;
   }
 
-  async run(caller: Caller, params: ExecParams): Promise<Receipt> {
+  async run(caller: Caller, params: CommandParams): Promise<Receipt> {
     const tracked = await this.#begin(caller, params, 'foreground');
     const { runners } = this.#options;
     const bytesMax = params.output_bytes ?? limits.outputBytes.default;
@@ -70,7 +71,7 @@ export class ExecDesk implements ExecsDesk {
   /** @throws TrlError `APPROVAL_REQUIRED` when a person must decide and nobody did in `wait_ms` */
   async #begin(
     caller: Caller,
-    params: ExecParams,
+    params: CommandParams,
     mode: 'foreground' | 'detached',
   ): Promise<Tracked> {
     // What a file has since the last command is masked before anybody can read it.

@@ -2,7 +2,7 @@
 import type { Request } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { ExecParams } from '../protocol/types.ts';
-import type { Asking } from '../run.ts';
+import type { Asking, ToolCommand } from '../run.ts';
 import { boundsOf, type Maxima } from '../session/bounds.ts';
 import type { SessionRecord } from '../session/record.ts';
 
@@ -30,10 +30,13 @@ export function requestedIn({
   throw new TrlError('INVALID_PARAMS', message);
 }
 
+/** What is asked to run: by a caller, or by a tool that the daemon starts for one. */
+export type CommandParams = ExecParams & { readonly tool?: ToolCommand };
+
 /** A call to run a command, with the session's bounds and the policy's below it. */
 export function requestOf(
   record: SessionRecord,
-  params: ExecParams,
+  params: CommandParams,
   { mode, maxima }: { readonly mode: Request['mode']; readonly maxima: Maxima },
 ): Asking {
   const timeoutMs = timeoutOf(params);
@@ -55,6 +58,7 @@ export function requestOf(
   return {
     command: params.command,
     ...(isScript ? { language: 'python' } : {}),
+    ...(params.tool === undefined ? {} : { tool: params.tool }),
     cwd: params.cwd ?? null,
     env: params.env ?? {},
     stdin: stdinOf(params),

@@ -43,6 +43,15 @@ import type {
 
 import type { MethodName } from '../protocol/methods.ts';
 import type { MetricsView } from '../protocol/metrics.ts';
+import type {
+  ToolAnswerParams,
+  ToolCallAnswer,
+  ToolCallEvent,
+  ToolCallParams,
+  ToolListParams,
+  ToolRegisterParams,
+  ToolView,
+} from '../protocol/tool.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
 import type { ConsoleDesk } from './access/console.ts';
 import type { Gate } from './access/gate.ts';
@@ -135,6 +144,23 @@ export interface AuditDesk {
   verify(caller: Caller, params: AuditVerifyParams): Promise<MethodAnswers['audit.verify']>;
 }
 
+/** Tools beyond those that every runtime has. */
+export interface ToolsDesk {
+  list(caller: Caller, params: ToolListParams): Promise<readonly ToolView[]>;
+  call(caller: Caller, params: ToolCallParams): Promise<ToolCallAnswer>;
+  /**
+   * Sends calls of a tool to `tell`, which must not throw, until {@link leave}.
+   *
+   * @param owner stands for the connection that answers them
+   */
+  register(
+    params: ToolRegisterParams,
+    by: { readonly owner: object; readonly tell: (call: ToolCallEvent['call']) => void },
+  ): Promise<void>;
+  answer(owner: object, params: ToolAnswerParams): void;
+  leave(owner: object): void;
+}
+
 /** Sessions: durable records, not processes. */
 export interface SessionsDesk {
   create(caller: Caller, params: SessionCreateParams): Promise<SessionView>;
@@ -211,6 +237,7 @@ export interface Runtime {
   readonly workspaces: WorkspaceDesk;
   readonly publications: PublicationDesk;
   readonly audit: AuditDesk;
+  readonly tools: ToolsDesk;
   /** Of everything that changes, as far as the caller sees it. */
   readonly feed: Pick<Feed, 'watch'>;
   readonly console: Pick<ConsoleDesk, 'login'>;

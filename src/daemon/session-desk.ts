@@ -4,7 +4,7 @@ import { checkVariable } from '../environment/base.ts';
 import { TrlError } from '../errors.ts';
 import type { SessionCreateParams, SessionView } from '../protocol/types.ts';
 import { boundsOf } from '../session/bounds.ts';
-import { newSessionId } from '../session/record.ts';
+import { newSessionId, type SessionRecord } from '../session/record.ts';
 import { resolveWorkspace } from '../workspace/roots.ts';
 import type { CoreOptions } from './core.ts';
 import type { Executions } from './executions.ts';
@@ -13,6 +13,7 @@ import { timeoutOf } from './requests.ts';
 import type { SessionsDesk } from './runtime.ts';
 import { sessionWithEnvironment } from './session-environment.ts';
 import { sessionView, type Session, type Sessions } from './sessions.ts';
+import { refuseToolSession } from './tools/tool-session.ts';
 
 export class SessionDesk implements SessionsDesk {
   readonly #options: CoreOptions;
@@ -25,7 +26,12 @@ export class SessionDesk implements SessionsDesk {
     this.#execs = execs;
   }
 
-  async create({ actor }: Caller, params: SessionCreateParams): Promise<SessionView> {
+  /** @param tool the call of a registered tool that it is for */
+  async create(
+    { actor }: Caller,
+    params: SessionCreateParams,
+    tool: NonNullable<SessionRecord['tool']> | null = null,
+  ): Promise<SessionView> {
     const { host, roots, policies, variables } = this.#options;
     const { workspace_id: workspaceId } = params;
     const opened = workspaceId === undefined ? null : this.#options.opened.get(workspaceId);
@@ -36,7 +42,8 @@ export class SessionDesk implements SessionsDesk {
       const message = `Cannot work in "${place.cwd}": it is outside workspace ${opened.id}`;
       throw new TrlError('WORKSPACE_ESCAPE', message);
     }
-    const record = newRecord(params, place, { policy, opened, owner: actor });
+    const made = newRecord(params, place, { policy, opened, owner: actor });
+    const record = tool === null ? made : { ...made, tool };
     await variables.check(record.requested ?? [], policy.withhold);
     const session = this.#sessions.add(record);
     await this.#set(session, params.env ?? {});
@@ -53,6 +60,7 @@ export class SessionDesk implements SessionsDesk {
 
   async update(_: Caller, params: Parameters<SessionsDesk['update']>[1]): Promise<SessionView> {
     const session = this.#sessions.get(params.session_id);
+    refuseToolSession(session.record);
     const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
     const env = params.env ?? {};
     const unset = params.unset ?? [];
@@ -79,6 +87,7 @@ export class SessionDesk implements SessionsDesk {
 
   async fork({ actor }: Caller, id: SessionId, name: string | null): Promise<SessionView> {
     const { record } = this.#sessions.get(id);
+    refuseToolSession(record);
     const now = Date.now();
     const times = { createdAt: now, lastActivity: now };
     const fork = { ...record, id: newSessionId(), name, owner: actor, ...times };

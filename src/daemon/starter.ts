@@ -22,11 +22,12 @@ import type { Grounds } from './grounds.ts';
 import { begunRecord } from './begun-record.ts';
 import { hinted } from './hints.ts';
 import { Parking, type Unparking } from './parking.ts';
-import { requestOf } from './requests.ts';
+import { requestOf, type CommandParams } from './requests.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from './typed-secrets.ts';
 import { refuseNested, type ScriptCalls } from './tools/script-calls.ts';
+import { refuseToolSession } from './tools/tool-session.ts';
 import { namesOnly, sessionVariables } from './variables.ts';
 import { worldOf } from './world.ts';
 
@@ -136,9 +137,10 @@ export class Starter {
   }
 
   /** From a call to a running command; a repeated key answers the first execution. */
-  async begin(params: ExecParams, asked: Request['mode'], caller: Caller): Promise<Tracked> {
+  async begin(params: CommandParams, asked: Request['mode'], caller: Caller): Promise<Tracked> {
     refuseNested(params.language, caller);
     const session = this.#sessions.get(params.session_id);
+    if (params.tool === undefined) refuseToolSession(session.record);
     // Its script has the session as long as it runs: what it calls runs beside it.
     const isBeside = caller.within !== undefined && session.busy === caller.within;
     const mode = isBeside ? 'detached' : asked;
@@ -160,7 +162,7 @@ export class Starter {
 
   async #startIn(
     session: Session,
-    params: ExecParams,
+    params: CommandParams,
     { mode, caller }: { mode: Request['mode']; caller: Caller },
   ): Promise<Tracked> {
     if (mode === 'foreground') {
@@ -203,7 +205,7 @@ export class Starter {
 
   async #launch(
     session: Session,
-    params: ExecParams,
+    params: CommandParams,
     { mode, caller }: { mode: Request['mode']; caller: Caller },
   ): Promise<Tracked | Asks> {
     const { names: secrets } = this.#options.masking.look(params.command);
@@ -391,10 +393,8 @@ export class Starter {
   }
 }
 
-function requestIn(
+const requestIn = (
   { record }: Session,
-  params: ExecParams,
+  params: CommandParams,
   { mode, policy }: { mode: Request['mode']; policy: Policy },
-): Asking {
-  return requestOf(record, params, { mode, maxima: policy.limits });
-}
+): Asking => requestOf(record, params, { mode, maxima: policy.limits });

@@ -11,7 +11,7 @@ import { limits } from '../limits.ts';
 import { isInjectionName, variableForm, type EnvMode } from '../names.ts';
 import type { RequestedName } from '../policy/decide.ts';
 import type { EnvironmentView } from '../protocol/environment.ts';
-import { withheldError } from '../run.ts';
+import { managedError, withheldError } from '../run.ts';
 import type { Asking, Ground, Standing, VariableSource } from '../run.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { SessionRecord } from '../session/record.ts';
@@ -30,6 +30,8 @@ const shownMax = 64;
 
 export class Variables implements VariableSource {
   readonly mode: EnvMode;
+  /** The tool that manages a variable; `null`: none does. Must not throw. */
+  managedBy: VariableSource['managedBy'] = () => null;
   /** Patterns that the configuration withholds. */
   readonly withhold: readonly string[];
   readonly #options: VariablesOptions;
@@ -59,6 +61,10 @@ export class Variables implements VariableSource {
   async check(names: readonly string[], withhold: readonly string[]): Promise<void> {
     const held = names.find((name) => isWithheld(name, [...withhold, ...this.withhold]));
     if (held !== undefined) throw withheldError(held);
+    for (const name of names) {
+      const manager = this.managedBy(name, null);
+      if (manager !== null) throw managedError(name, manager);
+    }
     await this.find(names);
   }
 
@@ -84,7 +90,8 @@ export class Variables implements VariableSource {
   async inherited(): Promise<Readonly<Record<string, string>> | null> {
     if (this.mode === 'scoped') return null;
     this.#inherited ??= this.#readInherited();
-    return this.#inherited;
+    const all = Object.entries(await this.#inherited);
+    return Object.fromEntries(all.filter(([name]) => this.managedBy(name, null) === null));
   }
 
   /** The tiers of a session's commands, by name; never a value. */
@@ -140,6 +147,7 @@ export class Variables implements VariableSource {
 export const namesOnly = (source: VariableSource): VariableSource => ({
   find: (names) => source.find(names),
   values: async () => ({}),
+  managedBy: (name, workspace) => source.managedBy(name, workspace),
 });
 
 /** What policy needs to know of the variables of a session. */

@@ -31,6 +31,8 @@ export interface RequestedName {
   readonly name: string;
   /** Whether a source of secrets has it, rather than the runtime's environment. */
   readonly isSecret: boolean;
+  /** Whether the file of a registered tool names it, which a person wrote. Default: not. */
+  readonly isManaged?: boolean;
 }
 
 /** What is known of one command. */

@@ -59,7 +59,7 @@ const injectionDefaults = {
 
 function grantRule(
   { base, grants }: GrantLayer,
-  { name, isSecret }: RequestedName,
+  { name, isSecret, isManaged = false }: RequestedName,
   reach: Reach | null,
 ): DecidingRule | null {
   const id = isSecret ? 'secret.grant' : 'environment.grant';
@@ -68,7 +68,8 @@ function grantRule(
   if (said !== null) {
     return about(name, plainRule(id, said, `gets ${what}, which a rule names`));
   }
-  if (base === null) return null;
+  // Who wrote the tool's file has granted it; a rule that names it still holds.
+  if (base === null || isManaged) return null;
   const { decision, why } = grantDefault(base, isSecret, reach);
   return about(name, plainRule(id, decision, `gets ${what}${why}`));
 }

@@ -72,7 +72,9 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
       isListed && (analysis.allowed !== null || seen.plain !== null),
     decide: ({ analysis, seen }, given) => {
       const requested = given.requested ?? [];
-      const variables = [...given.variables, ...requested.map(({ name: one }) => one)];
+      // What its file gives a tool changes nothing that was not meant.
+      const chosen = requested.filter(({ isManaged = false }) => !isManaged);
+      const variables = [...given.variables, ...chosen.map(({ name: one }) => one)];
       const known = { ...given, analysis, variables };
       // A variable that a caller sets is an assignment before the command: no plain one any more.
       const held = variables.length > 0 ? { ...seen, plain: null } : seen;

@@ -44,6 +44,8 @@ export interface AskedView {
   readonly command: string;
   /** Present when `command` is a Python script; else the shell takes it. */
   readonly language?: 'python';
+  /** Present when it is a registered tool: its name, and the SHA-256 (hex) of its file. */
+  readonly tool?: { readonly name: string; readonly sha256: string };
   readonly shell: { readonly path: string; readonly dialect: ShellDialect };
   readonly mode: 'foreground' | 'detached';
   readonly cwd: string;

@@ -16,6 +16,7 @@ import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { nearest } from './nearest.ts';
 import { publishMethods } from './publish-params.ts';
+import { toolMethods } from './tool-params.ts';
 import { workspaceId, workspaceMethods, workspaceMode } from './workspace-params.ts';
 
 const readWaitMsMax = 60_000;
@@ -218,6 +219,7 @@ export const methods = {
   ...workspaceMethods,
   ...publishMethods,
   ...auditMethods,
+  ...toolMethods,
   ...feedMethods,
   ...consoleMethods,
 } as const;

@@ -27,6 +27,7 @@ import type { MetricsView } from './metrics.ts';
 import type { ExecLeaseAnswer, FeedAnswer } from './feed.ts';
 import type { PublishAnswers } from './publish.ts';
 import type { SecretAnswers } from './secrets.ts';
+import type { ToolAnswers } from './tool.ts';
 import type { ReceiptChanges, WorkspaceAnswers, WorkspaceId } from './workspace.ts';
 
 export interface WireError {
@@ -261,7 +262,13 @@ export interface StreamAnswer {
 
 /** What each method answers in `data`. */
 export interface MethodAnswers
-  extends SecretAnswers, WorkspaceAnswers, PublishAnswers, AuditAnswers, ConsoleAnswers {
+  extends
+    SecretAnswers,
+    WorkspaceAnswers,
+    PublishAnswers,
+    AuditAnswers,
+    ConsoleAnswers,
+    ToolAnswers {
   readonly 'session.create': SessionView;
   readonly 'session.list': { readonly sessions: readonly SessionView[] };
   readonly 'session.info': SessionView;

@@ -37,6 +37,8 @@ export interface SessionRecord {
   readonly lastActivity: number;
   readonly commandCount: number;
   readonly assurance: Assurance | null;
+  /** The call of a registered tool that it was made for: it runs that and nothing else. */
+  readonly tool?: { readonly name: string; readonly call: string };
   /** What becomes of what its commands change; absent: `direct`. */
   readonly workspaceMode?: WorkspaceMode;
   /** `w-…`, where the workspace was opened by itself. */

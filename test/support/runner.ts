@@ -63,6 +63,7 @@ export async function openLoneRunner(
     exit: (exit) => exits.get(exit.exec_id)?.(exit),
     progress: (one) => progress.push(one),
     waiting: () => {},
+    called: () => {},
     lost: () => {},
   };
   const { link } = await openRunner(options, events);

@@ -16,6 +16,8 @@ export interface ExecBasis extends CommandBasis {
   readonly language?: 'python';
   /** The script that called for it; absent: none. */
   readonly parent?: ExecId;
+  /** The registered tool that it is; absent: none. */
+  readonly tool?: { readonly name: string; readonly sha256: string };
   readonly workspace: string | null;
   /** Digest of what of the workspace is hidden; `null`: nothing is. */
   readonly mask: string | null;
@@ -53,6 +55,7 @@ export function basisOf(
     ...commandData(shown(plan.command), plan.command),
     ...(plan.language === undefined ? {} : { language: plan.language }),
     ...(decided.parent === null ? {} : { parent: decided.parent }),
+    ...(decided.tool === null ? {} : { tool: decided.tool }),
     shell: plan.shell.path,
     cwd: plan.cwd,
     workspace: ground.workspace,

@@ -54,6 +54,8 @@ const telling: Partial<Record<MethodName, Telling>> = {
     ends: true,
   },
   'secrets.request': { kind: 'secret.requested', params: ['name'], answer: ['state'] },
+  'tool.call': { kind: 'call.done', params: ['name'], answer: [] },
+  'tool.register': { kind: 'call.done', params: ['name', 'description'], answer: [] },
   'secrets.inject': { kind: 'secret.granted', params: ['names'], answer: ['names'] },
   'workspace.open': {
     kind: 'workspace.opened',

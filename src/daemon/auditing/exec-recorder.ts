@@ -115,7 +115,7 @@ const whose = (exec: ExecId, { session, requester }: ExecBasis) => ({
 
 /** What was asked for and is parked, until a person says yes or no. */
 export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[] {
-  const { asked, verdict, plan, parent } = question;
+  const { asked, verdict, plan, parent, tool } = question;
   const of = { exec: id, session: asked.session, actor: asked.requester };
   return [
     {
@@ -125,6 +125,7 @@ export function askedEvents(id: ExecId, question: Question, shown: Shown): Told[
         ...commandData(shown(asked.command), asked.command),
         ...(asked.language === undefined ? {} : { language: asked.language }),
         ...(parent === null ? {} : { parent }),
+        ...(tool === null ? {} : { tool: { ...tool } }),
         shell: asked.shell.path,
         cwd: asked.cwd,
         mode: asked.mode,
@@ -157,6 +158,7 @@ export function refusalEvents(
     ...commandData(shown(command), command),
     ...(request.language === 'python' ? { language: 'python' } : {}),
     ...(parent === null ? {} : { parent }),
+    ...(request.tool === undefined ? {} : { tool: request.tool.name }),
     cwd,
     mode,
     stdin: stdin.kind,
@@ -178,12 +180,13 @@ type Untold = Pick<Told, 'kind' | 'data'>;
 /** What was asked for, as the first event of a command tells it. */
 function requestData(basis: ExecBasis): Told['data'] {
   const { command, command_bytes, shell, cwd, mode, command_env, stdin, pty } = basis;
-  const { language, parent } = basis;
+  const { language, parent, tool } = basis;
   return {
     command,
     command_bytes,
     ...(language === undefined ? {} : { language }),
     ...(parent === undefined ? {} : { parent }),
+    ...(tool === undefined ? {} : { tool: { ...tool } }),
     shell,
     cwd,
     mode,

@@ -24,6 +24,7 @@ import type { Desk } from './methods.ts';
 import { Replies } from './replies.ts';
 import type { Reply } from './replies.ts';
 import { Streams } from './streams.ts';
+import { ToolCalls } from './tool-calls.ts';
 import { Watch } from './watch.ts';
 import { Writer } from './writer.ts';
 
@@ -51,6 +52,7 @@ export class Connection {
   readonly #replies: Replies;
   readonly #streams: Streams;
   readonly #watch: Watch;
+  readonly #toolCalls: ToolCalls;
   readonly #feed: FeedWatch;
   readonly #lines = new LineReader(requestBytesMax);
   readonly #frames = new FrameReader(requestBytesMax);
@@ -75,6 +77,7 @@ export class Connection {
     const ended = (): void => this.#settle();
     this.#streams = new Streams({ runtime, caller, writer, says: this.#says, signal, ended });
     this.#watch = new Watch({ runtime, caller, writer, signal });
+    this.#toolCalls = new ToolCalls({ runtime, writer, signal });
     this.#feed = new FeedWatch({ runtime, caller, writer, signal });
     const leave = (): void => this.#leave();
     output.on('error', leave).on('close', leave);
@@ -244,6 +247,12 @@ export class Connection {
         afterwards.push(start);
         return answer;
       },
+      answerCalls: async (params) => {
+        const { answer, start } = await this.#toolCalls.register(params);
+        afterwards.push(start);
+        return answer;
+      },
+      answerCall: (params) => this.#toolCalls.answer(params),
       watch: () => {
         const { answer, start } = this.#watch.announce();
         afterwards.push(start);
@@ -282,7 +291,10 @@ export class Connection {
 
   /** Streams on this connection that have not ended. */
   get #follows(): number {
-    return this.#streams.size + (this.#watch.isOn ? 1 : 0) + (this.#feed.isOn ? 1 : 0);
+    return (
+      this.#streams.size +
+      [this.#watch, this.#feed, this.#toolCalls].filter(({ isOn }) => isOn).length
+    );
   }
 
   #sent(): void {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import { parseParams } from '../../protocol/methods.ts';
 import type { MethodName, MethodParams } from '../../protocol/methods.ts';
 import type { WatchAnswer } from '../../protocol/approval.ts';
+import type { ToolAnswerParams, ToolRegisterParams } from '../../protocol/tool.ts';
 import type { FeedAnswer } from '../../protocol/feed.ts';
 import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
 import { TrlError } from '../../errors.ts';
@@ -31,6 +32,14 @@ export interface Desk {
   watch(): WatchAnswer;
   /** As {@link watch}, of everything that changes. */
   feed(): FeedAnswer;
+  /**
+   * Sends calls of a tool to this connection once the answer has left.
+   *
+   * @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be
+   */
+  answerCalls(params: ToolRegisterParams): Promise<MethodAnswers['tool.register']>;
+  /** @throws TrlError `INVALID_PARAMS` for a call that is not open on this connection */
+  answerCall(params: ToolAnswerParams): MethodAnswers['tool.answer'];
   /**
    * @param windowBytes of output that may be under way; `null`: as much as the stream takes
    * @throws TrlError `INVALID_PARAMS` when something else is under way on this connection.
@@ -101,6 +110,10 @@ export const lanes = {
   'audit.get': 'beside',
   'audit.verify': 'beside',
   'console.login': 'beside',
+  'tool.list': 'beside',
+  'tool.call': 'beside',
+  'tool.register': 'beside',
+  'tool.answer': 'beside',
 } as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
@@ -109,6 +122,8 @@ const features = [
   'exec.attach',
   'exec.read',
   'exec.key',
+  'exec.python',
+  'tool.call',
   'frames.bin',
   'frames.stdin',
   'frames.window',
@@ -234,6 +249,12 @@ const handlers: Handlers = {
   'audit.list': ({ runtime, caller }, params) => runtime.audit.list(caller, params),
   'audit.get': ({ runtime, caller }, params) => runtime.audit.get(caller, params),
   'audit.verify': ({ runtime, caller }, params) => runtime.audit.verify(caller, params),
+  'tool.list': async ({ runtime, caller }, params) => ({
+    tools: await runtime.tools.list(caller, params),
+  }),
+  'tool.call': ({ runtime, caller }, params) => runtime.tools.call(caller, params),
+  'tool.register': (desk, params) => desk.answerCalls(params),
+  'tool.answer': (desk, params) => desk.answerCall(params),
   'console.login': ({ runtime, caller }, params) => runtime.console.login(caller, params),
 };
 

@@ -23,7 +23,7 @@ export interface Followed {
   readonly form: ChunkForm;
 }
 
-export type Streaming = Pick<Desk, 'follow' | 'watch'>;
+export type Streaming = Pick<Desk, 'follow' | 'watch' | 'feed'>;
 
 const noStreams = {
   follow: (execId: ExecId): never => {
@@ -34,6 +34,12 @@ const noStreams = {
   },
   feed: (): never => {
     throw notHere('watch the runtime');
+  },
+  answerCalls: (): never => {
+    throw notHere('register a tool');
+  },
+  answerCall: (): never => {
+    throw notHere('answer for a tool');
   },
   switchToFrames: (): never => {
     throw notHere('switch to frames');
@@ -47,6 +53,8 @@ const streaming: ReadonlySet<string> = new Set([
   'approval.watch',
   'system.watch',
   'system.hello',
+  'tool.register',
+  'tool.answer',
 ]);
 
 /** @throws TrlError `INVALID_PARAMS` for a method that one answer cannot carry */

@@ -6,6 +6,7 @@ import * as word from './words.ts';
 const asked = z.object({
   command: z.string(),
   language: z.exactOptional(z.literal('python')),
+  tool: z.exactOptional(z.object({ name: z.string(), sha256: word.sha256 })),
   shell: z.object({ path: z.string(), dialect: z.enum(['bash', 'posix', 'zsh']) }),
   mode: z.enum(['foreground', 'detached']),
   cwd: z.string(),

@@ -1,0 +1,309 @@
+/**
+ * What callers do with registered tools: list and call them. A tool that is a command runs like any
+ * other one, judged and recorded as its argument list, in a session of its own; one that a
+ * connection registered is asked over that connection.
+ */
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../canonical.ts';
+import type { Caller, PolicyProfile, SessionId } from '../../command.ts';
+import type { ToolDefinition } from '../../configuration/tool-file.ts';
+import { whyUnfit, type InputSchema } from '../../configuration/tool-input.ts';
+import { filled, fillCommand, parseTemplate } from '../../configuration/tool-template.ts';
+import { toolManaged } from '../../environment/tiers.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { nearest } from '../../protocol/nearest.ts';
+import type {
+  ToolAnswerParams,
+  ToolCallAnswer,
+  ToolCallParams,
+  ToolListParams,
+  ToolRegisterParams,
+  ToolView,
+} from '../../protocol/tool.ts';
+import type { Receipt } from '../../protocol/types.ts';
+import type { ToolCommand } from '../../run.ts';
+import type { SessionRecord } from '../../session/record.ts';
+import type { ExecDesk } from '../exec-desk.ts';
+import type { ToolsDesk } from '../runtime.ts';
+import type { SessionDesk } from '../session-desk.ts';
+import type { Session, Sessions } from '../sessions.ts';
+import type { Registered } from './registered.ts';
+import type { FileTool, ToolFiles } from './tool-files.ts';
+
+export interface ToolDeskOptions {
+  readonly files: ToolFiles;
+  readonly registered: Registered;
+  readonly sessions: Sessions;
+  readonly sessionDesk: SessionDesk;
+  readonly execDesk: ExecDesk;
+  /** Names of variables that could be passed on. */
+  readonly available: () => Promise<readonly string[]>;
+  /** Patterns of names that no command gets. */
+  readonly withhold: (workspace: string | null) => Promise<readonly string[]>;
+  /** Directories that commands of sessions may write. */
+  readonly writable: () => readonly string[];
+}
+
+export class ToolDesk implements ToolsDesk {
+  readonly #options: ToolDeskOptions;
+  /** Sessions that are being made, by the call that they are for. */
+  readonly #making = new Map<string, Promise<Session>>();
+  /** Sessions whose command waits for a person: an equal call goes on there. */
+  readonly #waiting = new Set<SessionId>();
+
+  constructor(options: ToolDeskOptions) {
+    this.#options = options;
+  }
+
+  async list(_: Caller, { session_id: id }: ToolListParams): Promise<readonly ToolView[]> {
+    const workspace = id === undefined ? null : this.#options.sessions.get(id).record.workspace;
+    const { files, registered } = this.#options;
+    const own = await builtinNames();
+    const found = files
+      .all(workspace)
+      .filter(({ definition }) => !own.has(definition.name))
+      .map(({ definition, source }) => viewOf(definition, source));
+    const taken = new Set(found.map(({ name }) => name));
+    const others = registered.all().filter(({ name }) => !taken.has(name));
+    return [...found, ...others.map((one) => viewOf(one, 'registered'))];
+  }
+
+  /**
+   * @throws TrlError `INVALID_PARAMS` for a tool that is not there, or arguments that do not fit;
+   *   what running a command throws
+   */
+  async call(caller: Caller, params: ToolCallParams): Promise<ToolCallAnswer> {
+    const { name, session_id: id, arguments: given = {} } = params;
+    const origin = id === undefined ? null : this.#options.sessions.get(id).record;
+    const { files, registered } = this.#options;
+    const own = await builtinNames();
+    const workspace = origin?.workspace ?? null;
+    const file = files.all(workspace).find(({ definition }) => definition.name === name);
+    if (file !== undefined && !own.has(name)) {
+      checkInput(name, file.definition.input, given);
+      return this.#run(caller, file, { origin, params, given });
+    }
+    const handler = registered.find(name);
+    if (handler === null) throw await this.#missing(caller, params);
+    checkInput(name, handler.input, given);
+    return { name, result: await registered.ask(handler, { caller: caller.actor, given }) };
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be */
+  async register(
+    params: ToolRegisterParams,
+    by: Parameters<ToolsDesk['register']>[1],
+  ): Promise<void> {
+    const { files, registered } = this.#options;
+    const taken = files.all(null).map(({ definition }) => definition.name);
+    registered.add(params, { ...by, taken: new Set([...(await builtinNames()), ...taken]) });
+  }
+
+  answer(owner: object, params: ToolAnswerParams): void {
+    this.#options.registered.answer(owner, params);
+  }
+
+  leave(owner: object): void {
+    this.#options.registered.leave(owner);
+  }
+
+  async #missing(caller: Caller, { name, session_id: id }: ToolCallParams): Promise<TrlError> {
+    const tools = await this.list(caller, id === undefined ? {} : { session_id: id });
+    const meant = nearest(
+      name,
+      tools.map((one) => one.name),
+    );
+    const hint = meant === null ? '' : `; did you mean "${meant}"?`;
+    return new TrlError('INVALID_PARAMS', `Cannot call a tool: none is called "${name}"${hint}`);
+  }
+
+  async #run(caller: Caller, file: FileTool, call: ToolCall): Promise<ToolCallAnswer> {
+    const { definition } = file;
+    const { origin, params, given } = call;
+    const command = await this.#commandOf(file, call);
+    const stdin = definition.stdin === null ? null : filled(parseTemplate(definition.stdin), given);
+    const named = { caller, name: definition.name, call: callName(params, origin) };
+    const session = await this.#sessionOf(named, definition, call);
+    try {
+      const receipt = await this.#options.execDesk.run(caller, {
+        session_id: session.record.id,
+        command: command.argv.map(quoted).join(' '),
+        tool: command,
+        timeout_ms: definition.timeoutMs,
+        ...(stdin === null ? {} : { stdin }),
+        ...(params.exec_key === undefined ? {} : { exec_key: params.exec_key }),
+        ...(params.wait_ms === undefined ? {} : { wait_ms: params.wait_ms }),
+      });
+      this.#leave(session, params.exec_key !== undefined);
+      return { name: definition.name, receipt, ...resultOf(definition, receipt) };
+    } catch (error) {
+      if (isTrlError(error, 'APPROVAL_REQUIRED')) this.#waiting.add(session.record.id);
+      else this.#leave(session, params.exec_key !== undefined);
+      throw error;
+    }
+  }
+
+  async #commandOf(file: FileTool, { origin, given }: ToolCall): Promise<ToolCommand> {
+    const { definition, sha256 } = file;
+    const { name, injectsEnv } = definition;
+    const [program = '', ...rest] = fillCommand(name, definition.command, given);
+    const isOpen = this.#options
+      .writable()
+      .some((tree) => program === tree || program.startsWith(`${tree}/`));
+    if (isOpen && injectsEnv.length > 0) {
+      const why = `"${program}" lies where commands may write, and it gets variables`;
+      throw new TrlError('POLICY_DENIED', `Cannot call the tool "${name}": ${why}`);
+    }
+    const withhold = await this.#options.withhold(origin?.workspace ?? null);
+    const env = toolManaged(injectsEnv, await this.#options.available(), withhold);
+    const exact = injectsEnv.find((one) => !one.endsWith('*') && !env.includes(one));
+    if (exact !== undefined) {
+      const way = `a person can give it: trl secrets set ${exact}`;
+      const why = `its variable ${exact} is not there; ${way}`;
+      throw new TrlError('INVALID_PARAMS', `Cannot call the tool "${name}": ${why}`);
+    }
+    return { name, sha256, argv: [program, ...rest], env };
+  }
+
+  /** That of an equal call which waits, or has the same key; else one of its own. */
+  async #sessionOf(
+    { caller, name, call }: { caller: Caller; name: string; call: string },
+    definition: ToolDefinition,
+    { origin, params }: ToolCall,
+  ): Promise<Session> {
+    const { sessions } = this.#options;
+    const isKeyed = params.exec_key !== undefined;
+    const before = sessions
+      .all()
+      .find(
+        ({ record }) =>
+          record.tool?.name === name &&
+          record.tool.call === call &&
+          record.owner === caller.actor &&
+          (isKeyed || this.#waiting.has(record.id)),
+      );
+    if (before !== undefined) return before;
+    const key = `${caller.actor} ${name} ${call}`;
+    const making = isKeyed ? this.#making.get(key) : undefined;
+    if (making !== undefined) return making;
+    const made = this.#make(caller, { name, call }, { definition, origin });
+    if (isKeyed) this.#making.set(key, made);
+    return made.finally(() => this.#making.delete(key));
+  }
+
+  async #make(
+    caller: Caller,
+    tool: { readonly name: string; readonly call: string },
+    of: { readonly definition: ToolDefinition; readonly origin: SessionRecord | null },
+  ): Promise<Session> {
+    const { definition, origin } = of;
+    const { files, network, limits: bounds } = definition;
+    const deny = origin?.grants.files;
+    const view = await this.#options.sessionDesk.create(
+      caller,
+      {
+        name: `tool ${tool.name}`,
+        shell: '/bin/sh',
+        working_dir: origin?.workspace ?? '/tmp',
+        ...placeOf(origin),
+        ...policyOf(origin),
+        network,
+        files: {
+          read: { allow: files.read, deny: deny?.read.deny ?? [] },
+          write: { allow: files.write, deny: deny?.write.deny ?? [] },
+        },
+        limits: bounds,
+        carry: 'none',
+      },
+      tool,
+    );
+    return this.#options.sessions.get(view.session_id);
+  }
+
+  /** Kept for a while where the call may be made again with its key. */
+  #leave({ record }: Session, isKeyed: boolean): void {
+    this.#waiting.delete(record.id);
+    const end = (): void => {
+      void this.#options.sessionDesk.end(record.id, true).catch(() => {});
+    };
+    if (!isKeyed) end();
+    else setTimeout(end, limits.journalKeepMs.default).unref();
+  }
+}
+
+interface ToolCall {
+  /** The session that the call names. */
+  readonly origin: SessionRecord | null;
+  readonly params: ToolCallParams;
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+async function builtinNames(): Promise<ReadonlySet<string>> {
+  const { builtinTools } = await import('../../tools/index.ts');
+  return new Set(builtinTools.map(({ name }) => name));
+}
+
+type Place = Pick<
+  Parameters<SessionDesk['create']>[1],
+  'workspace_id' | 'workspace_mode' | 'sandbox'
+>;
+
+function placeOf(origin: SessionRecord | null): Place {
+  if (origin === null) return {};
+  const { workspaceId, workspaceMode, grants } = origin;
+  return {
+    sandbox: grants.sandbox,
+    ...(isWorkspaceId(workspaceId) ? { workspace_id: workspaceId } : {}),
+    ...(workspaceMode === undefined ? {} : { workspace_mode: workspaceMode }),
+  };
+}
+
+/** As strict as the session that calls; nobody's session is one of the terminal tools. */
+function policyOf(origin: SessionRecord | null): { policy?: PolicyProfile } {
+  const policy = origin === null ? 'guarded' : origin.policy;
+  return policy === null ? {} : { policy };
+}
+
+const isWorkspaceId = (id: string | undefined): id is `w-${string}` =>
+  id?.startsWith('w-') === true;
+
+function checkInput(name: string, input: InputSchema, given: object): void {
+  const why = whyUnfit(input, given);
+  if (why !== null) throw new TrlError('INVALID_PARAMS', `Cannot call the tool "${name}": ${why}`);
+}
+
+/** What tells one call from another: its key, or what it says. */
+function callName(params: ToolCallParams, origin: SessionRecord | null): string {
+  if (params.exec_key !== undefined) return `key ${params.exec_key}`;
+  const said = canonicalJson({ given: params.arguments ?? {}, session: origin?.id ?? null });
+  return `says ${createHash('sha256').update(said).digest('hex')}`;
+}
+
+function resultOf({ output }: ToolDefinition, receipt: Receipt): { result?: unknown } {
+  if (output !== 'json' || receipt.exit_code !== 0 || receipt.truncated) return {};
+  try {
+    const result: unknown = JSON.parse(receipt.stdout);
+    return { result };
+  } catch {
+    // What it printed is in the receipt.
+    return {};
+  }
+}
+
+function viewOf(
+  {
+    name,
+    title,
+    description,
+    input,
+  }: Pick<ToolDefinition, 'name' | 'title' | 'description' | 'input'>,
+  source: ToolView['source'],
+): ToolView {
+  const schema = { ...input, additionalProperties: input.additionalProperties ?? false };
+  return { name, title, description, input_schema: schema, source };
+}
+
+/** Quoted for any shell of the Bourne family; what needs no quotes is shown without. */
+const quoted = (word: string): string =>
+  /^[A-Za-z0-9_/.:@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
