@@ -10,6 +10,7 @@ import type { Daemon } from './daemon.ts';
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 const program = '/usr/bin/chromium';
+const axeSource = path.join(root, 'node_modules/axe-core/axe.min.js');
 const waitMs = 15_000;
 
 /** Why tests with a browser cannot run here, else `false`. */
@@ -94,7 +95,7 @@ export class Watched {
     page.on('request', (request) => {
       const url = new URL(request.url());
       if (url.protocol !== 'data:' && url.hostname !== '127.0.0.1') {
-        made.wrong.push(`request: ${url}`);
+        made.wrong.push(`request: ${url.href}`);
       }
     });
     page.on('websocket', (socket) => {
@@ -122,13 +123,15 @@ export class Watched {
     ].join('\\n')`);
   }
 
-  /** What axe-core finds wrong, one line each with where. */
-  async axe(): Promise<string[]> {
-    const source = readFileSync(path.join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
-    await this.page.evaluate(source);
-    return this.page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(
-      ({ violations }) => violations.flatMap(({ id, help, nodes }) =>
-        nodes.map((node) => id + ': ' + help + ': ' + node.html + ' ' + node.failureSummary)))`);
+  /** What axe-core finds wrong, one line each with where; `rules`: only these. */
+  async axe(rules?: readonly string[]): Promise<string[]> {
+    const isThere = await this.page.evaluate<boolean>(`typeof axe !== 'undefined'`);
+    if (!isThere) await this.page.evaluate(readFileSync(axeSource, 'utf8'));
+    const only = rules === undefined ? {} : { runOnly: { type: 'rule', values: rules } };
+    const options = JSON.stringify({ resultTypes: ['violations'], ...only });
+    return this.page.evaluate<string[]>(`axe.run(document, ${options}).then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) =>
+        id + ': ' + html + ' ' + failureSummary)))`);
   }
 }
 

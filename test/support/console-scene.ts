@@ -26,6 +26,14 @@ const script = [
   "echo 'warning: 3 files are not formatted' >&2",
 ].join('\n');
 
+/** Asks the terminal who and where it is, and shows what was typed meanwhile. */
+const terminalScript = [
+  'read -r a; echo "<$a>"',
+  String.raw`printf '\033[6n\033[c\033[5n\033]11;?\007'`,
+  'read -r b; echo "got [$b]" | cat -v',
+  'read -r c; echo "then $c"',
+].join('\n');
+
 /** Needs a runtime with the policy `guarded`, and same-uid approvals. */
 export async function playScene(agent: Client, daemon: Daemon): Promise<Scene> {
   const tree = path.join(daemon.root, 'shop');
@@ -35,7 +43,7 @@ export async function playScene(agent: Client, daemon: Daemon): Promise<Scene> {
   const session = await agent.createSession({ name: 'shop', working_dir: tree });
   await session.run('ls -l');
   const changed = await approved(agent, session, script);
-  const terminal = await approved(agent, session, 'while read -r line; do echo "<$line>"; done', {
+  const terminal = await approved(agent, session, terminalScript, {
     pty: { columns: 100, rows: 24 },
     detached: true,
   });

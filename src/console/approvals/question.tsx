@@ -42,6 +42,7 @@ export function Question({ approval }: { readonly approval: ApprovalView }) {
         <CommandText command={asked.command} rules={verdict.rules} />
         <span ref={end} class="end" />
       </div>
+      <Gist asked={asked} />
       {asked.argv !== null && (
         <p class="quiet">
           Started without a shell: <Text of={asked.argv.map(quoted).join(' ')} mono />
@@ -70,6 +71,23 @@ export function Question({ approval }: { readonly approval: ApprovalView }) {
         <Outcome approval={approval} />
       )}
     </article>
+  );
+}
+
+/** What matters most of what it reaches, beside the command. */
+function Gist({ asked }: { readonly asked: ApprovalView['asked'] }) {
+  const { network, sandbox } = asked;
+  const isLoose = sandbox.kind === 'none' || sandbox.level !== 'full';
+  return (
+    <ul class="gist">
+      <li>
+        in <Text of={asked.cwd} mono />
+      </li>
+      <li class={network === 'on' ? 'pill ask' : 'pill'}>network {network}</li>
+      <li class={isLoose ? 'pill ask' : 'pill'}>
+        {sandbox.kind === 'none' ? 'no sandbox' : `sandbox ${sandbox.level}`}
+      </li>
+    </ul>
   );
 }
 

@@ -83,7 +83,7 @@ export function Reasons({ verdict, command }: ReasonsProps) {
   );
 }
 
-const decisionWords = { allow: 'allowed', ask: 'asks', block: 'blocked' } as const;
+const decisionWords = { allow: 'allowed', ask: 'needs a yes', block: 'blocked' } as const;
 
 export function Decision({ of }: { readonly of: Verdict['decision'] }) {
   return <span class={`pill ${of}`}>{decisionWords[of]}</span>;

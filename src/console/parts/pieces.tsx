@@ -9,13 +9,19 @@ export function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
         kind === 'plain' ? (
           text
         ) : (
-          <span key={at} class={kind}>
+          <span key={at} class={kind} title={nameOf(kind, text)}>
             {text}
           </span>
         ),
       )}
     </>
   );
+}
+
+/** Which letter it is that may pass for another. */
+function nameOf(kind: Piece['kind'], text: string): string | undefined {
+  const code = (text.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  return kind === 'foreign' ? `U+${code}` : undefined;
 }
 
 /** A name, a path, a reason: in the direction it is stored in, nothing of it hidden. */

@@ -1,0 +1,217 @@
+/** The console as a person uses it: in a real browser, over the real door, with a real agent. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import type { Client } from '../src/client/index.ts';
+import { connect } from '../src/local/index.ts';
+import { Browser, consoleLink, noBrowser } from './support/browser.ts';
+import type { Watched } from './support/browser.ts';
+import { playScene } from './support/console-scene.ts';
+import type { Scene } from './support/console-scene.ts';
+import { startRuntime } from './support/daemon.ts';
+import type { Daemon } from './support/daemon.ts';
+
+const options = { skip: noBrowser };
+let daemon: Daemon;
+let agent: Client;
+let browser: Browser;
+let person: Watched;
+let scene: Scene;
+
+before(async () => {
+  if (noBrowser !== false) return;
+  [daemon, browser] = await Promise.all([
+    startRuntime({ env: { TRL_POLICY: 'guarded' } }),
+    Browser.start(),
+  ]);
+  agent = await connect({ socketPath: daemon.socketPath });
+  person = await browser.page();
+});
+after(async () => {
+  await agent?.close();
+  await browser?.[Symbol.asyncDispose]();
+  await daemon?.stop();
+});
+
+/** The others say the same in both themes: the page is the same. */
+const colourRules = ['color-contrast', 'link-in-text-block'];
+
+async function open(address: string): Promise<void> {
+  await person.page.evaluate(`location.hash = '#/${address}'`);
+}
+
+/** Until an answer to what is read counts. */
+async function mayAnswer(): Promise<void> {
+  await person.page.locator('.answer button.approve[aria-disabled=false]').waitFor();
+}
+
+/** Asks for `command`, and goes on with its result when a person has answered. */
+function ask(command: string): Promise<unknown> {
+  const asked = agent.createSession({ name: 'build', working_dir: daemon.root });
+  const run = asked.then((session) => session.run(command, { wait_ms: 30_000 }));
+  return run.catch((error: unknown) => error);
+}
+
+test('a link signs in once, and its code stays nowhere', options, async () => {
+  const link = await consoleLink(daemon);
+  const code = link.split('=').at(-1) ?? '';
+  await person.page.goto(link);
+  await person.sees('Live');
+  assert.match(person.page.url(), /\/#\/approvals$/);
+  assert.ok(!(await person.everything()).includes(code));
+  assert.deepEqual(await person.page.context().cookies(), []);
+  await person.sees('Nothing waits for you');
+
+  const other = await browser.page();
+  await other.page.goto(link);
+  await other.sees('This link was used already, or is too old.');
+  await other.sees('trl console');
+  await other.page.close();
+});
+
+test('a command is read, approved by key, watched, and found in the log', options, async () => {
+  const { page } = person;
+  const command = String.raw`printf '\033[32mgreen\033[0m <b>x</b>\n' | cat`;
+  const first = ask(command);
+  await page.locator('.question .command').waitFor();
+  // A key that is pressed at once answers nothing: nobody can have read it.
+  await page.keyboard.press('a');
+  await page.locator('.answer .hint').waitFor();
+  assert.equal((await page.locator('.question .command').innerText()).trim(), command);
+  assert.match(await page.title(), /^\(1\) Approvals/);
+  assert.ok((await page.locator('.question mark').count()) > 0);
+  await mayAnswer();
+  await page.keyboard.press('a');
+  await page.locator('.outcome.allow').waitFor();
+  const receipt = await first;
+  assert.ok(!(receipt instanceof Error), String(receipt));
+
+  // The next question takes no place of its own accord, so the same key answers nothing.
+  const second = ask('make two');
+  await page.locator('.list .rows a', { hasText: 'make two' }).waitFor();
+  await page.keyboard.press('a');
+  await page.getByText('The command and its output').click();
+  await page.locator('.printed .fg2', { hasText: 'green' }).waitFor();
+  await page.locator('.printed', { hasText: '<b>x</b>' }).waitFor();
+  await person.sees('In the audit log');
+  await page.getByText('What the log tells of it').click();
+  await page.locator('.event .kind', { hasText: 'exec.ended' }).waitFor();
+  await page.locator('.graph').waitFor();
+
+  const [waiting] = await agent.approvals({ state: 'pending' });
+  assert.equal(waiting?.asked.command, 'make two');
+  await page.keyboard.press('g');
+  await page.keyboard.press('a');
+  await mayAnswer();
+  await page.keyboard.press('w');
+  await page.keyboard.type('add not that');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('d');
+  await page.locator('.outcome.block', { hasText: 'add not that' }).waitFor();
+  const decided = await agent.approval(waiting.approval_id);
+  assert.equal(decided.state, 'denied');
+  assert.equal(decided.words, 'add not that');
+  assert.match(decided.decided_by ?? '', /^person:/);
+  assert.ok((await second) instanceof Error);
+});
+
+test('a value that is typed goes to the runtime, and is found nowhere else', options, async () => {
+  const { page } = person;
+  const value = `q7Vd2L${randomBytes(16).toString('hex')}`;
+  const asked = agent.call('secrets.request', {
+    name: 'DEPLOY_KEY',
+    reason: 'To publish the package',
+    wait_ms: 30_000,
+  });
+  await open('secrets');
+  await person.sees('To publish the package');
+  const field = page.locator('.request input[type=password]');
+  await field.pressSequentially(value.slice(0, 8));
+  await field.fill(value);
+  assert.ok(!(await page.content()).includes(value.slice(0, 8)));
+  await field.press('Enter');
+  assert.equal((await asked).state, 'ready');
+  await page.locator('td', { hasText: 'DEPLOY_KEY' }).waitFor();
+
+  assert.ok(!(await person.everything()).includes(value));
+  assert.deepEqual(
+    person.received.filter((frame) => frame.includes(value)),
+    [],
+  );
+  assert.equal(person.sent.filter((frame) => frame.includes(value)).length, 1);
+  assert.ok(!daemon.log().includes(value));
+  const files = globSync('{state,config,run}/**/*', { cwd: daemon.home, withFileTypes: true });
+  const kept = files.filter((entry) => entry.isFile());
+  assert.ok(kept.length > 0);
+  for (const entry of kept) {
+    assert.ok(!readFileSync(path.join(entry.parentPath, entry.name)).includes(value), entry.name);
+  }
+});
+
+test(
+  'a terminal is watched, taken over and handed back, and types nothing itself',
+  options,
+  async () => {
+    scene = await playScene(agent, daemon);
+    const { page } = person;
+    await open(`command/${scene.terminal}`);
+    await page.getByText('Take over').click();
+    await person.sees('You type here.');
+    await assert.rejects(agent.write({ exec_id: scene.terminal, data: 'agent\n' }), {
+      code: 'SESSION_BUSY',
+    });
+    await page.keyboard.type('person\n');
+    await page.locator('.xterm-rows', { hasText: '<person>' }).waitFor();
+    await page.keyboard.type('plain\n');
+    await page.locator('.xterm-rows', { hasText: 'got [' }).waitFor();
+    await page.locator('.xterm-rows', { hasText: 'got [plain]' }).waitFor();
+    await page.getByText('Hand back').click();
+    await person.sees('You watch.');
+    await agent.write({ exec_id: scene.terminal, data: 'agent\n' });
+    await page.locator('.xterm-rows', { hasText: 'then agent' }).waitFor();
+  },
+);
+
+test(
+  'no view has what keeps somebody out, in light or dark; nothing of others runs',
+  options,
+  async () => {
+    const { page } = person;
+    const views = [
+      ['overview', '.rows.commands'],
+      [`approvals/${scene.asked}`, '.answer'],
+      [`command/${scene.changed}`, '.printed .fg2'],
+      [`command/${scene.terminal}`, '.xterm-rows'],
+      ['secrets', '.request'],
+      [`changes/${scene.session.id}`, '.diff .row'],
+      [`audit/${scene.changed}`, '.graph'],
+      ['policy', '.tester'],
+      ['metrics', '.numbers dd'],
+    ] as const;
+    const found: string[] = [];
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const [address, shows] of views) {
+        await open(address);
+        await page.locator(shows).first().waitFor();
+        found.push(
+          ...(await person.axe(scheme === 'dark' ? colourRules : undefined)).map(
+            (line) => `${scheme} ${address}: ${line}`,
+          ),
+        );
+        const made = await page.evaluate(`document.querySelectorAll(
+        '#console :is(img, script, iframe, object, embed, style, b), [onerror]').length`);
+        assert.equal(made, 0, address);
+      }
+    }
+    assert.deepEqual(found, []);
+    await open('approvals/' + scene.asked);
+    const shown = await page.locator('.question .command').innerText();
+    for (const part of ['\\u{200B}', '\\u{202E}', '<script>alert(2)</script>']) {
+      assert.ok(shown.includes(part), part);
+    }
+    assert.deepEqual(person.wrong, []);
+  },
+);
