@@ -1,7 +1,14 @@
 // `trl token` and `trl console` as people use them, and the operator's token beside a real daemon.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Enrolment } from '../src/approval/enrolment.ts';
@@ -140,7 +147,65 @@ describe('trl token', () => {
   });
 });
 
+test('docs/tokens.md shows what is said', () => {
+  const text = readFileSync(path.join(path.dirname(trl), 'docs/tokens.md'), 'utf8');
+  const shown = [...text.matchAll(/^\$ trl (token .*)\n((?:(?!\$ |```).*\n)*)/gm)];
+  assert.equal(shown.length, 3);
+  // Of a runtime that has no other token.
+  const state = { XDG_STATE_HOME: path.join(daemon.home, 'documented') };
+  const neutral = (said: string): string =>
+    said
+      .replaceAll(/trl_\S+/g, 'TOKEN')
+      .replaceAll(/t-[0-9a-f]{16}/g, 'ID')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
+  for (const [, command = '', output = ''] of shown) {
+    const { stdout, stderr } = run(command.split(' '), state);
+    assert.equal(neutral(stdout + stderr), neutral(output), command);
+  }
+});
+
 describe('trl console', () => {
+  const open = (...args: string[]): Ran => run(['console', '--no-open', ...args]);
+
+  test('prints a link that logs in once, on a door that takes nothing else', async () => {
+    const { status, stdout, stderr } = open('--json');
+    assert.equal(status, 0, stderr);
+    const [origin, code] = JSON.parse(stdout).url.split('/#login=');
+    const headers = { 'content-type': 'application/json' };
+    const trade = (): Promise<Response> =>
+      fetch(`${origin}/v1/login`, { method: 'POST', headers, body: JSON.stringify({ code }) });
+    const login: Json = await (await trade()).json();
+    assert.deepEqual(login.roles, ['approver', 'auditor']);
+    assert.equal((await trade()).status, 401);
+    const as = async (token: string): Promise<number> =>
+      (await fetch(`${origin}/v1/sessions`, { headers: { authorization: `Bearer ${token}` } }))
+        .status;
+    assert.equal(await as(login.token), 200);
+    assert.equal(await as(mainToken), 401);
+    const agent = run(['token', 'create', '--role', 'agent']).stdout.trim();
+    assert.equal(await as(agent), 401);
+    for (const secret of [code, login.token, agent]) assert.ok(!everythingKept().includes(secret));
+  });
+
+  test('ends what a link opened that only the uid proved, when a passphrase is set', async () => {
+    const { stdout } = open();
+    const [origin, code] = stdout.trim().split('/#login=');
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ code });
+    const answer = await fetch(`${origin}/v1/login`, { method: 'POST', headers, body });
+    const login: Json = await answer.json();
+    const as = async (): Promise<number> => {
+      const authorization = `Bearer ${login.token}`;
+      return (await fetch(`${origin}/v1/approvals`, { headers: { authorization } })).status;
+    };
+    assert.equal(await as(), 200);
+    await enroll();
+    assert.equal(await as(), 401);
+    assert.match(open().stderr, /there is no terminal/);
+    const proved = run(['console', '--no-open', '--passphrase-stdin'], {}, `${phrase}\n`);
+    assert.match(proved.stdout, /#login=/);
+  });
+
   test('says where there is none', () => {
     const { status, stderr } = run(['console', '--no-open'], { TRL_SOCKET_PATH: '/nonexistent/s' });
     assert.equal(status, 125);
@@ -148,15 +213,19 @@ describe('trl console', () => {
   });
 });
 
-describe('where a passphrase is set', () => {
-  before(async () => {
-    const enrolment = new Enrolment({
-      file: path.join(daemon.home, 'config', 'trl', 'approver.json'),
-      attemptsFile: path.join(daemon.home, 'state', 'trl', 'approver-attempts.json'),
-      cost: { n: 2 ** 12, r: 8, p: 1 },
-    });
-    await enrolment.enrol('ann', phrase, null);
+async function enroll(): Promise<void> {
+  const file = path.join(daemon.home, 'config', 'trl', 'approver.json');
+  if (existsSync(file)) return;
+  const enrolment = new Enrolment({
+    file,
+    attemptsFile: path.join(daemon.home, 'state', 'trl', 'approver-attempts.json'),
+    cost: { n: 2 ** 12, r: 8, p: 1 },
   });
+  await enrolment.enrol('ann', phrase, null);
+}
+
+describe('where a passphrase is set', () => {
+  before(enroll);
 
   test("a person's token needs it, and an agent's does not", () => {
     const asked = ['token', 'create', '--role', 'approver', '--role', 'auditor'];
