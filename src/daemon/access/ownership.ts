@@ -84,18 +84,7 @@ export const ownership = {
   'tool.register': none,
   'tool.answer': none,
   'console.login': none,
-} as const satisfies Record<MethodName | Coming, Row>;
-
-/** Rows for doors that are built over this one. */
-type Coming =
-  | 'exec.lease'
-  | 'system.watch'
-  | 'system.metrics'
-  | 'tool.list'
-  | 'tool.call'
-  | 'tool.register'
-  | 'tool.answer'
-  | 'console.login';
+} as const satisfies Record<MethodName, Row>;
 
 /** Who made what. `null`: nobody that is known, which no token is. */
 export interface Owners {

@@ -75,18 +75,7 @@ export const permits = {
   'tool.register': 'admin',
   'tool.answer': 'admin',
   'console.login': 'socket',
-} as const satisfies Record<MethodName | Coming, Row>;
-
-/** Rows for doors that are built over this one. */
-type Coming =
-  | 'exec.lease'
-  | 'system.watch'
-  | 'system.metrics'
-  | 'tool.list'
-  | 'tool.call'
-  | 'tool.register'
-  | 'tool.answer'
-  | 'console.login';
+} as const satisfies Record<MethodName, Row>;
 
 /**
  * Without a session these touch what is everybody's. Then `agent` does not permit them.
