@@ -1,83 +1,77 @@
 // npm run build: what is published. Bundles each program and the client into dist/, with every
 // package inside except the optional native ones, and emits the client's types into dist/types/.
+// `--out DIR` builds elsewhere.
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import type { BuildOptions } from 'esbuild';
+import { buildClient, emitTypes } from './build-client.ts';
+import { writeNotices } from './build-notices.ts';
 
 const root = path.dirname(import.meta.dirname);
 process.chdir(root);
+const { values } = parseArgs({ options: { out: { type: 'string' } } });
+const out = path.resolve(values.out ?? 'dist');
+const inputs = new Set<string>();
 
-const clientEntry = 'src/client/index.ts';
-const bundles = [
-  { from: 'src/cli/main.ts', to: 'dist/cli.js', program: true },
-  { from: 'src/daemon/main.ts', to: 'dist/daemon.js', program: false },
-  { from: 'src/daemon/auditing/reader.ts', to: 'dist/audit-reader.js', program: false },
-  { from: 'src/runner/main.ts', to: 'dist/runner.js', program: false },
-  { from: 'src/redactor/main.ts', to: 'dist/redactor.js', program: false },
-  { from: clientEntry, to: 'dist/client.js', program: false },
-  { from: 'src/local/index.ts', to: 'dist/local.js', program: false },
+const common = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node24',
+  mainFields: ['module', 'main'],
+  external: ['@lydell/node-pty', '@napi-rs/keyring'],
+  // Its entry for Node is CommonJS, which a bundle of modules cannot hold.
+  alias: { yaml: path.join(root, 'node_modules/yaml/browser/index.js') },
+  // Names stay as they are in the sources: they are in stack traces.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+} as const satisfies BuildOptions;
+
+/** Each in one file, as it is started from nothing but that. */
+const alone = [
+  { from: 'src/daemon/auditing/reader.ts', to: 'audit-reader.js' },
+  { from: 'src/runner/main.ts', to: 'runner.js' },
+  { from: 'src/redactor/main.ts', to: 'redactor.js' },
 ] as const;
 
-for (const { from, to, program } of bundles) {
-  if (!existsSync(from)) {
-    console.log(`skipped ${to}: there is no ${from}`);
-    continue;
-  }
-  await build({
-    entryPoints: [from],
-    outfile: to,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node24',
-    mainFields: ['module', 'main'],
-    external: ['@lydell/node-pty', '@napi-rs/keyring'],
-    // Its entry for Node is CommonJS, which a bundle of modules cannot hold.
-    alias: { yaml: path.join(root, 'node_modules/yaml/browser/index.js') },
-    legalComments: 'linked',
-    banner: program ? { js: '#!/usr/bin/env node' } : {},
-    logLevel: 'warning',
-  });
-  console.log(`built ${to}`);
+mkdirSync(out, { recursive: true });
+for (const chunk of globSync('chunk-*.js', { cwd: out })) rmSync(path.join(out, chunk));
+// Each verb and door is loaded when it is asked for, so it is a file of its own.
+await bundle(
+  {
+    entryPoints: { cli: 'src/cli/main.ts', daemon: 'src/daemon/main.ts' },
+    outdir: out,
+    chunkNames: 'chunk-[hash]',
+    splitting: true,
+  },
+  'cli.js, daemon.js',
+);
+for (const { from, to } of alone) {
+  await bundle({ entryPoints: [from], outfile: path.join(out, to) }, to);
+}
+for (const input of await buildClient(out)) inputs.add(input);
+console.log('built client.js, client-node.js, local.js');
+for (const name of globSync('*.cjs', { cwd: 'tools/launcher' })) {
+  copyFileSync(path.join('tools/launcher', name), path.join(out, name));
+}
+
+async function bundle(options: BuildOptions, name: string): Promise<void> {
+  const { metafile } = await build({ ...common, ...options, metafile: true });
+  for (const input of Object.keys(metafile.inputs)) inputs.add(input);
+  console.log(`built ${name}`);
 }
 
 execFileSync('tools/build-console', { stdio: 'inherit' });
-console.log('built dist/console');
+const consoleOut = path.join(out, 'console');
+if (out !== path.resolve('dist')) cpSync('dist/console', consoleOut, { recursive: true });
+console.log('built console');
+writeNotices(inputs, path.join(out, 'THIRD_PARTY_NOTICES.txt'));
 
-if (existsSync(clientEntry)) {
-  emitTypes();
-}
-
-function emitTypes(): void {
-  rmSync('dist/types', { recursive: true, force: true });
-  const tsc = [
-    'node_modules/typescript/bin/tsc',
-    '--ignoreConfig',
-    clientEntry,
-    'src/local/index.ts',
-  ];
-  const options = ['--rootDir', 'src', '--outDir', 'dist/types', '--declaration'];
-  const only = ['--emitDeclarationOnly', '--strict', '--exactOptionalPropertyTypes'];
-  const modules = ['--module', 'nodenext', '--target', 'es2024', '--types', 'node'];
-  const syntax = ['--allowImportingTsExtensions', '--skipLibCheck'];
-  const args = [...tsc, ...options, ...only, ...modules, ...syntax];
-  execFileSync(process.execPath, args, { stdio: 'inherit' });
-  console.log('built dist/types');
-  for (const name of packagesNamedByTypes()) {
-    console.warn(`dist/types names the package "${name}", which users of the client lack`);
-  }
-}
-
-function packagesNamedByTypes(): Set<string> {
-  const names = new Set<string>();
-  for (const file of globSync('dist/types/**/*.d.ts')) {
-    const text = readFileSync(file, 'utf8');
-    for (const [, name] of text.matchAll(/(?:from |import\()["']([^."'][^"']*)["']/g)) {
-      if (name !== undefined && !name.startsWith('node:')) {
-        names.add(name);
-      }
-    }
-  }
-  return names;
-}
+emitTypes(path.join(out, 'types'));
+console.log('built types');

@@ -32,7 +32,7 @@ function ownFile(): string {
   if (isSingleExecutable()) return process.execPath;
   const here = fileURLToPath(import.meta.url);
   if (here.endsWith('.ts')) return path.join(path.dirname(here), '../../trl');
-  return path.join(path.dirname(here), 'cli.js');
+  return path.join(path.dirname(here), 'trl.cjs');
 }
 
 function inPath(name: string): string | null {
