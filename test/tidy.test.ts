@@ -13,6 +13,7 @@ const words = [
   'canonical.ts',
   'change.ts',
   'command.ts',
+  'contents.ts',
   'embedded.ts',
   'errors.ts',
   'frame.ts',

@@ -3,7 +3,8 @@
  * words for is a comment, a line that begins with `#`. Names are the workspace's own bytes; nothing
  * is redacted here.
  */
-import type { BytePath, Change, Contents, Entry } from '../change.ts';
+import type { BytePath, Change, Entry } from '../change.ts';
+import type { Contents } from '../contents.ts';
 import { limits } from '../limits.ts';
 import { gitFileLine, gitMode, gitName, octalMode } from './git-text.ts';
 import { Breath, editsBetween, lineCount, linesOf, type Edit, type Lines } from './line-diff.ts';

@@ -1,7 +1,4 @@
 /** The wire of `console.login`: a link for the person's own browser. On the socket alone. */
-import * as z from 'zod/mini';
-import * as field from './fields.ts';
-
 export interface ConsoleLoginParams {
   /** Proves a person, where one is enrolled. */
   readonly passphrase?: string;
@@ -13,8 +10,3 @@ export interface ConsoleAnswers {
     readonly expires_at: string;
   };
 }
-
-/** One row a method: the schema of its `params`. */
-export const consoleMethods = {
-  'console.login': z.object({ passphrase: z.exactOptional(field.passphrase) }),
-} as const;

@@ -9,7 +9,7 @@ import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { auditMethods } from './audit-params.ts';
-import { consoleMethods } from './console.ts';
+import { consoleMethods } from './console-params.ts';
 import { feedMethods, leaseId } from './feed-params.ts';
 import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';

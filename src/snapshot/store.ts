@@ -3,7 +3,7 @@
  * owns. All of it is sealed. What was put or appended is on disk when a later `sync` resolves.
  */
 import { createHash, hash } from 'node:crypto';
-import type { Contents } from '../change.ts';
+import type { Contents } from '../contents.ts';
 import { TrlError } from '../errors.ts';
 import { Catalog, made, Rebuilding, type Content, type StoredRecord } from './catalog.ts';
 import { unpack } from './payload.ts';

@@ -1,6 +1,7 @@
 /** What a capture tells, in the words of pictures. */
 import assert from 'node:assert/strict';
-import type { Contents, Entry } from '../../src/change.ts';
+import type { Entry } from '../../src/change.ts';
+import type { Contents } from '../../src/contents.ts';
 import type { Capture } from '../../src/workspace/changes/captured.ts';
 import { sorted } from './changes.ts';
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Contents } from '../../src/change.ts';
+import type { Contents } from '../../src/contents.ts';
 
 const overlayOptions = 'userxattr,index=off,xino=off';
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');

@@ -1,7 +1,7 @@
 /** What is denied, by workspace and audience: kept up to date, and used by one check at once. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Contents } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import type { ChangeRecord } from '../workspaces/record.ts';
 import { DeniedFiles, type EarlierVersion } from './denied-files.ts';
 import type { Place } from './place.ts';

@@ -1,5 +1,6 @@
 /** The words of capturing: what a command changed, with what is needed to apply or refuse it. */
-import type { BytePath, Contents, Difference, Entry, StatKey } from '../../change.ts';
+import type { BytePath, Difference, Entry, StatKey } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import type { LayerAttributes } from './layer-attributes.ts';
 
 /**

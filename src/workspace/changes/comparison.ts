@@ -1,6 +1,7 @@
 /** One capture of an upper layer: what was found, held against what the session saw before. */
 import type { BigIntStats } from 'node:fs';
-import type { BytePath, ChangeMark, Contents, Entry, StatKey } from '../../change.ts';
+import type { BytePath, ChangeMark, Entry, StatKey } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { TrlError } from '../../errors.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { isFreshly, isWhiteout, statKey } from '../stat.ts';

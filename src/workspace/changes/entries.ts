@@ -1,7 +1,8 @@
 /** Reads what stands at a path, and keeps its content. */
 import { closeSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
-import type { Contents, Entry, StatKey } from '../../change.ts';
+import type { Entry, StatKey } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { readUpTo } from '../descriptor.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { fileEntry, modeOf, statKey, typeOf } from '../stat.ts';

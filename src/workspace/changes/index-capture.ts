@@ -1,7 +1,8 @@
 /** Changes where commands write to the real tree itself: two scans, held against each other. */
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
-import type { BytePath, Contents } from '../../change.ts';
+import type { BytePath } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { isFreshly, matches, modeOf, quickKey, statKey, type QuickKey } from '../stat.ts';
 import { codeOf } from '../descriptor.ts';

@@ -19,7 +19,8 @@ import {
 } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import type { Contents, Entry } from '../../change.ts';
+import type { Entry } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { bytesOf } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
 import type { CommitItem, Source } from './item.ts';

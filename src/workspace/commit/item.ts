@@ -1,5 +1,6 @@
 /** The words of committing: what is to be put into the real tree, and what came of it. */
-import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+import type { BytePath, Entry, StatKey } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import type { AtomicRenames } from './renames.ts';
 
 /** Where a content stands: `path` below the directory `tree`, never through a link. */

@@ -1,6 +1,7 @@
 /** How the filter looks at files: the real tree, and the session's new contents. */
 import { createHash } from 'node:crypto';
-import type { BytePath, Contents, Entry } from '../../change.ts';
+import type { BytePath, Entry } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import type { Look } from './held.ts';
 import type { Source } from './item.ts';
 import { TreeSteps } from './steps.ts';

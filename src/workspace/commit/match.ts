@@ -1,6 +1,7 @@
 /** Whether what stands at a path is an entry that was recorded, by content. */
 import { closeSync, fstatSync } from 'node:fs';
-import type { BytePath, Contents, Entry } from '../../change.ts';
+import type { BytePath, Entry } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { hashFile, readPart } from './content.ts';
 import type { CommitItem } from './item.ts';
 import { entryOf } from './standing.ts';

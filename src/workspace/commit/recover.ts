@@ -8,7 +8,8 @@
  * else made in that very moment, which goes back to its name.
  */
 import { linkSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
-import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+import type { BytePath, Entry, StatKey } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { joined, parentOf } from '../byte-path.ts';
 import { isSame, permissions, statKey } from '../stat.ts';
 import { codeOf } from '../descriptor.ts';

@@ -3,7 +3,8 @@
  * them left it. Nothing is cleaned up, nothing that somebody else made is removed: the plan names
  * paths that were recorded, and is applied like any other change.
  */
-import type { BytePath, Contents, Entry, StatKey } from '../../change.ts';
+import type { BytePath, Entry, StatKey } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { isSame, statKey } from '../stat.ts';
 import type { CommitItem, ItemResult, Refusal, Tree, Undoable, UndoPlan } from './item.ts';
 import { isEqual, isLike } from './match.ts';
