@@ -59,7 +59,7 @@ export function mcpOverHttp(options: McpHttpOptions): McpHttp {
   const key = randomBytes(32);
   const peers = new Map<string, Promise<Peer>>();
   const peerOf = (caller: Caller): Promise<Peer> => {
-    const name = JSON.stringify([caller.actor, caller.kind, caller.authenticatedBy, caller.roles]);
+    const name = JSON.stringify([caller.actor, caller.roles, caller.credential]);
     const known = peers.get(name);
     const peer = known ?? openPeer(options, caller, key);
     // The one used last is the one forgotten last.
