@@ -313,7 +313,7 @@ test('no answer tells more than it must', async () => {
     await ask(daemon, '/healthz', { token: null }),
   ];
   for (const { headers } of answers) {
-    assert.equal(headers.server, undefined);
+    assert.equal(headers['server'], undefined);
     assert.equal(headers['x-powered-by'], undefined);
     assert.equal(headers['set-cookie'], undefined);
     assert.equal(headers['x-content-type-options'], 'nosniff');

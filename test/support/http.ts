@@ -17,10 +17,8 @@ export interface HttpDaemon extends Daemon {
   readonly port: number;
 }
 
-const args = [
-  ...['serve', '--socket-path', '{socket}', '--workspace-root', '{root}'],
-  ...['--http', '127.0.0.1:0'],
-];
+const places = ['--socket-path', '{socket}', '--workspace-root', '{root}'];
+const args = ['serve', ...places, '--http', '127.0.0.1:0'];
 
 export async function startHttp(
   options: Omit<DaemonOptions, 'args'> & { readonly flags?: readonly string[] } = {},

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller, ExecId } from '../../command.ts';
 import { isObject } from '../../protocol/json.ts';
+import { FeedWatch } from '../door/feed.ts';
 import { Watch } from '../door/watch.ts';
 import { Writer } from '../door/writer.ts';
 import type { DoorParts } from './desk.ts';
@@ -75,12 +76,21 @@ export async function sendExec(
   end();
 }
 
-/** Sends what is told of approvals as long as the other side listens. Never rejects. */
-export async function sendApprovals(exchange: EventExchange, parts: DoorParts): Promise<void> {
+/** What is told as it changes: of approvals, or of everything. */
+export type Watched = 'approval.watch' | 'system.watch';
+
+/** Sends what is told as long as the other side listens. Never rejects. */
+export async function sendWatched(
+  exchange: EventExchange,
+  parts: DoorParts,
+  watched: Watched,
+): Promise<void> {
   const { caller, signal, response } = exchange;
   const { runtime } = parts;
-  const writer = new Writer(new LineEvents(response, 'approval', signal));
-  const watch = new Watch({ runtime, caller, writer, signal });
+  const isFeed = watched === 'system.watch';
+  const writer = new Writer(new LineEvents(response, isFeed ? 'change' : 'approval', signal));
+  const options = { runtime, caller, writer, signal };
+  const watch = isFeed ? new FeedWatch(options) : new Watch(options);
   const { start } = watch.announce();
   const end = begin(exchange);
   start();

@@ -7,7 +7,7 @@ import { refuseBody, readJson } from './body.ts';
 import type { BodyBudget } from './body.ts';
 import { callAs } from './desk.ts';
 import type { DoorParts, Followed } from './desk.ts';
-import { sendApprovals, sendExec, startOf } from './events.ts';
+import { sendWatched, sendExec, startOf } from './events.ts';
 import type { EventExchange } from './events.ts';
 import type { Followers } from './followers.ts';
 import type { Kept, KeptAnswer } from './kept.ts';
@@ -146,10 +146,12 @@ export class Rest {
   async #stream(exchange: Exchange, asked: Asked): Promise<void> {
     const { request, response, caller, path, trace } = exchange;
     const { call: method, key } = asked;
-    if (method === 'approval.watch') {
+    if (method === 'approval.watch' || method === 'system.watch') {
+      // Checked and recorded as on any door; its events begin behind the head of the answer.
       const watch = () => ({ stream_id: 'w-' }) as const;
-      await callAs(this.#parts, caller, { method, params: asked.params }, { watch });
-      await sendApprovals(exchange, this.#parts);
+      const feed = () => ({ stream_id: 'f-' }) as const;
+      await callAs(this.#parts, caller, { method, params: asked.params }, { watch, feed });
+      await sendWatched(exchange, this.#parts, method);
       return;
     }
     const isRun = method === 'exec.stream';

@@ -5,12 +5,9 @@
  * their own names. The answer is the `data` that the wire answers.
  */
 import type { MethodName } from '../../protocol/methods.ts';
-import type { DoorRoute, Route } from './route.ts';
+import type { Route } from './route.ts';
+import { get, none, pages, post, json, system } from './routes-system.ts';
 
-const none = {};
-const json = { answer: 'json', status: 200 } as const;
-const get = { ...json, method: 'GET', body: false, query: none } as const;
-const post = { ...json, method: 'POST', body: true, query: none, idempotency: 'kept' } as const;
 const created = { ...post, status: 201 } as const;
 const remove = { ...json, method: 'DELETE', body: false, query: none } as const;
 
@@ -26,7 +23,6 @@ const run = {
 } as const;
 const sessionPath = '/v1/sessions/{session_id}';
 const execPath = '/v1/execs/{exec_id}';
-const pages = { by: 'whole', usual: 100, max: 1_000 } as const;
 
 const sessions = [
   {
@@ -364,13 +360,6 @@ const records = [
   },
 ] as const satisfies readonly Route[];
 
-const system = [
-  { ...get, path: '/v1/runtimes', call: 'runtime.list', about: 'Where commands run' },
-  { ...get, path: '/v1/ping', call: 'system.ping', about: 'Whether it answers, and its version' },
-  { ...get, path: '/v1/stats', call: 'system.stats', about: 'Sessions, commands and memory' },
-  { ...get, path: '/v1/metrics', call: 'system.metrics', about: 'The figures of /metrics as JSON' },
-] as const satisfies readonly Route[];
-
 /** In no order that matters: a literal segment of a path wins over one in braces. */
 export const routes: readonly Route[] = [...sessions, ...execs, ...people, ...records, ...system];
 
@@ -381,15 +370,8 @@ export const integersInPaths: ReadonlySet<string> = new Set(['seq']);
 export const unrouted: Readonly<Partial<Record<MethodName, string>>> = {
   'system.hello': 'it is about a connection; GET /rpc',
   'console.login': 'it makes the link by which a person logs in here',
-  'system.watch': 'its events come on the connection that asks; GET /rpc',
+  'tool.register': 'calls come on the connection that registers; GET /rpc',
+  'tool.answer': 'calls come on the connection that registers; GET /rpc',
 };
 
-export const doorRoutes = [
-  { method: 'GET', path: '/healthz', about: 'Whether the process answers', open: true },
-  { method: 'GET', path: '/readyz', about: 'Whether it takes requests', open: true },
-  { method: 'GET', path: '/openapi.json', about: 'This document', open: true },
-  { method: 'GET', path: '/metrics', about: 'Counters as Prometheus text', open: false },
-  { method: 'POST', path: '/v1/login', about: 'Trade a code of a login link', open: true },
-  { method: 'POST', path: '/rpc', about: 'One request of the wire in its envelope', open: false },
-  { method: 'GET', path: '/rpc', about: 'The wire over a WebSocket', open: false },
-] as const satisfies readonly DoorRoute[];
+export { doorRoutes } from './routes-system.ts';
