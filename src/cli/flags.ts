@@ -52,6 +52,7 @@ export const flags = {
     complete: envModes,
   },
   eof: { value: null, about: 'close the input afterwards' },
+  input: { value: 'JSON', about: 'arguments of the tool, or @FILE' },
   'for-session': { value: null, about: 'also for equal plans of the same session' },
   expires: { value: 'TIME', about: 'it ends after so long, such as 30d; default: never' },
   evidence: { value: null, about: 'say what was found, to the person at the terminal' },
@@ -160,6 +161,12 @@ export const flags = {
     complete: workspaceModes,
   },
   yes: { value: null, about: 'do it without a question' },
+  tools: {
+    value: 'DIR',
+    about: 'a directory of tools, beside that of the user',
+    many: true,
+    complete: 'directory',
+  },
   'workspace-root': {
     value: 'DIR',
     about: 'sessions work under it; default: this directory',

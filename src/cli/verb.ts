@@ -45,7 +45,13 @@ export const started: readonly FlagName[] = [
 export const changing: readonly FlagName[] = ['workspace-mode', 'dry-run', 'verbose'];
 export const shared: readonly FlagName[] = ['socket-path', 'json', 'help'];
 export const shown: readonly FlagName[] = ['raw', 'quiet'];
-export const daemonFlags: readonly FlagName[] = ['workspace-root', 'policy', 'config', 'env-mode'];
+export const daemonFlags: readonly FlagName[] = [
+  'workspace-root',
+  'policy',
+  'config',
+  'env-mode',
+  'tools',
+];
 
 export const httpFlags: readonly FlagName[] = [
   'http',

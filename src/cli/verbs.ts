@@ -1,5 +1,14 @@
 /** Every verb of the command line: what it takes, what it says of itself, what it runs. */
-import { limits, grants, started, changing, shared, shown, daemonFlags, httpFlags } from './verb.ts';
+import {
+  limits,
+  grants,
+  started,
+  changing,
+  shared,
+  shown,
+  daemonFlags,
+  httpFlags,
+} from './verb.ts';
 import type { Verb } from './verb.ts';
 import { auditVerbs } from './verbs-audit.ts';
 import { policyVerbs } from './verbs-policy.ts';
@@ -7,6 +16,7 @@ import { runningVerbs } from './verbs-running.ts';
 import { secretVerbs } from './verbs-secrets.ts';
 import { sessionVerbs } from './verbs-session.ts';
 import { tokenVerbs } from './verbs-token.ts';
+import { toolVerbs } from './verbs-tool.ts';
 import { workspaceVerbs } from './verbs-workspace.ts';
 
 export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
@@ -69,6 +79,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   ...auditVerbs,
   ...policyVerbs,
   ...tokenVerbs,
+  ...toolVerbs,
   ...runningVerbs,
   [
     'config show',

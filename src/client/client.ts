@@ -27,6 +27,8 @@ import type {
   Method,
   Params,
 } from './methods.ts';
+import { offerTool } from './register-tool.ts';
+import type { OfferedTool, ToolOffer } from './register-tool.ts';
 import { Session } from './session.ts';
 import { ExecStream } from './stream.ts';
 import type { StreamOptions } from './stream.ts';
@@ -207,12 +209,21 @@ export class Client implements AsyncDisposable {
     };
     try {
       signal?.throwIfAborted();
-      await link.watch(method, sink);
+      await link.watch(method, sink, {});
       return { link, end };
     } catch (error) {
       await end();
       throw error;
     }
+  }
+
+  /**
+   * Offers a tool to every caller of the runtime, as long as the offer or its connection lasts.
+   *
+   * @throws TrlError INVALID_PARAMS for a name that is taken, or a schema that cannot be.
+   */
+  async registerTool(tool: OfferedTool): Promise<ToolOffer> {
+    return offerTool(this.#links, tool);
   }
 
   async ping(): Promise<Data<'system.ping'>> {

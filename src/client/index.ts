@@ -86,6 +86,8 @@ export type {
   FeedEvent,
   FeedId,
 } from '../protocol/feed.ts';
+export type { OfferedTool, ToolOffer } from './register-tool.ts';
+export type { ToolCallAnswer, ToolCallParams, ToolListParams, ToolView } from '../protocol/tool.ts';
 export type {
   ApprovalDecideParams,
   ApprovalListParams,

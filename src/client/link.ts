@@ -17,6 +17,7 @@ import type { Frame } from '../frame.ts';
 import { LineReader } from '../protocol/lines.ts';
 import type { ApprovalEvent } from '../protocol/approval.ts';
 import type { FeedMessage } from '../protocol/feed.ts';
+import type { ToolCallEvent } from '../protocol/tool.ts';
 import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
 import type { Data, Method, Params } from './methods.ts';
 import { concat, fromBase64, textOf, utf8 } from './bytes.ts';
@@ -38,8 +39,8 @@ export interface StreamSink {
 export type StreamNotice = Exclude<StreamEvent, StreamChunk>;
 
 /** Methods that tell their connection of changes as long as it lasts. */
-type Watching = 'approval.watch' | 'system.watch';
-type Told = ApprovalEvent | FeedMessage;
+type Watching = 'approval.watch' | 'system.watch' | 'tool.register';
+type Told = ApprovalEvent | FeedMessage | ToolCallEvent;
 
 /** Takes what a connection is told of changes. Must not throw. */
 export interface WatchSink {
@@ -150,8 +151,8 @@ export class Link {
   }
 
   /** Asks to be told; `sink` gets the present state and each change from then on. */
-  async watch(method: Watching, sink: WatchSink): Promise<void> {
-    await this.#ask<Data<Watching>>(method, {}, () => {
+  async watch<M extends Watching>(method: M, sink: WatchSink, params: Params<M>): Promise<void> {
+    await this.#ask<Data<M>>(method, params, () => {
       this.#watch = sink;
     });
   }
@@ -306,8 +307,11 @@ export class Link {
   #message(bytes: Uint8Array): void {
     const message: Incoming & (StreamEvent | Told) = JSON.parse(textOf(bytes));
     if (message.id === undefined) {
-      if ('approval' in message || 'event' in message) this.#watch?.told(message);
-      else this.#event(message);
+      if ('approval' in message || 'event' in message || 'call' in message) {
+        this.#watch?.told(message);
+      } else {
+        this.#event(message);
+      }
       return;
     }
     const pending = this.#pending.get(message.id);

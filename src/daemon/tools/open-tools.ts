@@ -33,6 +33,7 @@ export function openTools(options: Options, parts: ToolParts): ToolDesk {
   return new ToolDesk({
     ...parts,
     files,
+    roots,
     registered: new Registered(),
     writable,
     available: async () => {

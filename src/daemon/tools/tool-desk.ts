@@ -31,8 +31,13 @@ import type { Session, Sessions } from '../sessions.ts';
 import type { Registered } from './registered.ts';
 import type { FileTool, ToolFiles } from './tool-files.ts';
 
+/** Bytes of each stream in an answer: what is read as a value must be whole. */
+const outputBytes = { text: 8 * 1024, json: 256 * 1024 } as const;
+
 export interface ToolDeskOptions {
   readonly files: ToolFiles;
+  /** Workspaces whose tools are listed where no session is named. */
+  readonly roots: readonly string[];
   readonly registered: Registered;
   readonly sessions: Sessions;
   readonly sessionDesk: SessionDesk;
@@ -57,11 +62,12 @@ export class ToolDesk implements ToolsDesk {
   }
 
   async list(_: Caller, { session_id: id }: ToolListParams): Promise<readonly ToolView[]> {
-    const workspace = id === undefined ? null : this.#options.sessions.get(id).record.workspace;
-    const { files, registered } = this.#options;
+    const { files, registered, sessions, roots } = this.#options;
+    const workspaces = id === undefined ? roots : [sessions.get(id).record.workspace];
     const own = await builtinNames();
-    const found = files
-      .all(workspace)
+    const tools = [...workspaces, null].flatMap((workspace) => files.all(workspace));
+    const found = [...new Map(tools.toReversed().map((one) => [one.definition.name, one])).values()]
+      .toReversed()
       .filter(({ definition }) => !own.has(definition.name))
       .map(({ definition, source }) => viewOf(definition, source));
     const taken = new Set(found.map(({ name }) => name));
@@ -131,6 +137,7 @@ export class ToolDesk implements ToolsDesk {
         command: command.argv.map(quoted).join(' '),
         tool: command,
         timeout_ms: definition.timeoutMs,
+        output_bytes: outputBytes[definition.output],
         ...(stdin === null ? {} : { stdin }),
         ...(params.exec_key === undefined ? {} : { exec_key: params.exec_key }),
         ...(params.wait_ms === undefined ? {} : { wait_ms: params.wait_ms }),

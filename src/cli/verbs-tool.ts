@@ -1,0 +1,46 @@
+/** The verbs of `trl tool`. */
+import { shared } from './verb.ts';
+import type { Verb } from './verb.ts';
+
+export const toolVerbs: readonly (readonly [string, Verb])[] = [
+  [
+    'tool list',
+    {
+      words: '',
+      about: 'list the tools that files and programs registered with the runtime',
+      flags: ['session', ...shared],
+      examples: [],
+      load: async () => (await import('./tool.ts')).list,
+    },
+  ],
+  [
+    'tool call',
+    {
+      words: 'NAME',
+      about: 'call a tool and exit as its command does',
+      flags: ['input', 'session', 'wait', ...shared],
+      examples: ['trl tool call open_ticket --input \'{"title":"It rains"}\''],
+      load: async () => (await import('./tool.ts')).call,
+    },
+  ],
+  [
+    'tool check',
+    {
+      words: 'FILE…',
+      about: 'say what is wrong with files of tools; exits 1 when one cannot be used',
+      flags: ['json', 'help'],
+      examples: ['trl tool check ~/.config/trl/tools/*.yaml'],
+      load: async () => (await import('./tool.ts')).check,
+    },
+  ],
+  [
+    'tool trust',
+    {
+      words: '[DIR]',
+      about: "let the tools of a project's .trl/tools hold as they are now",
+      flags: ['json', 'help'],
+      examples: ['trl tool trust .'],
+      load: async () => (await import('./tool.ts')).trust,
+    },
+  ],
+];

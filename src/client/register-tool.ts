@@ -1,0 +1,85 @@
+/** A tool whose calls this program answers, over a connection of its own. */
+import { isTrlError } from '../errors.ts';
+import type { ToolCallEvent, ToolRegisterParams } from '../protocol/tool.ts';
+import type { Link, WatchSink } from './link.ts';
+import type { Links } from './links.ts';
+
+export interface OfferedTool {
+  /** Lower-case letters, digits and `_`; nothing else may be called so. */
+  readonly name: string;
+  readonly title?: string;
+  /** For the model: what it does, and what it answers. */
+  readonly description: string;
+  /** JSON Schema of an object, of the keywords in docs/tools.md; default: no arguments. */
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
+  /** How long a call may take, in `ms`; default 30 s. */
+  readonly timeoutMs?: number;
+  /**
+   * Does a call whose arguments fit the schema, and answers what JSON can say. What it throws is
+   * the call's failure, and its message is told.
+   */
+  handler(args: Readonly<Record<string, unknown>>, call: { readonly caller: string }): unknown;
+}
+
+/** A tool that is offered, until {@link close} or the end of the connection. */
+export interface ToolOffer extends AsyncDisposable {
+  /** Settles when the tool is offered no more. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be */
+export async function offerTool(links: Links, tool: OfferedTool): Promise<ToolOffer> {
+  const { link, release } = await links.lease();
+  let end = (): void => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const sink: WatchSink = {
+    told: (message) => {
+      if ('call' in message) void answer(link, tool, message.call);
+    },
+    lost: () => end(),
+  };
+  try {
+    await link.watch('tool.register', sink, paramsOf(tool));
+  } catch (error) {
+    release();
+    throw error;
+  }
+  const close = async (): Promise<void> => {
+    link.unwatch();
+    // The connection is what offers it; the only one there is goes on, and calls fail.
+    if (!links.single) await link.close();
+    release();
+    end();
+  };
+  return { ended, close, [Symbol.asyncDispose]: close };
+}
+
+function paramsOf(tool: OfferedTool): ToolRegisterParams {
+  const { name, title, description, inputSchema, timeoutMs } = tool;
+  return {
+    name,
+    description,
+    ...(title === undefined ? {} : { title }),
+    ...(inputSchema === undefined ? {} : { input_schema: inputSchema }),
+    ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
+  };
+}
+
+/** Never rejects: a call that took too long is nobody's any more. */
+async function answer(link: Link, tool: OfferedTool, call: ToolCallEvent['call']): Promise<void> {
+  const { call_id: id, arguments: args, caller } = call;
+  try {
+    const result: unknown = await tool.handler(args, { caller });
+    await link.call('tool.answer', { call_id: id, result: result ?? null });
+  } catch (error) {
+    const message = error instanceof Error && error.message !== '' ? error.message : 'it failed';
+    const why = isTrlError(error) ? `${error.code}: ${message}` : message;
+    const told = { call_id: id, error: why.slice(0, messageMax) };
+    await link.call('tool.answer', told).catch(() => {});
+  }
+}
+
+const messageMax = 4_000;
