@@ -1,7 +1,7 @@
 /** The console as a person uses it: in a real browser, over the real door, with a real agent. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
@@ -68,6 +68,7 @@ test('a link signs in once, and its code stays nowhere', options, async () => {
   await other.page.goto(link);
   await other.sees('This link was used already, or is too old.');
   await other.sees('trl console');
+  assert.deepEqual(await other.axe(), []);
   await other.page.close();
 });
 
@@ -206,6 +207,10 @@ test(
         assert.equal(made, 0, address);
       }
     }
+    await page.keyboard.press('?');
+    await page.locator('dialog[open]').waitFor();
+    found.push(...(await person.axe()));
+    await page.keyboard.press('Escape');
     assert.deepEqual(found, []);
     await open('approvals/' + scene.asked);
     const shown = await page.locator('.question .command').innerText();
@@ -215,3 +220,41 @@ test(
     assert.deepEqual(person.wrong, []);
   },
 );
+
+test('a command is not answered before its end was on the screen', options, async () => {
+  const { page } = person;
+  const lines = Array.from({ length: 120 }, (_, line) => `echo line ${line} | cat`);
+  const asked = ask([...lines, 'make hidden-at-the-end'].join('\n'));
+  await page.locator('.list .rows a', { hasText: 'echo line 0' }).click();
+  await page.locator('.question .command', { hasText: 'hidden-at-the-end' }).waitFor();
+  const hint = page.locator('.answer .hint');
+  do {
+    await page.keyboard.press('a');
+    await hint.waitFor();
+  } while (!(await hint.innerText()).startsWith('Scroll to the end'));
+  await page.locator('.question .end').scrollIntoViewIfNeeded();
+  await mayAnswer();
+  await page.keyboard.press('d');
+  await page.locator('.outcome.block').waitFor();
+  assert.ok((await asked) instanceof Error);
+});
+
+test('a held change is read as a diff and let through by what was shown', options, async () => {
+  const { page } = person;
+  const file = path.join(daemon.root, 'shop/.envrc');
+  assert.ok(!existsSync(file));
+  await open('approvals');
+  await page.getByText('One change to decide').click();
+  await page.locator('.diff .row.added', { hasText: 'export PORT=8080' }).waitFor();
+  await page.getByText('Apply, with what is held').click();
+  await page.locator('.diff').waitFor({ state: 'visible' });
+  await page.getByText('One change to decide').waitFor({ state: 'detached' });
+  await page.getByText('What waits').waitFor({ state: 'detached' });
+  assert.equal(readFileSync(file, 'utf8'), 'export PORT=8080\n');
+});
+
+test('a runtime that ended is told, not kept from who reads', options, async () => {
+  await daemon.kill();
+  await person.sees('Connection lost');
+  await person.sees('The runtime is not reached');
+});

@@ -23,6 +23,7 @@ const script = [
   String.raw`printf '\033[1;32mok\033[0m  12 passed\n\033[31mfail\033[0m 1 of <b>13</b>\n'`,
   String.raw`printf 'export const port = 8080;\nexport const host = "::";\n' > src/config.ts`,
   'rm notes.txt',
+  "printf 'export PORT=8080\\n' > .envrc",
   "echo 'warning: 3 files are not formatted' >&2",
 ].join('\n');
 

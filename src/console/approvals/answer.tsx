@@ -8,7 +8,7 @@ import type { ApprovalView } from '../../client/index.ts';
 import { useKeys } from '../keys.ts';
 import { announce } from '../live/alert.ts';
 import { client } from '../live/connection.ts';
-import { approvals, take } from '../live/store.ts';
+import { approvals, takeAll } from '../live/store.ts';
 import { Key, Problem, useActing } from '../parts/act.tsx';
 import { readMs } from './readiness.ts';
 import type { Readiness, Waiting } from './readiness.ts';
@@ -120,7 +120,7 @@ function useDecision({ approval, item, readiness }: AnswerProps, said: () => Sai
       if (decided === undefined) throw new Error('The runtime is not reached: try again');
       // The feed may have told more already.
       if (approvals.peek().get(decided.approval_id)?.state === 'pending') {
-        take({ kind: 'approval', approval: decided });
+        takeAll([{ kind: 'approval', approval: decided }]);
       }
       announce(decision === 'approve' ? 'Approved' : 'Denied');
     });

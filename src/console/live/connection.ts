@@ -4,7 +4,8 @@ import { connect, isTrlError } from '../../client/index.ts';
 import type { Client } from '../../client/index.ts';
 import { signOut } from './login.ts';
 import type { Login } from './login.ts';
-import { forgetAll, take } from './store.ts';
+import type { FeedEvent } from '../../protocol/feed.ts';
+import { forgetAll, takeAll } from './store.ts';
 
 export type Link =
   | { readonly kind: 'connecting' }
@@ -17,6 +18,8 @@ export const client = signal<Client | null>(null);
 
 const firstRetryMs = 500;
 const lastRetryMs = 10_000;
+/** How long events are gathered, in `ms`. */
+const groupMs = 30;
 
 /** Keeps the store filled until `signal` aborts. Never rejects. */
 export async function follow(login: Login, signal: AbortSignal): Promise<void> {
@@ -25,15 +28,10 @@ export async function follow(login: Login, signal: AbortSignal): Promise<void> {
     try {
       await using connected = await connect({ url: location.origin, token: login.token, signal });
       client.value = connected;
-      let isFirst = true;
+      const taker = new Taker();
       for await (const event of connected.watch(signal)) {
         retryMs = firstRetryMs;
-        batch(() => {
-          if (isFirst) forgetAll();
-          isFirst = false;
-          link.value = { kind: 'live' };
-          take(event);
-        });
+        taker.push(event);
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -47,6 +45,28 @@ export async function follow(login: Login, signal: AbortSignal): Promise<void> {
     }
     await pause(retryMs, signal);
     retryMs = Math.min(retryMs * 2, lastRetryMs);
+  }
+}
+
+/** Gives events to the store in groups: a view is drawn once for all that came at once. */
+class Taker {
+  #events: FeedEvent[] = [];
+  #isFirst = true;
+
+  push(event: FeedEvent): void {
+    this.#events.push(event);
+    if (this.#events.length === 1) setTimeout(() => this.#give(), groupMs);
+  }
+
+  #give(): void {
+    const events = this.#events;
+    this.#events = [];
+    batch(() => {
+      if (this.#isFirst) forgetAll();
+      this.#isFirst = false;
+      link.value = { kind: 'live' };
+      takeAll(events);
+    });
   }
 }
 

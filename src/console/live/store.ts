@@ -1,5 +1,5 @@
 /** What the runtime told last, as signals that views read. Filled by the feed alone. */
-import { computed, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import type { ApprovalView, ExecView, SecretRequestView, SessionView } from '../../client/index.ts';
 import type { FeedEvent } from '../../protocol/feed.ts';
 
@@ -39,51 +39,58 @@ export function forgetAll(): void {
   approvals.value = new Map(known);
 }
 
-export function take(event: FeedEvent): void {
-  switch (event.kind) {
-    case 'session':
-      sessions.value = put(sessions.value, event.session.session_id, event.session);
-      return;
-    case 'session-ended':
-      sessions.value = without(sessions.value, event.session_id);
-      held.value = without(held.value, event.session_id);
-      return;
-    case 'exec':
-      execs.value = bounded(put(execs.value, event.exec.exec_id, event.exec), execsMax);
-      return;
-    case 'approval': {
-      const { approval } = event;
-      const all = put(approvals.value, approval.approval_id, approval);
-      approvals.value = bounded(all, approvalsMax);
-      return;
+/**
+ * Takes what came since the last time, in its order. Copies what changes once, as thousands of
+ * events may come in a burst.
+ */
+export function takeAll(events: readonly FeedEvent[]): void {
+  const next = {
+    sessions: new Map(sessions.peek()),
+    execs: new Map(execs.peek()),
+    approvals: new Map(approvals.peek()),
+    held: new Map(held.peek()),
+  };
+  let requests = secretRequests.peek();
+  for (const event of events) {
+    switch (event.kind) {
+      case 'session':
+        next.sessions.set(event.session.session_id, event.session);
+        break;
+      case 'session-ended':
+        next.sessions.delete(event.session_id);
+        next.held.delete(event.session_id);
+        break;
+      case 'exec':
+        next.execs.set(event.exec.exec_id, event.exec);
+        break;
+      case 'approval':
+        next.approvals.set(event.approval.approval_id, event.approval);
+        break;
+      case 'secret-requests':
+        ({ requests } = event);
+        break;
+      case 'held':
+        if (event.count === 0) next.held.delete(event.session_id);
+        else next.held.set(event.session_id, event.count);
     }
-    case 'secret-requests':
-      secretRequests.value = event.requests;
-      return;
-    case 'held':
-      held.value =
-        event.count === 0
-          ? without(held.value, event.session_id)
-          : put(held.value, event.session_id, event.count);
   }
+  batch(() => {
+    sessions.value = next.sessions;
+    execs.value = bounded(next.execs, execsMax);
+    approvals.value = bounded(next.approvals, approvalsMax);
+    held.value = next.held;
+    secretRequests.value = requests;
+  });
 }
 
-function put<T>(map: ReadonlyMap<string, T>, key: string, value: T): ReadonlyMap<string, T> {
-  return new Map(map).set(key, value);
-}
-function without<T>(map: ReadonlyMap<string, T>, key: string): ReadonlyMap<string, T> {
-  const next = new Map(map);
-  next.delete(key);
-  return next;
-}
 /** A question that waits stays whatever else came: nobody else asks it. */
 function bounded<T extends { readonly state: string }>(
-  map: ReadonlyMap<string, T>,
+  map: Map<string, T>,
   most: number,
-): ReadonlyMap<string, T> {
-  if (map.size <= most) return map;
-  const spare = [...map].filter(([, { state }]) => !['pending', 'waiting'].includes(state));
-  const next = new Map(map);
-  for (const [key] of spare.slice(0, map.size - most)) next.delete(key);
-  return next;
+): Map<string, T> {
+  for (const [key, { state }] of map) {
+    if (map.size <= most) break;
+    if (state !== 'pending' && state !== 'waiting') map.delete(key);
+  }
+  return map;
 }
