@@ -49,6 +49,13 @@ await bundle(
     outdir: out,
     chunkNames: 'chunk-[hash]',
     splitting: true,
+    // A package in the older form of modules (ws) asks for parts of Node by a function.
+    banner: {
+      js: [
+        "import{createRequire as requireOfModules}from'node:module'",
+        'const require=requireOfModules(import.meta.url);',
+      ].join(';'),
+    },
   },
   'cli.js, daemon.js',
 );
