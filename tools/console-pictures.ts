@@ -1,5 +1,6 @@
-// Pictures of the console for review: docs/images/console-*.png, of every view in both themes,
-// taken in Chromium from a real runtime.  tools/node tools/console-pictures.ts [DIRECTORY]
+// Pictures of the console, taken in Chromium from a real runtime: those of the documents in
+// docs/images, or of every view in both themes for review.
+//   tools/node tools/console-pictures.ts [DIRECTORY]
 import path from 'node:path';
 import { connect } from '../src/local/index.ts';
 import { Browser, consoleLink } from '../test/support/browser.ts';
@@ -8,7 +9,17 @@ import { playScene } from '../test/support/console-scene.ts';
 import { startRuntime } from '../test/support/daemon.ts';
 
 const root = path.dirname(import.meta.dirname);
-const directory = process.argv[2] ?? path.join(root, 'docs/images');
+const forReview = process.argv[2];
+const directory = forReview ?? path.join(root, 'docs/images');
+/** What the documents show. */
+const shown = new Set([
+  'approvals-light',
+  'approvals-dark',
+  'overview-dark',
+  'command-light',
+  'changes-light',
+  'provenance-dark',
+]);
 
 await using daemon = await startRuntime({ env: { TRL_POLICY: 'guarded' } });
 await using agent = await connect({ socketPath: daemon.socketPath });
@@ -33,6 +44,7 @@ await person.sees('Live');
 for (const scheme of ['light', 'dark'] as const) {
   await person.page.emulateMedia({ colorScheme: scheme });
   for (const [name, address] of views) {
+    if (forReview === undefined && !shown.has(`${name}-${scheme}`)) continue;
     await take(person, address);
     await person.page.screenshot({ path: path.join(directory, `console-${name}-${scheme}.png`) });
   }

@@ -102,6 +102,7 @@ function watchReading(
 ): (() => void) | undefined {
   if (end === null) return undefined;
   let frame = 0;
+  let observer: IntersectionObserver | null = null;
   const look = (): void => {
     cancelAnimationFrame(frame);
     const isThere = document.visibilityState === 'visible' && document.hasFocus();
@@ -113,14 +114,11 @@ function watchReading(
     frame = requestAnimationFrame(() => {
       frame = requestAnimationFrame((at) => {
         readiness.show(item, Math.max(at, performance.now()));
-        observer.disconnect();
-        observer.observe(end);
+        observer?.disconnect();
+        observer = observeEnd(end, () => readiness.sawEnd(item));
       });
     });
   };
-  const observer = new IntersectionObserver((entries) => {
-    if (entries.some(({ isIntersecting }) => isIntersecting)) readiness.sawEnd(item);
-  });
   look();
   const events = [
     [document, 'visibilitychange'],
@@ -130,8 +128,22 @@ function watchReading(
   for (const [target, name] of events) target.addEventListener(name, look);
   return () => {
     cancelAnimationFrame(frame);
-    observer.disconnect();
+    observer?.disconnect();
     for (const [target, name] of events) target.removeEventListener(name, look);
     readiness.show(null, performance.now());
   };
+}
+
+/** The bar with the answers stays at the lower edge: what is behind it was not seen. */
+function observeEnd(end: HTMLElement, seen: () => void): IntersectionObserver {
+  const bar = document.querySelector('.answer');
+  const covered = bar instanceof HTMLElement ? bar.offsetHeight : 0;
+  const observer = new IntersectionObserver(
+    (entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) seen();
+    },
+    { rootMargin: `0px 0px -${covered}px 0px` },
+  );
+  observer.observe(end);
+  return observer;
 }

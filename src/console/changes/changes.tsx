@@ -1,5 +1,5 @@
 /** What commands changed in the workspaces: diffs, and what waits for a person. */
-import { useSignal } from '@preact/signals';
+import { batch, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { SessionView, WorkspaceDiff, WorkspaceStatus } from '../../client/index.ts';
 import { isExecId } from '../command/exec-id.ts';
@@ -105,15 +105,23 @@ function OfSession({ id }: { readonly id: SessionId }) {
   const read = (): Promise<void> =>
     reading.act(async () => {
       if (asks === null) return;
-      status.value = await asks.call('workspace.status', { session_id: id });
-      diff.value = await asks.call('workspace.diff', { session_id: id });
+      // The digest is of before the diff, and both are shown at once: nobody lets through by it
+      // what they were not shown.
+      const next = await asks.call('workspace.status', { session_id: id });
+      const shown = await asks.call('workspace.diff', { session_id: id });
+      batch(() => {
+        status.value = next;
+        diff.value = shown;
+      });
     });
   useEffect(() => {
     void read();
   }, [asks, id, held.value.get(id), session?.state, session?.command_count]);
   return (
     <>
-      {status.value !== null && <Waiting status={status.value} again={read} />}
+      {status.value !== null && (
+        <Waiting status={status.value} again={read} isRead={!reading.busy} />
+      )}
       <Section title="Diff">
         <Shown diff={diff.value} />
       </Section>
@@ -128,7 +136,7 @@ function Shown({ diff }: { readonly diff: WorkspaceDiff | null }) {
   return (
     <>
       {diff.truncated && <p class="hint">There is more than is shown.</p>}
-      <Diff text={diff.diff} />
+      <Diff of={diff} />
     </>
   );
 }
@@ -136,9 +144,11 @@ function Shown({ diff }: { readonly diff: WorkspaceDiff | null }) {
 interface WaitingProps {
   readonly status: WorkspaceStatus;
   readonly again: () => Promise<void>;
+  /** Whether what is shown is what was told last. */
+  readonly isRead: boolean;
 }
 
-function Waiting({ status, again }: WaitingProps) {
+function Waiting({ status, again, isRead }: WaitingProps) {
   const { totals } = status;
   if (totals.held + totals.staged + totals.conflicts === 0) return null;
   return (
@@ -161,14 +171,15 @@ function Waiting({ status, again }: WaitingProps) {
           <ChangeList of={status.conflicts} />
         </>
       )}
-      <Decide status={status} again={again} />
+      <Decide status={status} again={again} isRead={isRead} />
     </Section>
   );
 }
 
 /** Held changes are let through by the digest of what was shown; discarding takes a second yes. */
-function Decide({ status, again }: WaitingProps) {
-  const { busy, problem, act } = useActing();
+function Decide({ status, again, isRead }: WaitingProps) {
+  const { busy: acts, problem, act } = useActing();
+  const busy = acts || !isRead;
   const sure = useSignal(false);
   const { session_id: id, held_digest: digest, totals } = status;
   const apply = (): Promise<void> =>
