@@ -128,10 +128,7 @@ export class Starter {
       // What policy permits for its question must be known before somebody answers it.
       await this.#policyOf(session).catch(() => null);
       this.#parking.restore(session, record);
-      const { caller, request } = record.parked;
-      if (request.language !== 'python') continue;
-      this.#scripts.expect(record.id, caller, session.record.id);
-      this.#scripts.watch(this.#execs.get(record.id));
+      this.#scripts.restored(record.parked, this.#execs.get(record.id));
     }
     this.#parking.forgetOrphans();
   }

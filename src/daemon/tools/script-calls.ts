@@ -10,7 +10,7 @@ import { isObject, parseObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Client } from '../../client/index.ts';
 import type { ToolContext, ToolResult } from '../../tools/index.ts';
-import type { Tracked } from '../executions.ts';
+import type { Parked, Tracked } from '../executions.ts';
 
 export interface ScriptCallsOptions {
   /** A client within the daemon, for one call. */
@@ -46,6 +46,16 @@ export class ScriptCalls {
   watch({ record, settled }: Tracked): void {
     const end = (): void => this.end(record.id);
     void settled.then(end, end);
+  }
+
+  /** One that an earlier daemon had parked: a script, or what a script had asked for. */
+  restored({ caller, request }: Parked, tracked: Tracked): void {
+    const { id, sessionId, parent } = tracked.record;
+    // Its script was told that the call is lost: a yes must not make it act all the same.
+    if (parent !== undefined) this.#options.cancelAsked(parent);
+    if (request.language !== 'python') return;
+    this.expect(id, caller, sessionId);
+    this.watch(tracked);
   }
 
   end(id: ExecId): void {

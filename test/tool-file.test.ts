@@ -1,0 +1,171 @@
+// Files of tools: what is taken, what is refused and where, and what becomes of arguments.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { readTool, ToolFileError } from '../src/configuration/tool-file.ts';
+import { badSchema, whyUnfit, type InputSchema } from '../src/configuration/tool-input.ts';
+import { fillCommand, parseTemplate } from '../src/configuration/tool-template.ts';
+import { isTrlError } from '../src/errors.ts';
+
+const read = (text: string) => readTool(text, { file: 'x.yaml', version: '1.0.0' });
+
+const ticket = `
+name: open_ticket
+title: Open a ticket
+description: Opens a ticket and answers its number.
+input:
+  type: object
+  properties:
+    title: { type: string, maxLength: 80 }
+    labels: { type: array, items: { type: string } }
+    urgent: { type: boolean }
+  required: [title]
+command: [tickets, new, "--title={input.title}", ["--labels", "{input.labels}"]]
+injects_env: [TICKETS_TOKEN, "TICKETS_*"]
+network: "on"
+files: { read: [/srv/tickets] }
+limits: { processes: 8 }
+timeout: 5
+output: json
+`;
+
+test('a file says what a tool is', () => {
+  const { name, title, injectsEnv, network, files, limits, timeoutMs, output } = read(ticket);
+  assert.deepEqual(
+    { name, title, injectsEnv, network, files, limits, timeoutMs, output },
+    {
+      name: 'open_ticket',
+      title: 'Open a ticket',
+      injectsEnv: ['TICKETS_TOKEN', 'TICKETS_*'],
+      network: 'on',
+      files: { read: ['/srv/tickets'], write: [] },
+      limits: { processes: 8 },
+      timeoutMs: 5_000,
+      output: 'json',
+    },
+  );
+});
+
+const minimal = 'name: t\ndescription: d\n';
+const refused: readonly (readonly [string, RegExp])[] = [
+  ['name: T\ndescription: d\ncommand: [a]\n', /1:7: .*lower-case letters/],
+  ['name: t\ncommand: [a]\n', /"description" is missing/],
+  [`${minimal}comand: [a]\n`, /3:1: unknown key "comand"; did you mean "command"/],
+  [`${minimal}command: a b\n`, /3:10: .*list of words/],
+  [`${minimal}command: []\n`, /3:10/],
+  [`${minimal}command: [./run]\n`, /3:11: the program must be one word: a name, or an absolute/],
+  [`${minimal}command: ["{input.p}"]\n`, /3:11/],
+  [`${minimal}command: [[a, b]]\n`, /3:1\d: the program must be one word/],
+  [`${minimal}command: [a, "{input.missing}"]\n`, /3:14: "missing" is no property of "input"/],
+  [`${minimal}command: [a, "{b}"]\n`, /3:14: "\{" stands alone/],
+  [`${minimal}command: [a]\nstdin: "}"\n`, /4:8: "}" stands alone/],
+  [`${minimal}command: [a]\ninput: { type: string }\n`, /must be of type "object"/],
+  [
+    `${minimal}command: [a]\ninput: { type: object, properties: { n: { type: integer, pattern: a } } }\n`,
+    /"pattern" says nothing of a value of type "integer"/,
+  ],
+  [
+    `${minimal}command: [a]\ninput: { type: object, properties: { n: { type: string, pattern: "(?=a)" } } }\n`,
+    /is no regular expression of RE2/,
+  ],
+  [`${minimal}command: [a]\ninput: { type: object, $ref: "#" }\n`, /unknown key/],
+  [`${minimal}command: [a]\ninput: { type: object, required: [x] }\n`, /"x" is no property/],
+  [`${minimal}command: [a]\ninjects_env: ["*"]\n`, /4:15: .*name of a variable/],
+  [`${minimal}command: [a]\nfiles: { read: [data] }\n`, /"data" must be an absolute path/],
+  [`${minimal}command: [a]\nnetwork: maybe\n`, /"off" or "on"/],
+  [`${minimal}command: [a]\ntimeout: 0\n`, /from 1 to 3600/],
+  [`${minimal}command: &a [a]\n`, /./],
+];
+
+test('what cannot be meant is refused, with its line and column', () => {
+  for (const [text, wanted] of refused) {
+    assert.throws(
+      () => read(text),
+      (error: unknown) => error instanceof ToolFileError && wanted.test(error.message),
+      `${text}: ${wanted}`,
+    );
+  }
+});
+
+const texts = (given: Record<string, unknown>, command: readonly (string | string[])[]) =>
+  fillCommand('t', command, given);
+
+test('an argument is one word, whatever it holds', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (value) => {
+      fc.pre(!value.includes('\0'));
+      assert.deepEqual(texts({ v: value }, ['p', '--x={input.v}', 'end']), [
+        'p',
+        `--x=${value}`,
+        'end',
+      ]);
+    }),
+  );
+});
+
+test('words whose argument was not given are left out with their group', () => {
+  const command = ['p', ['--label', '{input.a}'], '{input.b}', 'z'];
+  assert.deepEqual(texts({}, command), ['p', 'z']);
+  assert.deepEqual(texts({ a: 'x', b: 'y' }, command), ['p', '--label', 'x', 'y', 'z']);
+  assert.deepEqual(texts({ a: ['x', 1] }, command), ['p', '--label', '["x",1]', 'z']);
+});
+
+test('an argument that would be taken for an option is refused, unless it is a part or behind --', () => {
+  const attack = { a: '--upload-pack=touch /tmp/x' };
+  const fails = (command: string[]) =>
+    assert.throws(
+      () => texts(attack, command),
+      (error: unknown) => isTrlError(error, 'INVALID_PARAMS') && /option/.test(error.message),
+    );
+  fails(['git', 'fetch', '{input.a}']);
+  fails(['git', 'fetch', '{input.a}', '--']);
+  assert.deepEqual(texts(attack, ['git', '--', '{input.a}']).at(-1), attack.a);
+  assert.deepEqual(texts(attack, ['git', '--x={input.a}']).at(-1), `--x=${attack.a}`);
+  // An argument that says "--" itself opens nothing for the next one.
+  assert.throws(() => texts({ a: '--', b: '-x' }, ['git', '{input.a}', '{input.b}']));
+  assert.throws(() => texts({ a: 'a\0b' }, ['git', 'x{input.a}']), /NUL/);
+});
+
+test('braces are doubled to stand for themselves', () => {
+  assert.deepEqual(parseTemplate('${{HOME}} {input.a}{{'), ['${HOME} ', { input: 'a' }, '{']);
+  assert.deepEqual(parseTemplate(''), ['']);
+});
+
+const schema: InputSchema = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', minLength: 2, maxLength: 4, pattern: '^[a-z]+$' },
+    count: { type: 'integer', minimum: 1, maximum: 9 },
+    kind: { type: 'string', enum: ['a', 'b'] },
+    list: { type: 'array', items: { type: 'number' }, minItems: 1, maxItems: 2 },
+    deep: { type: 'object', properties: { on: { type: 'boolean' } }, required: ['on'] },
+  },
+  required: ['name'],
+};
+const unfit: readonly (readonly [unknown, RegExp])[] = [
+  [{}, /"name" is missing/],
+  [{ name: 1 }, /"name" must be of type string/],
+  [{ name: 'a' }, /at least 2/],
+  [{ name: 'abcde' }, /at most 4/],
+  [{ name: 'AB' }, /must match/],
+  [{ name: 'ab\n' }, /must match/],
+  [{ name: 'ab', count: 1.5 }, /"count" must be of type integer/],
+  [{ name: 'ab', count: 0 }, /at least 1/],
+  [{ name: 'ab', count: 10 }, /at most 9/],
+  [{ name: 'ab', kind: 'c' }, /one of "a", "b"/],
+  [{ name: 'ab', list: [] }, /at least 1 items/],
+  [{ name: 'ab', list: [1, 2, 3] }, /at most 2 items/],
+  [{ name: 'ab', list: ['x'] }, /"list\[0\]" must be of type number/],
+  [{ name: 'ab', deep: {} }, /"deep.on" is missing/],
+  [{ name: 'ab', deep: { on: 'yes' } }, /"deep.on" must be of type boolean/],
+  [{ name: 'ab', other: 1 }, /"other" is not known; known are: name, count/],
+  [{ name: 'ab', constructor: 1 }, /"constructor" is not known/],
+  [[], /of type object/],
+];
+
+test('arguments that do not fit are refused with what is wrong', () => {
+  assert.deepEqual(badSchema(schema), []);
+  const good = { name: 'ab', count: 3, kind: 'b', list: [1.5], deep: { on: true } };
+  assert.equal(whyUnfit(schema, good), null);
+  for (const [value, wanted] of unfit) assert.match(whyUnfit(schema, value) ?? '', wanted);
+});
