@@ -1,7 +1,7 @@
 // Who presents a token, as the daemon knows it: at once when one comes, goes, or is enough no more.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import type { Caller } from '../src/command.ts';
@@ -211,7 +211,7 @@ test('a login is a person, by the name that is enrolled, until they leave or it 
   const { credential, ...shown } = first.caller;
   assert.match(credential ?? '', /^[0-9a-f-]{36}$/);
   assert.deepEqual(shown, {
-    actor: `person:${userInfo().username}`,
+    actor: `person:${process.getuid?.()}`,
     kind: 'person',
     authenticatedBy: 'login',
     roles: ['approver', 'auditor'],

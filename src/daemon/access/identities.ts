@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { lstatSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import path from 'node:path';
 import type { Enrolment } from '../../approval/enrolment.ts';
 import type { Caller } from '../../command.ts';
@@ -155,7 +154,7 @@ export class Identities implements Disposable {
 
   /** A code for the person's own browser: good once, for five minutes. */
   newLogin(proof: Proof): { readonly code: string; readonly expiresAt: number } {
-    const name = this.#approver() ?? userInfo().username;
+    const name = this.#approver() ?? process.getuid?.() ?? 'unknown';
     return this.#logins.issue({ actor: `person:${name}`, proof });
   }
 
