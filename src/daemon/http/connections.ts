@@ -22,6 +22,7 @@ export interface Bounds {
 }
 
 interface Entry {
+  readonly key: string;
   readonly socket: Socket;
   state: State;
   actor: string | null;
@@ -50,7 +51,7 @@ export class Connections {
   /** A connection that has just come, before anything of it is read. */
   add(socket: Socket): void {
     const key = keyOf(socket);
-    const entry: Entry = { socket, state: 'new', actor: null, open: 0 };
+    const entry: Entry = { key, socket, state: 'new', actor: null, open: 0 };
     this.#all.set(key, entry);
     this.#new.add(entry);
     socket.once('close', () => {
@@ -105,13 +106,15 @@ export class Connections {
     this.#new.delete(entry);
     this.#idle.delete(entry);
     entry.state = state;
-    if (state === 'idle' && this.#all.get(keyOf(entry.socket)) === entry) this.#idle.add(entry);
+    if (state === 'idle' && this.#all.get(entry.key) === entry) this.#idle.add(entry);
   }
 
   #evict(crowd: ReadonlySet<Entry>): void {
     const [oldest] = crowd;
     if (oldest === undefined) return;
     this.evicted += 1;
+    // Gone at once: its end is told later.
+    this.#all.delete(oldest.key);
     oldest.socket.destroy();
     this.#new.delete(oldest);
     this.#idle.delete(oldest);

@@ -1,0 +1,235 @@
+// Output over HTTP as it comes: events, WebSockets, many who follow, some of them slow.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WebSocket } from 'ws';
+import type { Json } from './support/daemon.ts';
+import { ask, auditText, data, startHttp } from './support/http.ts';
+import type { HttpDaemon } from './support/http.ts';
+import { followEvents, followSocket, openEvents, openSocket } from './support/http-streams.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+let daemon: HttpDaemon;
+let session: string;
+before(async () => {
+  daemon = await startHttp();
+  session = (await data(daemon, '/v1/sessions', { body: {} })).session_id;
+});
+after(() => daemon.stop());
+
+async function start(command: string, more: object = {}): Promise<string> {
+  const body = { command, ...more };
+  const target = `/v1/sessions/${session}/execs?mode=detached`;
+  return (await data(daemon, target, { body })).exec_id;
+}
+
+function trlWith(...args: readonly string[]): string {
+  const { home } = daemon;
+  const own = {
+    XDG_STATE_HOME: path.join(home, 'state'),
+    XDG_CONFIG_HOME: path.join(home, 'config'),
+  };
+  return execFileSync(trl, args, {
+    env: { ...process.env, ...own },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).trim();
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** The next messages of a WebSocket, and those that came before somebody asked. */
+function messagesOf(ws: WebSocket) {
+  const held: { text: string; isBinary: boolean }[] = [];
+  let wake = (): void => {};
+  ws.on('message', (bytes: Buffer, isBinary: boolean) => {
+    held.push({ text: (isBinary ? bytes.subarray(9) : bytes).toString(), isBinary });
+    wake();
+  });
+  return async (): Promise<{ text: string; isBinary: boolean }> => {
+    for (;;) {
+      const next = held.shift();
+      if (next !== undefined) return next;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+}
+
+test('a stream that was lost goes on behind the last event that came', async () => {
+  const execId = await start('i=0; while [ $i -lt 400 ]; do echo "zeile ü $i"; i=$((i+1)); done');
+  const whole = await followEvents({ port: daemon.port, execId });
+  assert.equal(whole.exitCode, 0);
+  const text = Array.from({ length: 400 }, (_, at) => `zeile ü ${at}\n`).join('');
+  assert.equal(whole.digest, sha256(text));
+  const part = await followEvents({ port: daemon.port, execId, from: 100 }, { stopAfter: 1 });
+  const rest = await followEvents({ port: daemon.port, execId }, { lastId: part.lastId });
+  assert.equal(part.bytes + rest.bytes + 100, Buffer.byteLength(text));
+  const wrong = await ask(daemon, `/v1/execs/${execId}/stream`, {
+    headers: { 'Last-Event-ID': 'x' },
+  });
+  assert.equal(wrong.status, 400);
+});
+
+test('bytes that are no text come as they are', async () => {
+  const execId = await start(`printf 'a\\303'; sleep 0.1; printf '\\274\\377\\000b'`);
+  const wanted = createHash('sha256')
+    .update(Buffer.from([0x61, 0xc3, 0xbc, 0xff, 0, 0x62]))
+    .digest('hex');
+  const place = { port: daemon.port, execId };
+  assert.equal((await followEvents(place)).digest, wanted);
+  assert.equal((await followSocket(place)).digest, wanted);
+});
+
+test('a WebSocket writes, ends the input, and hears the exit', async () => {
+  const execId = await start('cat; echo ended >&2', { stdin_open: true });
+  const ws = openSocket(daemon.port, `/v1/execs/${execId}/ws`);
+  const next = messagesOf(ws);
+  await once(ws, 'open');
+  ws.send(Buffer.from('hello'));
+  assert.deepEqual(await next(), { text: 'hello', isBinary: true });
+  ws.send(JSON.stringify({ type: 'dance' }));
+  const error = JSON.parse((await next()).text);
+  assert.deepEqual([error.stream, error.error.code], ['error', 'INVALID_PARAMS']);
+  ws.send(JSON.stringify({ type: 'eof' }));
+  assert.deepEqual(await next(), { text: 'ended\n', isBinary: true });
+  const exit = JSON.parse((await next()).text);
+  assert.deepEqual([exit.stream, exit.exit_code], ['exit', 0]);
+  const [code] = await once(ws, 'close');
+  assert.equal(code, 1000);
+});
+
+test('a WebSocket resizes a terminal and sends signals', async (t) => {
+  const script = `trap 'echo got; exit 5' INT; trap 'stty size' WINCH; echo up; while :; do sleep 0.05; done`;
+  const execId = await start(script, { pty: { columns: 80, rows: 24 } });
+  const ws = openSocket(daemon.port, `/v1/execs/${execId}/ws`);
+  let seen = '';
+  const exit = new Promise<Json>((resolve) => {
+    ws.on('message', (bytes: Buffer, isBinary: boolean) => {
+      if (isBinary) {
+        seen += bytes.subarray(9).toString();
+        return;
+      }
+      const event = JSON.parse(bytes.toString());
+      if (event.stream === 'exit') resolve(event);
+    });
+  });
+  const until = async (what: string): Promise<void> => {
+    while (!seen.includes(what) && ws.readyState !== ws.CLOSED) await sleep(10);
+  };
+  await until('up');
+  if (!seen.includes('up')) return t.skip(`no terminal here: ${seen}`);
+  ws.send(JSON.stringify({ type: 'resize', columns: 99, rows: 11 }));
+  await until('11 99');
+  ws.send(JSON.stringify({ type: 'signal', signal: 'INT' }));
+  assert.equal((await exit).exit_code, 5);
+});
+
+test('many who follow get the same bytes, whenever they come and however they read', async () => {
+  const execId = await start(
+    'i=0; while [ $i -lt 40 ]; do head -c 100000 /dev/zero | tr "\\0" a; ' +
+      'echo "$i" >&2; i=$((i+1)); sleep 0.02; done',
+  );
+  const place = { port: daemon.port, execId };
+  const early = Array.from({ length: 6 }, (_, at) =>
+    at % 2 === 0 ? followEvents(place) : followSocket(place),
+  );
+  await sleep(500);
+  const late = Array.from({ length: 6 }, (_, at) =>
+    at % 2 === 0 ? followEvents(place) : followSocket(place),
+  );
+  const all = await Promise.all([...early, ...late]);
+  const [first] = all;
+  assert.ok(first !== undefined && first.bytes > 4_000_000 && first.missing === 0);
+  assert.deepEqual(new Set(all.map(({ digest }) => digest)).size, 1);
+  assert.deepEqual(new Set(all.map(({ exitCode }) => exitCode)), new Set([0]));
+});
+
+test('one who reads nothing holds up nobody else', async () => {
+  const execId = await start('head -c 16000000 /dev/zero | tr "\\0" b');
+  const place = { port: daemon.port, execId };
+  const stuck = await openEvents(place);
+  stuck.pause();
+  const deaf = openSocket(daemon.port, `/v1/execs/${execId}/ws`);
+  deaf.on('open', () => deaf.pause());
+  const [one, other] = await Promise.all([followEvents(place), followSocket(place)]);
+  assert.equal(one.bytes + one.missing, 16_000_000);
+  assert.equal(other.bytes + other.missing, 16_000_000);
+  assert.equal(one.exitCode, 0);
+  stuck.destroy();
+  deaf.terminate();
+});
+
+test('a token that is revoked ends what it has open, and is refused by that name', async () => {
+  const token = trlWith('token', 'create', '--role', 'agent', '--name', 'brief');
+  const own = (await data(daemon, '/v1/sessions', { body: {}, token })).session_id;
+  const target = `/v1/sessions/${own}/execs?mode=detached`;
+  const { exec_id: execId } = await data(daemon, target, { body: { command: 'sleep 30' }, token });
+  const events = await openEvents({ port: daemon.port, execId, token });
+  const tunnel = openSocket(daemon.port, '/rpc', token);
+  await once(tunnel, 'open');
+  trlWith('token', 'revoke', 'brief');
+  const ended = once(events.resume(), 'close').catch(() => []);
+  const [code] = await once(tunnel, 'close');
+  await ended;
+  assert.equal(code, 1008);
+  assert.equal((await ask(daemon, '/v1/ping', { token })).status, 401);
+  await ask(daemon, `/v1/execs/${execId}`);
+  const isTold = (): boolean => auditText(daemon).includes('"token-revoked"');
+  for (let tries = 0; !isTold() && tries < 200; tries += 1) await sleep(20);
+  assert.ok(isTold());
+  assert.ok(!auditText(daemon).includes(token) && !daemon.log().includes(token));
+});
+
+test('the wire goes through a WebSocket, cut as it may be', async () => {
+  const ws = openSocket(daemon.port, '/rpc');
+  let text = '';
+  ws.on('message', (bytes: Buffer) => {
+    text += bytes.toString();
+  });
+  await once(ws, 'open');
+  const line = `${JSON.stringify({ id: '1', method: 'system.ping' })}\n`;
+  ws.send(line.slice(0, 7));
+  ws.send(Buffer.from(line.slice(7) + line.replace('"1"', '"2"')));
+  while (text.split('\n').length < 3) await once(ws, 'message');
+  const answers = text
+    .trim()
+    .split('\n')
+    .map((one) => JSON.parse(one));
+  assert.deepEqual(
+    answers.map(({ id, ok }) => [id, ok]),
+    [
+      ['1', true],
+      ['2', true],
+    ],
+  );
+  ws.close();
+  await once(ws, 'close');
+});
+
+test('changes and questions come as events', async () => {
+  const asked = await Promise.all(
+    ['/v1/events', '/v1/approval-events'].map(async (target) => {
+      const gone = new AbortController();
+      const response = await fetch(`${daemon.origin}${target}`, {
+        headers: { Authorization: 'Bearer main-0123456789abcdef0123456789abcdef' },
+        signal: gone.signal,
+      });
+      return { response, gone };
+    }),
+  );
+  const [changes] = asked;
+  const reader = changes?.response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (!text.includes(session)) text += (await reader?.read())?.value ?? '';
+  assert.match(text, /event: change\ndata: \{"stream_id":"f-/);
+  for (const { response, gone } of asked) {
+    assert.equal(response.headers.get('content-type'), 'text/event-stream');
+    gone.abort();
+  }
+});
