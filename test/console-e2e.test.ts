@@ -8,12 +8,14 @@ import type { Client } from '../src/client/index.ts';
 import { connect } from '../src/local/index.ts';
 import { Browser, consoleLink, noBrowser } from './support/browser.ts';
 import type { Watched } from './support/browser.ts';
+import { whyNoBox } from './support/box.ts';
 import { playScene } from './support/console-scene.ts';
 import type { Scene } from './support/console-scene.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
 
-const options = { skip: noBrowser };
+const whyNot = noBrowser === false ? whyNoBox : noBrowser;
+const options = { skip: whyNot };
 let daemon: Daemon;
 let agent: Client;
 let browser: Browser;
@@ -21,7 +23,7 @@ let person: Watched;
 let scene: Scene;
 
 before(async () => {
-  if (noBrowser !== false) return;
+  if (whyNot !== false) return;
   [daemon, browser] = await Promise.all([
     startRuntime({ env: { TRL_POLICY: 'guarded' } }),
     Browser.start(),
@@ -254,7 +256,7 @@ test('a held change is read as a diff and let through by what was shown', option
 });
 
 test('a runtime that ended is told, not kept from who reads', options, async () => {
-  await daemon.kill();
+  await daemon.kill('SIGTERM');
   await person.sees('Connection lost');
   await person.sees('The runtime is not reached');
 });

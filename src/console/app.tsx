@@ -47,6 +47,11 @@ function Frame({ login }: { readonly login: Login }) {
     const waiting = badge.value === 0 ? '' : `(${badge.value}) `;
     document.title = `${waiting}${view?.title ?? 'Not found'} · TRL`;
   }, [badge.value, view]);
+  useEffect(() => {
+    scrollTo(0, 0);
+    // What had the focus may have left with the view before.
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+  }, [name, rest]);
   useKeys({
     ...goTo,
     j: () => moveFocus(1),

@@ -27,8 +27,8 @@ export class Browser implements AsyncDisposable {
     this.#profile = profile;
   }
 
+  /** The console is built by the launcher of who serves it. */
   static async start(viewport = { width: 1440, height: 900 }): Promise<Browser> {
-    await promisify(execFile)(path.join(root, 'tools/build-console'));
     const profile = mkdtempSync(path.join(tmpdir(), 'trl-chromium-'));
     try {
       const context = await chromium.launchPersistentContext(profile, {

@@ -5,7 +5,7 @@ import { announce } from '../live/alert.ts';
 import { client } from '../live/connection.ts';
 import { Problem, useActing } from '../parts/act.tsx';
 import { ChangeList } from '../parts/change-list.tsx';
-import { Decision, Reasons } from '../parts/command-text.tsx';
+import { HowLetRun, Reasons } from '../parts/command-text.tsx';
 import { Facts, Section } from '../parts/facts.tsx';
 import { Text } from '../parts/pieces.tsx';
 import { bytesOf, tookOf } from '../parts/time.tsx';
@@ -20,7 +20,7 @@ export function ReceiptView({ exec }: { readonly exec: ExecView }) {
   }
   return (
     <>
-      <Section title="Receipt" aside={<Decision of={receipt.verdict.decision} />}>
+      <Section title="Receipt" aside={<HowLetRun verdict={receipt.verdict} />}>
         <Facts of={factsOf(receipt)} />
         {[...receipt.warnings, ...receipt.hints].map((each, index) => (
           <p class="hint" key={index}>

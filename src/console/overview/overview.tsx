@@ -5,7 +5,7 @@ import { sessionName } from '../live/names.ts';
 import { useReceipt } from '../live/receipts.ts';
 import { held, newestExecs, pending, sessions } from '../live/store.ts';
 import { Empty, Section } from '../parts/facts.tsx';
-import { Decision } from '../parts/command-text.tsx';
+import { HowLetRun } from '../parts/command-text.tsx';
 import { ExecState } from '../parts/pill.tsx';
 import { Text } from '../parts/pieces.tsx';
 import { Ago, now, spanOf, tookOf } from '../parts/time.tsx';
@@ -92,9 +92,7 @@ function Row({ told, isNear }: { readonly told: ExecView; readonly isNear: boole
           <Text of={oneLine(exec.command)} mono />
         </span>
         <span class="verdict">
-          {receipt !== undefined && receipt.verdict.decision !== 'allow' && (
-            <Decision of={receipt.verdict.decision} />
-          )}
+          {receipt !== undefined && <HowLetRun verdict={receipt.verdict} />}
         </span>
         <span class="quiet session">
           <Text of={sessionName(exec.session_id)} />
@@ -147,7 +145,9 @@ function SessionCard({ session }: { readonly session: SessionView }) {
         <Ago at={session.last_activity} />
       </p>
       {waiting > 0 && (
-        <a href={addressOf('changes', session.session_id)}>{waiting} changes are held</a>
+        <a href={addressOf('changes', session.session_id)}>
+          {waiting === 1 ? 'One change is held' : `${waiting} changes are held`}
+        </a>
       )}
     </li>
   );

@@ -85,6 +85,11 @@ export function Reasons({ verdict, command }: ReasonsProps) {
 
 const decisionWords = { allow: 'allowed', ask: 'needs a yes', block: 'blocked' } as const;
 
+/** Of a command that ran: somebody said the yes that it needed. */
+export function HowLetRun({ verdict }: { readonly verdict: Verdict }) {
+  return verdict.decision === 'allow' ? null : <span class="pill">approved</span>;
+}
+
 export function Decision({ of }: { readonly of: Verdict['decision'] }) {
   return <span class={`pill ${of}`}>{decisionWords[of]}</span>;
 }
