@@ -18,7 +18,7 @@ import { Left } from './terminal.ts';
 
 const exitInterrupted = 130;
 /** A browser that runs has the page by then, in ms; one that must start has it a little later. */
-const openedMs = 5_000;
+const openedMs = 3_000;
 
 export async function open(args: Args): Promise<number> {
   if (args.words.length > 0) throw usage('console', 'it takes no words');
