@@ -2,7 +2,7 @@
 // cycles and floating promises are oxlint's (.oxlintrc.json); enums, namespaces and parameter
 // properties are refused by tsc (erasableSyntaxOnly). What neither knows is here.
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -236,7 +236,7 @@ function sources(): string[] {
 function scripts(): string[] {
   return ['trl', '.ci/run', ...globSync('tools/*', { cwd: root })].filter((file) => {
     const base = path.basename(file);
-    return !base.includes('.') && base !== 'node24';
+    return !base.includes('.') && statSync(path.join(root, file)).isFile();
   });
 }
 
