@@ -1,7 +1,8 @@
 // The TypeScript client does what every client must, over each way to a runtime that it has.
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { connect as connectAnywhere } from '../src/client/index.ts';
+import { connect as connectAnywhere, isTrlError } from '../src/client/index.ts';
 import type { Client } from '../src/client/index.ts';
 import { connect } from '../src/local/index.ts';
 import { conform } from './support/conformance.ts';
@@ -35,4 +36,10 @@ test('the client does what every client must', { concurrency: true }, async (t) 
     // Who asks by a token may not decide.
     over('over a WebSocket of the HTTP door', () => connectAnywhere({ url, token }), ['secrets']),
   ]);
+});
+
+test('the HTTP door tells why it refuses, by code', async () => {
+  const wrong = connectAnywhere({ url: daemon.origin, token: `${token}x` });
+  await assert.rejects(wrong, (error) => isTrlError(error, 'AUTH_FAILED'));
+  assert.doesNotMatch(daemon.log(), new RegExp(token));
 });
