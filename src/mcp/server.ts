@@ -18,7 +18,7 @@ import type {
 import { canonicalJson } from '../canonical.ts';
 import type { Client } from '../client/index.ts';
 import { callTool, decideFor, failedResult, listTools, takesAnswers } from '../tools/index.ts';
-import type { Conversation, ToolContext, ToolResult } from '../tools/index.ts';
+import type { Conversation, Tool, ToolContext, ToolResult } from '../tools/index.ts';
 import { answerIn, askingResult, showsForms } from './approving.ts';
 import type { Asked } from './approving.ts';
 
@@ -36,7 +36,10 @@ export interface McpOptions {
   readonly codec: RequestStateCodec<Asked>;
   /** What names the call for good, where something does: see {@link CallNaming}. */
   readonly keyOf: CallNaming;
+  /** Told of what was listed; with it the server says that it tells of changes. */
+  readonly listed?: (tools: readonly Tool[]) => void;
   /** What else ends a call besides its connection; `null`: nothing does. */
+  /** Told of what was listed; with it the server says that it tells of changes. */
   readonly signalOf?: (id: string | number, digest: string) => AbortSignal | null;
 }
 
@@ -64,23 +67,16 @@ export function mcpServer(options: McpOptions): Server {
   const server = new Server(
     { name: 'trl', title: 'Terminal Runtime Layer', version: options.version },
     {
-      capabilities: { tools: { listChanged: true } },
+      capabilities: { tools: options.listed === undefined ? {} : { listChanged: true } },
       instructions,
       requestState: { verify: (state, ctx) => options.codec.verify(state, ctx) },
     },
   );
-  server.setRequestHandler('tools/list', async () => ({
-    tools: (await listTools(options.client)).map(
-      ({ name, title, description, input, output, annotations }): ListedTool => ({
-        name,
-        title,
-        description,
-        inputSchema: { ...input, type: 'object' },
-        outputSchema: { ...output, type: 'object' },
-        annotations: { ...annotations },
-      }),
-    ),
-  }));
+  server.setRequestHandler('tools/list', async () => {
+    const tools = await listTools(options.client);
+    options.listed?.(tools);
+    return { tools: tools.map(listedTool) };
+  });
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: args = {} } = params;
     // Without a hand-shake each request says what its client can do.
@@ -91,6 +87,15 @@ export function mcpServer(options: McpOptions): Server {
   });
   return server;
 }
+
+const listedTool = (tool: Tool): ListedTool => ({
+  name: tool.name,
+  title: tool.title,
+  description: tool.description,
+  inputSchema: { ...tool.input, type: 'object' },
+  outputSchema: { ...tool.output, type: 'object' },
+  annotations: { ...tool.annotations },
+});
 
 interface Call {
   readonly name: string;

@@ -5,9 +5,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
+import type { Server } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import type { Client, SessionId } from '../client/index.ts';
-import { conversation } from '../tools/index.ts';
+import { conversation, listTools } from '../tools/index.ts';
 import type { Conversation } from '../tools/index.ts';
 import type { Asked } from './approving.ts';
 import { GivenKeys } from './call-keys.ts';
@@ -27,6 +28,8 @@ export interface StdioOptions {
 const parentPollMs = 500;
 /** How long the sessions of the conversation may take to end, in `ms`. */
 const endMs = 5_000;
+/** How often it is looked whether tools were registered or taken back, in `ms`. */
+const toolsPollMs = 3_000;
 const stateSeconds = 900;
 
 /**
@@ -45,8 +48,10 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   });
   const { sessions } = kept;
   const given = new GivenKeys();
-  const server = () =>
-    mcpServer({
+  let listed = '';
+  let current: Server | null = null;
+  const server = () => {
+    const made = mcpServer({
       client,
       root,
       sessions,
@@ -61,7 +66,13 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
         const session = await sessions.session().catch(() => '');
         return sha256(`${name}\n${session}\n${scope}\n${digest}`);
       },
+      listed: (tools) => {
+        listed = JSON.stringify(tools);
+      },
     });
+    current = made;
+    return made;
+  };
   const ended = Promise.withResolvers<void>();
   const transport = new StdioServerTransport();
   const handle = serveStdio(server, {
@@ -71,6 +82,17 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   const poll = setInterval(() => {
     if (process.ppid !== parent) ended.resolve();
   }, parentPollMs);
+  // Who never listed them has nothing that could have changed.
+  const look = setInterval(() => {
+    if (listed === '') return;
+    listTools(client)
+      .then(async (tools) => {
+        if (JSON.stringify(tools) === listed) return;
+        listed = '';
+        await current?.sendToolListChanged();
+      })
+      .catch(() => {});
+  }, toolsPollMs);
   const stop = (): void => ended.resolve();
   process.stdin.once('end', stop).once('close', stop).once('error', stop);
   process.stdout.once('error', stop);
@@ -80,6 +102,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     await ended.promise;
   } finally {
     clearInterval(poll);
+    clearInterval(look);
     signal.removeEventListener('abort', stop);
     await handle.close().catch(() => {});
     await within(endMs, destroyAll(client, kept.made()));

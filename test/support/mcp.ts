@@ -50,10 +50,17 @@ export function stdioOf(
     command: trl,
     args: ['mcp', ...socket],
     cwd: more.cwd ?? daemon.root,
-    env: { PATH: process.env['PATH'] ?? '', HOME: daemon.home, ...surroundings(daemon.home) },
+    env: { ...variables(), ...surroundings(daemon.home) },
     stderr: 'inherit',
   });
 }
+
+const variables = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
 
 /** `/mcp` of a daemon, for the holder of a token. */
 export function httpTo(
