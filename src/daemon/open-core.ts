@@ -78,14 +78,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const kept = args.ephemeral ? null : stateDir;
   const tagKey = openKey(kept, 'redaction.key');
   const redaction = redactionOf(configuration);
-  const runners = new Runners({
-    stateDir: kept,
-    env,
-    ...boundsOfRunner(env),
-    program: runnerProgram(),
-    redaction: { key: tagKey.toString('hex'), ...redaction },
-    sealing: sealingOf(configuration),
-  });
+  const runners = runnersOf({ kept, env, configuration, tagKey });
   // All take a few ten milliseconds of waiting, and each command needs them: side by side.
   const [host, secrets] = await Promise.all([
     gatherHostFacts(env),
@@ -138,6 +131,25 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   });
   const close = (): Promise<void> => auditLog.close();
   return { core, identities, auditing, roots, place, log: masked, close };
+}
+
+interface RunnerParts {
+  /** The state directory; `null`: nothing is kept. */
+  readonly kept: string | null;
+  readonly env: Env;
+  readonly configuration: Configuration;
+  readonly tagKey: Buffer;
+}
+
+function runnersOf({ kept, env, configuration, tagKey }: RunnerParts): Runners {
+  return new Runners({
+    stateDir: kept,
+    env,
+    ...boundsOfRunner(env),
+    program: runnerProgram(),
+    redaction: { key: tagKey.toString('hex'), ...redactionOf(configuration) },
+    sealing: sealingOf(configuration),
+  });
 }
 
 interface AuditingParts extends Pick<OpenParts, 'args' | 'log'> {
