@@ -233,7 +233,10 @@ print(rpc.call('terminal', command='ls')['exit_code'])
     ['a number that is none', "os.write(7, b'01 {}\\n')"],
     ['a line that never ends', "[os.write(7, b'x' * 65536) for _ in range(40)]"],
     ['a line that is too long', "[os.write(7, b'7 ' + b'x' * 65536) for _ in range(17)]"],
-    ['one number twice', '[os.write(7, b\'5 {"list":true}\\n\') for _ in range(2)]'],
+    [
+      'one number twice',
+      `os.write(7, b'5 {"tool":"terminal","arguments":{"command":"touch z"}}\\n' * 2)`,
+    ],
   ];
   for (const [name, attack] of hostile) {
     test(`loses its channel, and nothing else, by ${name}`, async () => {

@@ -127,7 +127,7 @@ export class Core implements Runtime {
     this.#starter = starter;
     this.execs = new ExecDesk(options, { ...parts, starter, inputs });
     const desks = { sessionDesk: this.sessions, execDesk: this.execs };
-    this.tools = openTools(options, { sessions: this.#sessions, ...desks });
+    this.tools = openTools(options, { sessions: this.#sessions, execs: this.#execs, ...desks });
     options.approving.approvals.watch((approval) => auditing.note(approvalEvent(approval)));
     auditing.onTold = this.counts.told;
     // What it does could not be recorded any more.

@@ -40,8 +40,27 @@ export class ExecDesk implements ExecsDesk {
 
   async run(caller: Caller, params: CommandParams): Promise<Receipt> {
     const tracked = await this.#begin(caller, params, 'foreground');
+    return this.#receiptOf(tracked, params.output_bytes ?? limits.outputBytes.default);
+  }
+
+  /**
+   * As {@link run}, for one that was begun before.
+   *
+   * @throws TrlError `APPROVAL_REQUIRED` when a person must decide and nobody did in `waitMs`
+   */
+  async finish(
+    id: ExecId,
+    { waitMs, bytesMax }: { readonly waitMs: number; readonly bytesMax: number },
+  ): Promise<Receipt> {
+    const tracked = this.#parts.execs.get(id);
+    await this.#parts.starter.parking.decided(tracked, waitMs);
+    if (tracked.record.parked !== null) throw waitingError(tracked.record);
+    await tracked.started;
+    return this.#receiptOf(tracked, bytesMax);
+  }
+
+  async #receiptOf(tracked: Tracked, bytesMax: number): Promise<Receipt> {
     const { runners } = this.#options;
-    const bytesMax = params.output_bytes ?? limits.outputBytes.default;
     const link = await runners.link();
     const [head, output] = await Promise.all([
       tracked.settled,

@@ -42,6 +42,7 @@ export class ScriptChannel {
     stream.on('error', () => this.close());
     stream.on('end', () => this.close());
     stream.on('data', (bytes: Buffer) => this.#take(bytes));
+    stream.on('drain', () => this.#next());
     const text = Buffer.from(script);
     stream.write(`${text.length}\n`);
     stream.write(text);
@@ -106,7 +107,6 @@ export class ScriptChannel {
     if (!isBehind) this.#stream.resume();
     else {
       this.#stream.pause();
-      if (this.#waiting.length === 0) this.#stream.once('drain', () => this.#next());
     }
   }
 

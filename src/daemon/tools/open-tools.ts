@@ -3,6 +3,7 @@ import path from 'node:path';
 import { configDirectory, systemDirectory } from '../../yaml/places.ts';
 import type { CoreOptions } from '../core.ts';
 import type { ExecDesk } from '../exec-desk.ts';
+import type { Executions } from '../executions.ts';
 import type { SessionDesk } from '../session-desk.ts';
 import type { Sessions } from '../sessions.ts';
 import { Registered } from './registered.ts';
@@ -11,6 +12,7 @@ import { ToolFiles, type ToolDirectory } from './tool-files.ts';
 
 export interface ToolParts {
   readonly sessions: Sessions;
+  readonly execs: Executions;
   readonly sessionDesk: SessionDesk;
   readonly execDesk: ExecDesk;
 }

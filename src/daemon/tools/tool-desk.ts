@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../canonical.ts';
-import type { Caller, PolicyProfile, SessionId } from '../../command.ts';
+import type { Caller, ExecId, PolicyProfile, SessionId } from '../../command.ts';
 import type { ToolDefinition } from '../../configuration/tool-file.ts';
 import { whyUnfit, type InputSchema } from '../../configuration/tool-input.ts';
 import { filled, fillCommand, parseTemplate } from '../../configuration/tool-template.ts';
@@ -25,6 +25,7 @@ import type { Receipt } from '../../protocol/types.ts';
 import type { ToolCommand } from '../../run.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import type { ExecDesk } from '../exec-desk.ts';
+import type { Executions } from '../executions.ts';
 import type { ToolsDesk } from '../runtime.ts';
 import type { SessionDesk } from '../session-desk.ts';
 import type { Session, Sessions } from '../sessions.ts';
@@ -40,6 +41,7 @@ export interface ToolDeskOptions {
   readonly roots: readonly string[];
   readonly registered: Registered;
   readonly sessions: Sessions;
+  readonly execs: Pick<Executions, 'of'>;
   readonly sessionDesk: SessionDesk;
   readonly execDesk: ExecDesk;
   /** Names of variables that could be passed on. */
@@ -54,8 +56,8 @@ export class ToolDesk implements ToolsDesk {
   readonly #options: ToolDeskOptions;
   /** Sessions that are being made, by the call that they are for. */
   readonly #making = new Map<string, Promise<Session>>();
-  /** Sessions whose command waits for a person: an equal call goes on there. */
-  readonly #waiting = new Set<SessionId>();
+  /** Commands that wait for a person, by their sessions: an equal call goes on there. */
+  readonly #waiting = new Map<SessionId, ExecId>();
 
   constructor(options: ToolDeskOptions) {
     this.#options = options;
@@ -131,21 +133,29 @@ export class ToolDesk implements ToolsDesk {
     const stdin = definition.stdin === null ? null : filled(parseTemplate(definition.stdin), given);
     const named = { caller, name: definition.name, call: callName(params, origin) };
     const session = await this.#sessionOf(named, definition, call);
+    const waiting = this.#waitingIn(session);
+    const bounds = { waitMs: params.wait_ms ?? 0, bytesMax: outputBytes[definition.output] };
+    const asked = {
+      session_id: session.record.id,
+      command: command.argv.map(quoted).join(' '),
+      tool: command,
+      timeout_ms: definition.timeoutMs,
+      output_bytes: bounds.bytesMax,
+      wait_ms: bounds.waitMs,
+      ...(stdin === null ? {} : { stdin }),
+      ...(params.exec_key === undefined ? {} : { exec_key: params.exec_key }),
+    };
+    const { execDesk } = this.#options;
     try {
-      const receipt = await this.#options.execDesk.run(caller, {
-        session_id: session.record.id,
-        command: command.argv.map(quoted).join(' '),
-        tool: command,
-        timeout_ms: definition.timeoutMs,
-        output_bytes: outputBytes[definition.output],
-        ...(stdin === null ? {} : { stdin }),
-        ...(params.exec_key === undefined ? {} : { exec_key: params.exec_key }),
-        ...(params.wait_ms === undefined ? {} : { wait_ms: params.wait_ms }),
-      });
+      const receipt =
+        waiting === null
+          ? await execDesk.run(caller, asked)
+          : await execDesk.finish(waiting, bounds);
       this.#leave(session, params.exec_key !== undefined);
       return { name: definition.name, receipt, ...resultOf(definition, receipt) };
     } catch (error) {
-      if (isTrlError(error, 'APPROVAL_REQUIRED')) this.#waiting.add(session.record.id);
+      const exec = isTrlError(error, 'APPROVAL_REQUIRED') ? error.data?.['exec_id'] : null;
+      if (isExecId(exec)) this.#waiting.set(session.record.id, exec);
       else this.#leave(session, params.exec_key !== undefined);
       throw error;
     }
@@ -188,7 +198,7 @@ export class ToolDesk implements ToolsDesk {
           record.tool?.name === name &&
           record.tool.call === call &&
           record.owner === caller.actor &&
-          (isKeyed || this.#waiting.has(record.id)),
+          (isKeyed || this.#waitingIn({ record }) !== null),
       );
     if (before !== undefined) return before;
     const key = `${caller.actor} ${name} ${call}`;
@@ -197,6 +207,15 @@ export class ToolDesk implements ToolsDesk {
     const made = this.#make(caller, { name, call }, { definition, origin });
     if (isKeyed) this.#making.set(key, made);
     return made.finally(() => this.#making.delete(key));
+  }
+
+  /** The command of a session that was parked, and whose result nobody took. */
+  #waitingIn({ record }: Pick<Session, 'record'>): ExecId | null {
+    const known = this.#waiting.get(record.id);
+    if (known !== undefined) return known;
+    // An earlier daemon may have parked it.
+    const { execs } = this.#options;
+    return execs.of(record.id).find((one) => one.record.parked !== null)?.record.id ?? null;
   }
 
   async #make(
@@ -272,6 +291,7 @@ function policyOf(origin: SessionRecord | null): { policy?: PolicyProfile } {
   return policy === null ? {} : { policy };
 }
 
+const isExecId = (id: unknown): id is ExecId => typeof id === 'string' && id.startsWith('x-');
 const isWorkspaceId = (id: string | undefined): id is `w-${string}` =>
   id?.startsWith('w-') === true;
 
