@@ -5,8 +5,9 @@ import { after, before, test } from 'node:test';
 import { WebSocket as WsWebSocket } from 'ws';
 import { connect, isTrlError } from '../src/client/index.ts';
 import type { ErrorCode } from '../src/client/index.ts';
+import { encodeHeader, frameTypes } from '../src/frame.ts';
 import { limits } from '../src/limits.ts';
-import { startRuntime } from './support/daemon.ts';
+import { raw, startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
 import { openTunnel } from './support/tunnel.ts';
 
@@ -144,4 +145,18 @@ test('a platform without a WebSocket is told, and takes one that is given', asyn
   } finally {
     globalThis.WebSocket = own;
   }
+});
+
+test('a window frame that cannot be one ends its connection with a message', async () => {
+  const frame = (taken: number): Uint8Array => encodeHeader(frameTypes.window, 0, taken, 0);
+  for (const params of [{ frames: 'bin' }, { frames: 'bin', window_bytes: 65_536 }]) {
+    using one = await raw(daemon.socketPath);
+    await one.ask('system.hello', params);
+    await one.send(frame(1));
+    await one.ended();
+    assert.match(one.received(), /1 bytes of output cannot have been taken/);
+  }
+  using small = await raw(daemon.socketPath);
+  const { error } = await small.ask('system.hello', { frames: 'bin', window_bytes: 1 });
+  assert.equal(error.code, 'INVALID_PARAMS');
 });
