@@ -1,0 +1,141 @@
+/** What this machine offers: programs, namespaces, groups of processes, memory, disk, clock. */
+import { existsSync, statSync, statfsSync } from 'node:fs';
+import path from 'node:path';
+import { asRoot, fine, firstLine, isWritable, program, readText } from './doctor-check.ts';
+import type { Check } from './doctor-check.ts';
+import { stateDir } from './daemon-process.ts';
+
+const tmpfsMagic = 0x01021994;
+const nodeMajorMin = 24;
+/** Records are written before anything runs, and nothing runs where they cannot be. */
+const diskBytesLow = 1024 ** 3;
+/** A clock before this program was written is wrong. */
+const clockMin = Date.parse('2026-11-01T00:00:00Z');
+
+export async function hostChecks(): Promise<Check[]> {
+  return [
+    node(),
+    sqlite(),
+    await program('bwrap', 'missing', 'apt-get install bubblewrap'),
+    await program('nsenter', 'missing', 'apt-get install util-linux'),
+    await userNamespaces(),
+    await perl(),
+    await python(),
+    cgroups(),
+    memory(),
+    disk(),
+    clock(),
+  ];
+}
+
+function node(): Check {
+  const major = Number(process.versions.node.split('.')[0]);
+  const state = major >= nodeMajorMin ? 'ok' : 'missing';
+  return { name: 'node', state, found: process.version, fix: 'npm install --global node@24' };
+}
+
+function sqlite(): Check {
+  const name = 'sqlite';
+  const { sqlite: version } = process.versions;
+  if (version !== undefined) return fine(name, `${version}, in Node`);
+  const found = 'this Node was built without it';
+  return { name, state: 'missing', found, fix: 'npm install --global node@24' };
+}
+
+async function userNamespaces(): Promise<Check> {
+  const name = 'user namespaces';
+  const made = await firstLine('unshare', ['--user', '--map-root-user', 'echo', 'made']);
+  if (made !== null) return fine(name, 'can be made');
+  const switches = [
+    { setting: 'kernel.apparmor_restrict_unprivileged_userns', blocks: '1', wanted: '0' },
+    { setting: 'kernel.unprivileged_userns_clone', blocks: '0', wanted: '1' },
+    { setting: 'user.max_user_namespaces', blocks: '0', wanted: '15000' },
+  ];
+  const found = switches.find(
+    ({ setting, blocks }) =>
+      readText(`/proc/sys/${setting.replaceAll('.', '/')}`).trim() === blocks,
+  );
+  if (found === undefined) {
+    const why = existsSync('/.dockerenv')
+      ? 'refused, as it seems by this container'
+      : 'refused by this system';
+    return { name, state: 'missing', found: why, fix: null };
+  }
+  const { setting, blocks, wanted } = found;
+  const fix = asRoot(`sysctl -w ${setting}=${wanted}`);
+  return { name, state: 'missing', found: `refused: ${setting} is ${blocks}`, fix };
+}
+
+/** Root gives a workspace to the sandbox's user by an idmapped mount, made by a little Perl. */
+async function perl(): Promise<Check> {
+  const name = 'perl';
+  const { state, fix } = await program('perl', 'optional', 'apt-get install perl-base');
+  const without =
+    process.getuid?.() === 0
+      ? 'not found: commands of root stay uid 0, and helpers of workspaces cannot run'
+      : 'not found: helpers of workspaces cannot run';
+  const found = state === 'ok' ? 'found, for overlays and idmapped mounts' : without;
+  return { name, state, found, fix };
+}
+
+async function python(): Promise<Check> {
+  const { state, found, fix } = await program('python3', 'optional', 'apt-get install python3');
+  return { name: 'python3', state, found: state === 'ok' ? found : 'not found: no scripts', fix };
+}
+
+function cgroups(): Check {
+  const name = 'cgroups';
+  const own = readText('/proc/self/cgroup')
+    .split('\n')
+    .find((line) => line.startsWith('0::'));
+  const v2 = path.join('/sys/fs/cgroup', own?.slice(3) ?? '');
+  const found = [
+    { version: 'v2', directory: own === undefined ? '' : v2 },
+    { version: 'v1', directory: '/sys/fs/cgroup/memory' },
+  ].find(({ directory }) => directory !== '' && isWritable(path.join(directory, 'cgroup.procs')));
+  if (found !== undefined) return fine(name, `${found.version}, writable`);
+  const none = 'not writable: --memory is refused';
+  const fix = 'systemd-run --user --scope --property=Delegate=yes trl serve';
+  return { name, state: 'optional', found: none, fix };
+}
+
+function memory(): Check {
+  const name = 'output in memory';
+  const directories = [process.env['XDG_RUNTIME_DIR'] ?? '', '/dev/shm'];
+  const found = directories.find((one) => one !== '' && isTmpfs(one));
+  if (found !== undefined) return fine(name, `tmpfs at ${found}`);
+  const fix = asRoot('mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs /dev/shm');
+  return { name, state: 'optional', found: 'no tmpfs: held in the heap', fix };
+}
+
+function isTmpfs(directory: string): boolean {
+  try {
+    return statfsSync(directory).type === tmpfsMagic && isWritable(directory);
+  } catch {
+    return false;
+  }
+}
+
+function disk(): Check {
+  const name = 'disk';
+  let place = stateDir();
+  while (statSync(place, { throwIfNoEntry: false }) === undefined) place = path.dirname(place);
+  const { bavail, bsize } = statfsSync(place);
+  const free = bavail * bsize;
+  const found = `${(free / 1024 ** 3).toFixed(1)} GiB free for records (${place})`;
+  if (free >= diskBytesLow) return fine(name, found);
+  return {
+    name,
+    state: free === 0 ? 'missing' : 'optional',
+    found,
+    fix: `du -xh ${place} | sort -h`,
+  };
+}
+
+function clock(): Check {
+  const name = 'clock';
+  const now = new Date();
+  if (now.getTime() >= clockMin) return fine(name, now.toISOString());
+  const found = `${now.toISOString()} is in the past: approvals and tokens go by it`;
+  return { name, state: 'optional', found, fix: asRoot('timedatectl set-ntp true') };
+}

@@ -1,0 +1,54 @@
+// `trl doctor`: what is wrong is found, and the line it names mends it.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { surroundings } from './support/daemon.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+const base = mkdtempSync(path.join(tmpdir(), 'trl-doctor-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+interface Found {
+  readonly name: string;
+  readonly state: string;
+  readonly found: string;
+  readonly fix: string | null;
+}
+
+function doctor(env: Record<string, string>): { status: number | null; checks: Found[] } {
+  const options = { cwd: base, env, encoding: 'utf8', input: '' } as const;
+  const { status, stdout } = spawnSync(trl, ['doctor', '--json'], options);
+  const { checks }: { checks: Found[] } = JSON.parse(stdout);
+  return { status, checks };
+}
+
+test('what is open to others, left over or not installed is named with its fix', () => {
+  const programs = path.join(base, 'bin');
+  mkdirSync(programs);
+  writeFileSync(path.join(programs, 'codex'), '#!/bin/sh\n', { mode: 0o755 });
+  const PATH = `${programs}:${process.env['PATH'] ?? ''}`;
+  const env = { HOME: base, ...surroundings(base), PATH };
+  const state = path.join(base, 'state/trl');
+  const left = path.join(base, 'run/trl/r-0123456789abcdef');
+  for (const dir of [state, left]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+  writeFileSync(path.join(state, 'tokens.json'), '{}');
+  chmodSync(path.join(state, 'tokens.json'), 0o644);
+  chmodSync(state, 0o777);
+  const sick = doctor(env);
+  assert.equal(sick.status, 1);
+  const wrong = ['state directory', 'tokens', 'runners', 'codex'];
+  for (const name of wrong) {
+    const check = sick.checks.find((one) => one.name === name);
+    assert.ok(check !== undefined && check.state !== 'ok' && check.fix !== null, name);
+    const mended = spawnSync('sh', ['-c', check.fix], { env, cwd: base, input: '' });
+    assert.equal(mended.status, 0, `${check.fix}: ${String(mended.stderr)}`);
+  }
+  const well = doctor(env);
+  for (const name of wrong) {
+    const check = well.checks.find((one) => one.name === name);
+    assert.equal(check?.state, 'ok', `${name}: ${check?.found}`);
+  }
+});
