@@ -219,10 +219,7 @@ describe('a tool of a file', { skip }, () => {
     const file = path.join(place, 'own.yaml');
     writeFileSync(file, 'name: own\ndescription: d\ncommand: [echo, own]\n');
     assert.ok(!(await names()).includes('own'));
-    assert.match(
-      daemon.log(),
-      /not trusted as they are now; look at them, then run: trl tool trust/,
-    );
+    await logged(daemon, /not trusted as they are now; look at them, then run: trl tool trust/);
     await cli(daemon, ['tool', 'trust', daemon.root]);
     assert.equal((await call('own')).data.receipt.stdout, 'own\n');
     writeFileSync(file, 'name: own\ndescription: d\ncommand: [echo, changed]\n');
