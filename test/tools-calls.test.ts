@@ -75,22 +75,32 @@ test('a directory that leaves the project, or reads as if it did, is refused', a
   mkdirSync(outside, { recursive: true });
   symlinkSync(outside, path.join(daemon.root, 'link'));
   symlinkSync('link', path.join(daemon.root, 'link-to-link'));
-  const escapes = [
-    ...['..', '../', 'sub/../..', './../work/..', '../outside', '/', '/etc', outside, '//etc'],
-    ...[`${daemon.root}-beside`, `${daemon.root}/../outside`, '/proc/self/root', '/proc/self/cwd'],
-    ...['link', 'link/', 'link-to-link', './link/.', '~', '~/x', '~root'],
-    ...[
-      '．．/',
-      '..\u2215..',
-      '．．／etc',
-      '‥',
-      '\u2024\u2024/',
-      '..\\..',
-      '%2e%2e/',
-      '%252e%252e%252f',
-    ],
-    ...['.\u200b./', '\u202e../', '..\u00ad', '\ufeff..', '..\u2044..', '..＼..', '.\ufe0f./'],
+  const plain = [
+    '..',
+    '../',
+    'sub/../..',
+    './../work/..',
+    '../outside',
+    '/',
+    '/etc',
+    outside,
+    '//etc',
   ];
+  const near = [`${daemon.root}-beside`, `${daemon.root}/../outside`, '/proc/self/root'];
+  const linked = [
+    'link',
+    'link/',
+    'link-to-link',
+    './link/.',
+    '~',
+    '~/x',
+    '~root',
+    '/proc/self/cwd',
+  ];
+  const alike = ['．．/', '..\u2215..', '．．／etc', '‥', '\u2024\u2024/', '..\u2044..', '..＼..'];
+  const coded = ['..\\..', '%2e%2e/', '%252e%252e%252f', '..%2f..', '%2e./'];
+  const unseen = ['.\u200b./', '\u202e../', '..\u00ad', '\ufeff..', '.\ufe0f./'];
+  const escapes = [...plain, ...near, ...linked, ...alike, ...coded, ...unseen];
   for (const workingDirectory of escapes) {
     const tried = { command: 'ls', workingDirectory };
     const { error } = await call(context, 'terminal_exec', tried);

@@ -102,7 +102,7 @@ export async function record(parts: readonly Part[]): Promise<string[]> {
   const next = async (): Promise<Message> => {
     const { value, done } = await input.next();
     if (done === true) throw new Error('trl mcp ended');
-    const message: Message = JSON.parse(String(value));
+    const message: Message = JSON.parse(value);
     note('server', message);
     return message;
   };

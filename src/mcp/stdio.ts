@@ -8,10 +8,11 @@ import { createRequestStateCodec } from '@modelcontextprotocol/server';
 import type { Server } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import type { Client, SessionId } from '../client/index.ts';
-import { conversation, listTools } from '../tools/index.ts';
+import { conversation } from '../tools/index.ts';
 import type { Conversation } from '../tools/index.ts';
 import type { Asked } from './approving.ts';
 import { GivenKeys } from './call-keys.ts';
+import { ListChanges } from './list-changes.ts';
 import { mcpServer } from './server.ts';
 
 export interface StdioOptions {
@@ -28,8 +29,6 @@ export interface StdioOptions {
 const parentPollMs = 500;
 /** How long the sessions of the conversation may take to end, in `ms`. */
 const endMs = 5_000;
-/** How often it is looked whether tools were registered or taken back, in `ms`. */
-const toolsPollMs = 3_000;
 const stateSeconds = 900;
 
 /**
@@ -48,8 +47,8 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   });
   const { sessions } = kept;
   const given = new GivenKeys();
-  let listed = '';
   let current: Server | null = null;
+  using changes = new ListChanges(client, async () => current?.sendToolListChanged());
   const server = () => {
     const made = mcpServer({
       client,
@@ -66,9 +65,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
         const session = await sessions.session().catch(() => '');
         return sha256(`${name}\n${session}\n${scope}\n${digest}`);
       },
-      listed: (tools) => {
-        listed = JSON.stringify(tools);
-      },
+      listed: (tools) => changes.listed(tools),
     });
     current = made;
     return made;
@@ -82,17 +79,6 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   const poll = setInterval(() => {
     if (process.ppid !== parent) ended.resolve();
   }, parentPollMs);
-  // Who never listed them has nothing that could have changed.
-  const look = setInterval(() => {
-    if (listed === '') return;
-    listTools(client)
-      .then(async (tools) => {
-        if (JSON.stringify(tools) === listed) return;
-        listed = '';
-        await current?.sendToolListChanged();
-      })
-      .catch(() => {});
-  }, toolsPollMs);
   const stop = (): void => ended.resolve();
   process.stdin.once('end', stop).once('close', stop).once('error', stop);
   process.stdout.once('error', stop);
@@ -102,7 +88,6 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     await ended.promise;
   } finally {
     clearInterval(poll);
-    clearInterval(look);
     signal.removeEventListener('abort', stop);
     await handle.close().catch(() => {});
     await within(endMs, destroyAll(client, kept.made()));
