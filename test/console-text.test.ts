@@ -34,6 +34,18 @@ test('letters outside ASCII are marked, as they may pass for others', () => {
   ]);
 });
 
+test('letters that stand together are one piece, and nothing hidden is in it', () => {
+  const shown = piecesOf('tür\u200Bш́\u{1F600}x').map(({ kind, text }) => [kind, text]);
+  assert.deepEqual(shown, [
+    ['plain', 't'],
+    ['foreign', 'ü'],
+    ['plain', 'r'],
+    ['escape', '\\u{200B}'],
+    ['foreign', 'ш́\u{1F600}'],
+    ['plain', 'x'],
+  ]);
+});
+
 test('the pieces of a text are the whole text in order', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {

@@ -11,10 +11,7 @@ import { client, reasonOf } from '../live/connection.ts';
 import { Problem } from '../parts/act.tsx';
 import { bytesOf } from '../parts/time.tsx';
 import { AnsiText } from '../text/ansi.ts';
-import type { Run } from '../text/ansi.ts';
-
-/** What is kept on the page, in characters; earlier output leaves it. */
-const shownMax = 1_000_000;
+import { Page } from './page.ts';
 
 interface Told {
   /** Bytes that are missing: no longer held, or gone from the page. */
@@ -87,52 +84,4 @@ async function pour(
   } catch (error) {
     if (!signal.aborted) told.problem.value = reasonOf(error);
   }
-}
-
-class Page {
-  readonly #box: HTMLElement;
-  readonly #missing: Signal<number>;
-  #shown = 0;
-
-  constructor(box: HTMLElement, missing: Signal<number>) {
-    this.#box = box;
-    this.#missing = missing;
-  }
-
-  append(stream: 'stdout' | 'stderr', runs: readonly Run[]): void {
-    if (runs.length === 0) return;
-    const box = this.#box;
-    const follows = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
-    const part = document.createElement('span');
-    part.className = stream;
-    part.append(...runs.map(nodeOf));
-    box.append(part);
-    this.#shown += part.textContent.length;
-    while (this.#shown > shownMax && box.firstChild !== null && box.firstChild !== part) {
-      const gone = box.firstChild.textContent?.length ?? 0;
-      this.#shown -= gone;
-      this.#missing.value += gone;
-      box.firstChild.remove();
-    }
-    if (follows) box.scrollTop = box.scrollHeight;
-  }
-}
-
-function nodeOf(run: Run): Node {
-  const { colour, ground, bold, italic, underline, inverse, escape } = run;
-  const classes = [
-    colour === null ? '' : `fg${colour}`,
-    ground === null ? '' : `bg${ground}`,
-    bold ? 'bold' : '',
-    italic ? 'italic' : '',
-    underline ? 'underline' : '',
-    inverse ? 'inverse' : '',
-    escape ? 'escape' : '',
-  ].filter((name) => name !== '');
-  const text = document.createTextNode(run.text);
-  if (classes.length === 0) return text;
-  const span = document.createElement('span');
-  span.className = classes.join(' ');
-  span.append(text);
-  return span;
 }

@@ -18,10 +18,13 @@ export function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
   );
 }
 
-/** Which letter it is that may pass for another. */
+/** Which letters they are that may pass for others; of many the first ones. */
 function nameOf(kind: Piece['kind'], text: string): string | undefined {
-  const code = (text.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  return kind === 'foreign' ? `U+${code}` : undefined;
+  if (kind !== 'foreign') return undefined;
+  const codes = Array.from(text.slice(0, 16), (letter) =>
+    (letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0'),
+  );
+  return codes.map((code) => `U+${code}`).join(' ');
 }
 
 /** A name, a path, a reason: in the direction it is stored in, nothing of it hidden. */

@@ -34,6 +34,8 @@ const plainStyle: RunStyle = {
 /** A sequence longer than this is shown, in characters. */
 const sequenceMax = 128;
 const introducer = '\u001B[';
+/** Most of what is printed: nothing in it needs a look. */
+const ordinary = /^[\x20-\x7E\n\t]*$/;
 
 export class AnsiText {
   #style = plainStyle;
@@ -92,17 +94,25 @@ export class AnsiText {
   }
 
   #plain(runs: Run[], text: string): void {
+    if (ordinary.test(text)) {
+      this.#add(runs, text, false);
+      return;
+    }
     for (const { kind, text: shown } of piecesOf(text)) {
       const line = kind === 'escape' && shown === '\\n';
       const tab = kind === 'escape' && shown === '\\t';
-      const escape = kind === 'escape' && !line && !tab;
       const drawn = line ? '\n' : tab ? '\t' : shown;
-      const last = runs.at(-1);
-      if (last !== undefined && last.escape === escape && sameStyle(last, this.#style)) {
-        runs[runs.length - 1] = { ...last, text: last.text + drawn };
-      } else {
-        runs.push({ ...this.#style, text: drawn, escape });
-      }
+      this.#add(runs, drawn, kind === 'escape' && !line && !tab);
+    }
+  }
+
+  #add(runs: Run[], text: string, escape: boolean): void {
+    if (text === '') return;
+    const last = runs.at(-1);
+    if (last !== undefined && last.escape === escape && sameStyle(last, this.#style)) {
+      runs[runs.length - 1] = { ...last, text: last.text + text };
+    } else {
+      runs.push({ ...this.#style, text, escape });
     }
   }
 }

@@ -65,17 +65,29 @@ export function piecesOf(text: string): Piece[] {
     flush();
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
     const { length } = character;
-    const isHidden = hidden.test(character);
-    pieces.push(
-      isHidden
-        ? { kind: 'escape', text: escapeOf(character), at, length }
-        : { kind: 'foreign', text: character, at, length },
-    );
-    at += length;
+    if (hidden.test(character)) {
+      pieces.push({ kind: 'escape', text: escapeOf(character), at, length });
+      at += length;
+    } else {
+      const foreign = foreignAt(text, at);
+      pieces.push({ kind: 'foreign', text: foreign, at, length: foreign.length });
+      at += foreign.length;
+    }
     plainFrom = at;
   }
   flush();
   return pieces;
+}
+
+/** What stands at `at` and is printable, up to ASCII or something hidden. */
+function foreignAt(text: string, from: number): string {
+  let at = from;
+  while (at < text.length && text.charCodeAt(at) >= 0x80) {
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    if (hidden.test(character)) break;
+    at += character.length;
+  }
+  return text.slice(from, at);
 }
 
 /** One line of text in which nothing is hidden, for titles and announcements. */
