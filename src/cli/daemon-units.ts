@@ -52,7 +52,9 @@ After=trl.socket
 [Service]
 Type=exec
 ExecStart=${argv.map((word) => quoted(word, true)).join(' ')}
-${variables.join('')}# Commands outlive the daemon in their runner; the next daemon takes it over.
+${variables.join('')}# TRL_AUTH_TOKEN and the like: a file of this user's alone, mode 0600.
+EnvironmentFile=-%E/trl/daemon.env
+# Commands outlive the daemon in their runner; the next daemon takes it over.
 KillMode=process
 TimeoutStopSec=30
 Restart=on-failure

@@ -15,6 +15,7 @@ import type { Manager } from './daemon-system.ts';
 import type { Service } from './daemon-units.ts';
 import { say, sayJson } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
+import { httpFlags } from './verb.ts';
 
 const notRunning = 3;
 const linesUsual = 100;
@@ -147,13 +148,20 @@ function serviceOf(args: Args): Service {
     const value = args.text(name);
     return value === undefined ? [] : [`--${name}`, name === 'env-mode' ? value : asPath(value)];
   });
+  // Certificates are files; the rest are names and addresses.
+  const http = httpFlags.flatMap((name) =>
+    args.all(name).flatMap((value) => {
+      const isFile = name === 'http-cert' || name === 'http-key';
+      return [`--${name}`, isFile ? path.resolve(value) : value];
+    }),
+  );
   const rooted = roots.flatMap((root) => ['--workspace-root', path.resolve(root)]);
   const env = placeVariables.flatMap((name) => {
     const value = process.env[name] ?? '';
     return value === '' ? [] : [[name, value] as const];
   });
   return {
-    argv: [process.execPath, ...daemonCommand(), 'serve', ...rooted, ...flags],
+    argv: [process.execPath, ...daemonCommand(), 'serve', ...rooted, ...flags, ...http],
     env: Object.fromEntries(env),
     socketPath: socketPath === '' ? null : path.resolve(socketPath),
     logFile: logFile(),

@@ -45,10 +45,10 @@ async function httpDoor(): Promise<Check> {
       signal: AbortSignal.timeout(answerMs),
     });
     if (status === 200) return fine(name, `${url} answers`);
-    const fix = 'trl serve --http 127.0.0.1:7433';
+    const fix = 'trl serve --http 127.0.0.1:7070';
     return { name, state: 'optional', found: `${url} answers with ${status}`, fix };
   } catch {
-    const fix = 'TRL_AUTH_TOKEN=$(openssl rand -hex 32) trl serve --http 127.0.0.1:7433';
+    const fix = 'TRL_AUTH_TOKEN=$(openssl rand -hex 32) trl serve --http 127.0.0.1:7070';
     return { name, state: 'optional', found: `${url} does not answer`, fix };
   }
 }

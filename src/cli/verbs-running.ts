@@ -1,6 +1,6 @@
 /** The verbs that put the runtime to use: in programs of others, as a service, to be tried. */
 import { editedClients, mcpClients } from './mcp-clients.ts';
-import { daemonFlags, shared } from './verb.ts';
+import { daemonFlags, httpFlags, shared } from './verb.ts';
 import type { Verb } from './verb.ts';
 
 const clients = `--client ${editedClients.join('|')}`;
@@ -65,7 +65,7 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'make the runtime a service of this user, started by its first client',
-      flags: ['socket-path', ...daemonFlags, 'print', 'json', 'help'],
+      flags: ['socket-path', ...daemonFlags, ...httpFlags, 'print', 'json', 'help'],
       examples: ['trl daemon install --workspace-root ~/projects', 'trl daemon install --print'],
       load: async () => (await import('./daemon.ts')).install,
     },
@@ -85,7 +85,7 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'start the runtime in the background, as a service where one is installed',
-      flags: ['socket-path', ...daemonFlags, 'json', 'help'],
+      flags: ['socket-path', ...daemonFlags, ...httpFlags, 'json', 'help'],
       examples: ['trl daemon start --workspace-root ~/projects'],
       load: async () => (await import('./daemon.ts')).start,
     },
