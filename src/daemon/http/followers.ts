@@ -1,10 +1,13 @@
 /**
  * Many who follow one command: its output is read from the runner once, encoded once in each form,
  * and held in a ring for those who keep up. Who falls behind it, or begins before it, reads for
- * itself at its own pace, until it is within the ring again or the journal has ended; only such a
- * reader holds a command back, as any slow reader does.
+ * itself at its own pace, until it is within the ring again. Nobody holds a command back for
+ * longer than a ring waits for those within it: who is slower than that meets the journal's bound,
+ * and is told of what is gone.
  */
 import type { Caller, ExecId } from '../../command.ts';
+import type { StreamChunk } from '../../protocol/types.ts';
+import { redactedBytes, type RedactedBytes } from '../../redaction/text.ts';
 import type { OutputSink } from '../runtime.ts';
 import type { DoorParts } from './desk.ts';
 import { wireError } from '../door/answer.ts';
@@ -17,6 +20,8 @@ import type { Cursor, Piece } from './ring.ts';
 const ringBytesMax = 8 * 1_024 * 1_024;
 const ringBytesMin = 256 * 1_024;
 const ringsBytesMax = 64 * 1_024 * 1_024;
+/** Bytes that a follower reads for itself at once. */
+const ownBytes = 64 * 1_024;
 /** How long those who are within the ring are waited for before they are behind it, in ms. */
 const paceMs = 2_000;
 
@@ -99,33 +104,36 @@ export class Followers {
     return true;
   }
 
-  /** @returns the offset at which it is within the ring; `null`: it is over */
+  /**
+   * Reads in pieces, each when the one before was taken, so that little waits for a slow reader.
+   *
+   * @returns the offset at which it is within the ring or at the end; `null`: it is over
+   */
   async #readOwn(following: Following, from: number, ring: Ring): Promise<number | null> {
-    const { outlet, execId } = following;
-    const { masking } = this.#parts.says;
-    const within = new AbortController();
-    const encoder = encoderOf(outlet.form, { execId, masking });
+    const { outlet, execId, caller } = following;
+    const { says, runtime } = this.#parts;
+    const encoder = encoderOf(outlet.form, { execId, masking: says.masking });
     const sink = new PieceSink(encoder, from, (piece) => outlet.send(piece));
-    const own: OutputSink = {
-      output: (stream, offset, bytes) => {
-        sink.output(stream, offset, bytes);
-        if (ring.holds(sink.next)) within.abort();
-        return outlet.ready();
-      },
-      gap: (start, end) => sink.gap(start, end),
-      waiting: (info) => sink.waiting(info),
-      exit: (offset, end) => sink.exit(offset, end),
-    };
     this.ownReaders += 1;
     try {
-      const signal = AbortSignal.any([outlet.signal, within.signal]);
-      await this.#read(following, { from, sink: own, signal }, sink);
+      while (!outlet.signal.aborted && !ring.holds(sink.next)) {
+        const asked = { exec_id: execId, from: sink.next, max: ownBytes };
+        const { next, gap, chunks } = await runtime.execs.read(caller, asked);
+        if (next === sink.next) break;
+        if (gap !== undefined) sink.gap(gap.from, gap.to);
+        for (const chunk of chunks) sink.output(chunk.stream, chunk.seq, bytesOf(chunk));
+        await outlet.ready();
+      }
+      sink.flush();
+      return outlet.signal.aborted ? null : sink.next;
+    } catch {
+      // The journal is gone: what can still be told of it comes with the end.
+      const rest = forward(sink);
+      await this.#read(following, { from: sink.next, sink: rest, signal: outlet.signal }, sink);
+      return null;
     } finally {
       this.ownReaders -= 1;
     }
-    if (sink.isEnded || outlet.signal.aborted) return null;
-    sink.flush();
-    return sink.next;
   }
 
   #sharedOf(following: Following, from: number): Shared {
@@ -141,15 +149,12 @@ export class Followers {
     const encoder = encoderOf(outlet.form, { execId, masking });
     const sink = new PieceSink(encoder, from, (piece) => ring.push(piece));
     const all: OutputSink = {
+      ...forward(sink),
       output: (stream, offset, bytes) => {
-        // The ring keeps it: the bytes are the reader's only until this returns.
         sink.output(stream, offset, bytes);
         const bytesMax = this.#ringBytes();
         return ring.bytes > bytesMax ? ring.shrink(bytesMax, paceMs) : undefined;
       },
-      gap: (start, end) => sink.gap(start, end),
-      waiting: (info) => sink.waiting(info),
-      exit: (offset, end) => sink.exit(offset, end),
     };
     void this.#read(following, { from, sink: all, signal: stop.signal }, sink);
     return shared;
@@ -232,4 +237,18 @@ class PieceSink {
   #putAll(pieces: Iterable<Piece>): void {
     for (const piece of pieces) this.#put(piece);
   }
+}
+
+const forward = (sink: PieceSink): OutputSink => ({
+  output: (stream, offset, bytes) => sink.output(stream, offset, bytes),
+  gap: (from, to) => sink.gap(from, to),
+  waiting: (info) => sink.waiting(info),
+  exit: (offset, end) => sink.exit(offset, end),
+});
+
+/** What a redactor gave out, as bytes again. */
+function bytesOf(chunk: StreamChunk): RedactedBytes {
+  return redactedBytes(
+    'data' in chunk ? Buffer.from(chunk.data) : Buffer.from(chunk.b64, 'base64'),
+  );
 }
