@@ -120,7 +120,7 @@ time.sleep(60)
     assert.match(unknown.error.message, /"shell" or "python"/);
   });
 
-  test('calls what policy allows at once, in its own session, though it has the session', async () => {
+  test('calls what policy allows at once, in the session that it has itself', async () => {
     writeFileSync(path.join(daemon.root, 'seen.txt'), 'text\n');
     const script = `
 import rpc, threading

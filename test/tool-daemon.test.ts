@@ -207,8 +207,8 @@ describe('a tool of a file', { skip }, () => {
     await logged(daemon, /loose\.yaml:.*others may write it/);
     rmSync(path.join(directory, 'evil.yaml'));
     rmSync(path.join(directory, 'loose.yaml'));
-    const open = `name: open\ndescription: d\ncommand: [${daemon.root}/run]\ninjects_env: [TICKETS_URL]\n`;
-    put('open.yaml', open);
+    const open = `name: open\ndescription: d\ncommand: [${daemon.root}/run]\n`;
+    put('open.yaml', `${open}injects_env: [TICKETS_URL]\n`);
     assert.match((await call('open')).error.message, /lies where commands may write/);
     rmSync(path.join(directory, 'open.yaml'));
   });

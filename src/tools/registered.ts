@@ -1,4 +1,4 @@
-/** Tools that were registered with the runtime, by files or by connections, as tools like others. */
+/** Tools that were registered with the runtime, by files or by connections. */
 import { isTrlError } from '../errors.ts';
 import type { Client } from '../client/index.ts';
 import type { ToolCallAnswer, ToolView } from '../protocol/tool.ts';

@@ -51,7 +51,7 @@ export class ToolFiles {
     this.#options = options;
   }
 
-  /** Every tool for a workspace, one of each name. Never throws: what cannot be used is left out. */
+  /** Every tool for a workspace, one of each name; what cannot be used is left out. */
   all(workspace: string | null): readonly FileTool[] {
     const shared = this.#options.directories.flatMap((directory) => this.#in(directory));
     const found = [...shared, ...this.#ofProject(workspace)];
