@@ -5,7 +5,9 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { OpenAPIClientAxios } from 'openapi-client-axios';
-import type { Json } from './support/daemon.ts';
+import * as z from 'zod/mini';
+import { answers } from '../src/protocol/answers/index.ts';
+import { raw, type Json } from './support/daemon.ts';
 import { DocumentedClient, operationsOf, type Asked } from './support/openapi-check.ts';
 import { fuzz } from './support/openapi-fuzz.ts';
 import { startOpenapi, type OpenapiServer } from './support/openapi-server.ts';
@@ -147,6 +149,19 @@ test('questions to people, secrets, what may leave, and what was recorded', asyn
   await done('audit_get', { path: { log, seq }, query: { session_id: id } });
   const verified = await client.ask(admin, 'audit_verify', { body: {} });
   assert.equal(verified.data.good, true, JSON.stringify(verified.data));
+});
+
+test('a login by its code, once', async () => {
+  using terminal = await raw(server.daemon.socketPath);
+  const answer = await terminal.ask('console.login');
+  assert.equal(answer.ok, true, JSON.stringify(answer));
+  const parsed = z.safeParse(answers['console.login'], answer.data);
+  assert.deepEqual(parsed.data, answer.data);
+  const code = new URL(answer.data.url).hash.replace('#login=', '');
+  const { token, roles } = await done('login', { body: { code } });
+  assert.ok(roles.includes('approver'));
+  assert.equal((await client.ask(token, 'approval_list')).status, 200);
+  assert.equal((await ask('login', { body: { code } })).status, 401);
 });
 
 test('the runtime, and the door itself', async () => {

@@ -3,6 +3,7 @@
 import type * as z from 'zod/mini';
 import type { answers, shapes } from '../src/protocol/answers/index.ts';
 import type { ApprovalEvent } from '../src/protocol/approval.ts';
+import type { FeedMessage } from '../src/protocol/feed.ts';
 import type { MethodName } from '../src/protocol/methods.ts';
 import type { MethodAnswers, StreamEvent } from '../src/protocol/types.ts';
 
@@ -37,5 +38,6 @@ type True<T extends true> = T;
 export type EventsAreEqual = readonly [
   True<Equal<Plain<z.output<(typeof shapes)['StreamEvent']>>, Plain<StreamEvent>>>,
   True<Equal<Plain<z.output<(typeof shapes)['ApprovalEvent']>>, Plain<ApprovalEvent>>>,
+  True<Equal<Plain<z.output<(typeof shapes)['FeedMessage']>>, Plain<FeedMessage>>>,
   True<Equal<MethodName, keyof MethodAnswers>>,
 ];

@@ -8,7 +8,7 @@ import { startOpenapi } from '../support/openapi-server.ts';
 const count = Number(process.argv[2] ?? 10_000);
 const seed = Number(process.argv[3] ?? 20_261_122);
 const secret = ['a', 'secret', 'that', 'nobody', 'may', 'see', '9417'].join('-');
-const rssGrowthMax = 64 * 1_024 * 1_024;
+const rssGrowthMax = 96 * 1_024 * 1_024;
 const descriptorsMore = 8;
 
 await using server = await startOpenapi({ FUZZ_SECRET: secret });
