@@ -118,11 +118,9 @@ describe('a tool of a file', { skip }, () => {
     assert.match(pattern.error.message, /only the tool "sealed" gets it/);
     const made = await ask('session.create', { env_keys: ['TICKETS_TOKEN'] });
     assert.match(made.error.message, /only the tool/);
-    await ask('secrets.inject', { session_id: session.id, names: ['TICKETS_TOKEN'] });
-    const injected = await session.ask('echo "$TICKETS_TOKEN"');
-    assert.ok(!JSON.stringify(injected).includes(token));
-    assert.equal(injected.error?.code ?? injected.data.stdout, 'INVALID_PARAMS');
-    await ask('secrets.delete', { session_id: session.id, name: 'TICKETS_TOKEN' });
+    const names = ['TICKETS_TOKEN'];
+    const injected = await ask('secrets.inject', { session_id: session.id, names });
+    assert.match(injected.error.message, /only the tool "sealed" gets it/);
     const script = await session.ask('import os; print(os.environ.get("TICKETS_TOKEN"))', {
       language: 'python',
       env_keys: ['TICKETS_TOKEN'],

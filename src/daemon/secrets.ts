@@ -18,13 +18,15 @@ import { proverOf, type Prove, type Proving } from './proof.ts';
 import { isoTime } from './receipt.ts';
 import type { Policies } from './policies.ts';
 import type { SecretDesk } from './runtime.ts';
+import { managedError } from '../run.ts';
+import type { Variables } from './variables.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface SecretDeskOptions extends Proving {
   readonly secrets: Secrets;
   readonly sessions: Sessions;
   /** What no command gets, as it is configured. */
-  readonly variables: { readonly withhold: readonly string[] };
+  readonly variables: Pick<Variables, 'withhold' | 'managedBy'>;
   /** What no command gets, by policy. */
   readonly policies: Pick<Policies, 'of'>;
   /** Tells a person who looks at the runtime. */
@@ -135,7 +137,11 @@ export class DaemonSecrets implements SecretDesk {
   ): Promise<MethodAnswers['secrets.inject']> {
     const { workspace } = this.#sessions.get(id).record;
     await this.#refuseUnusable(names, workspace);
-    for (const name of names) await this.#secrets.usable(name);
+    for (const name of names) {
+      const manager = this.#options.variables.managedBy(name, workspace);
+      if (manager !== null) throw managedError(name, manager);
+      await this.#secrets.usable(name);
+    }
     // Looked up again: it may have been destroyed while sources were asked.
     const session = this.#sessions.get(id);
     const injected = [...new Set([...(session.record.injected ?? []), ...names])].toSorted();
