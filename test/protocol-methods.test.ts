@@ -21,6 +21,7 @@ const refusals: readonly Refusal[] = [
   ['exec.run', { session_id: 's-1' }, '"command" must be text, got nothing'],
   ['exec.run', { ...run, command: null }, '"command" must be text, got nothing'],
   ['exec.run', { ...run, command: ['ls'] }, '"command" must be text, got an array'],
+  ['exec.run', { ...run, env_keys: ['A'.repeat(257)] }, 'a name of at most 256 bytes'],
   ['exec.run', { ...run, command: 'a\0b' }, '"command" must be text without NUL'],
   ['exec.run', { ...run, command: '\ud800' }, '"command" must be text that is well-formed'],
   ['exec.run', { ...run, command: 'é'.repeat(mebibyte / 2 + 1) }, 'of at most 1048576 bytes'],

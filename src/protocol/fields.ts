@@ -149,7 +149,10 @@ function fullSignalName(value: string): string {
 
 function environmentName() {
   const wanted = 'a name that is not empty and has no "=" or NUL';
-  return z.string({ error: wanted }).check(z.refine(isVariableName, wanted));
+  return z.string({ error: wanted }).check(
+    z.refine(isVariableName, wanted),
+    z.refine((name) => bytesIn(name) <= nameBytesMax, `a name of at most ${nameBytesMax} bytes`),
+  );
 }
 
 function whyNotVariable(key: string, value: string): string | null {
