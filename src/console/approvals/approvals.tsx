@@ -26,7 +26,9 @@ export function Approvals({ rest }: { readonly rest: string }) {
   useEffect(() => {
     // The address names what is read, so that a question which leaves the list puts no other one
     // in its place: the next is the person's own step.
-    if (rest === '' && first !== undefined) {
+    // Who has gone elsewhere meanwhile, before this is drawn anew, stays there.
+    const isHere = location.hash === addressOf('approvals');
+    if (rest === '' && isHere && first !== undefined) {
       location.replace(addressOf('approvals', first.approval_id));
     }
   }, [rest, first?.approval_id]);

@@ -10,6 +10,12 @@ import { Problem, useActing } from '../parts/act.tsx';
 
 type ExecId = ExecView['exec_id'];
 
+interface Lease {
+  readonly id: string;
+  /** `returning`: nothing is typed any more, and the runtime is yet to say that it is free. */
+  readonly state: 'held' | 'returning';
+}
+
 /** How long a lease holds without being renewed, and how often it is, in `ms`. */
 const leaseMs = 30_000;
 const renewMs = 10_000;
@@ -17,7 +23,7 @@ const renewMs = 10_000;
 export function TerminalPane({ exec }: { readonly exec: ExecView }) {
   const box = useRef<HTMLDivElement>(null);
   const screen = useRef<Screen | null>(null);
-  const lease = useSignal<string | null>(null);
+  const lease = useSignal<Lease | null>(null);
   const problem = useSignal<string | null>(null);
   const asks = client.value;
   const id = exec.exec_id;
@@ -34,11 +40,11 @@ export function TerminalPane({ exec }: { readonly exec: ExecView }) {
       release(asks, id, lease);
     };
   }, [id, asks]);
-  const isHeld = lease.value !== null && exec.state === 'running';
+  const isHeld = lease.value?.state === 'held' && exec.state === 'running';
   return (
     <section class={isHeld ? 'terminal held' : 'terminal'} aria-label="Terminal">
       <header>
-        <p>{isHeld ? 'You type here. The agent cannot.' : 'You watch.'}</p>
+        <p>{exec.state === 'running' ? standing(lease.value) : 'It has ended.'}</p>
         {exec.state === 'running' && (
           <TakeOver id={id} lease={lease} focus={() => screen.current?.focus()} />
         )}
@@ -51,9 +57,14 @@ export function TerminalPane({ exec }: { readonly exec: ExecView }) {
   );
 }
 
+function standing(lease: Lease | null): string {
+  if (lease === null) return 'You watch.';
+  return lease.state === 'held' ? 'You type here. The agent cannot.' : 'Handing back…';
+}
+
 interface TakeOverProps {
   readonly id: ExecId;
-  readonly lease: Signal<string | null>;
+  readonly lease: Signal<Lease | null>;
   readonly focus: () => void;
 }
 
@@ -63,17 +74,16 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
   const take = (): Promise<void> =>
     act(async () => {
       if (asks === null) return;
-      const held = lease.value === null ? {} : { lease_id: lease.value };
-      const params = { exec_id: id, action: 'take', ttl_ms: leaseMs, ...held } as const;
+      const params = { exec_id: id, action: 'take', ttl_ms: leaseMs } as const;
       const taken = await asks.call('exec.lease', params);
-      if (lease.value === null) announce('You have taken the terminal over');
-      lease.value = taken.lease_id;
+      announce('You have taken the terminal over');
+      lease.value = { id: taken.lease_id, state: 'held' };
     });
   useEffect(() => {
-    if (lease.value === null) return undefined;
+    if (lease.value?.state !== 'held') return undefined;
     focus();
     const timer = setInterval(() => {
-      const held = lease.value;
+      const held = heldBy(lease);
       if (asks === null || held === null) return;
       const params = { exec_id: id, action: 'take', lease_id: held, ttl_ms: leaseMs } as const;
       asks.call('exec.lease', params).catch(() => {
@@ -92,9 +102,10 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
         <button
           type="button"
           class="deny"
+          disabled={lease.value.state === 'returning'}
           onClick={() => {
             if (asks !== null) release(asks, id, lease);
-            announce('The terminal is the agent’s again');
+            announce('The terminal is handed back');
           }}
         >
           Hand back
@@ -105,18 +116,29 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
   );
 }
 
-function release(asks: Client, id: ExecId, lease: Signal<string | null>): void {
-  const held = lease.peek();
-  lease.value = null;
+/** The id of the lease that is typed with; `null`: the person watches. */
+function heldBy(lease: Signal<Lease | null>): string | null {
+  const now = lease.peek();
+  return now?.state === 'held' ? now.id : null;
+}
+
+function release(asks: Client, id: ExecId, lease: Signal<Lease | null>): void {
+  const held = heldBy(lease);
   if (held === null) return;
+  lease.value = { id: held, state: 'returning' };
   // Where nobody is reached, the lease runs out by itself.
-  asks.call('exec.lease', { exec_id: id, action: 'release', lease_id: held }).catch(() => {});
+  asks
+    .call('exec.lease', { exec_id: id, action: 'release', lease_id: held })
+    .catch(() => {})
+    .finally(() => {
+      lease.value = null;
+    });
 }
 
 interface Watching {
   readonly box: HTMLElement;
   readonly screen: { current: Screen | null };
-  readonly lease: Signal<string | null>;
+  readonly lease: Signal<Lease | null>;
   readonly signal: AbortSignal;
 }
 
@@ -127,17 +149,16 @@ async function watch(
 ): Promise<void> {
   const { openScreen } = await import('../terminal/screen.ts');
   signal.throwIfAborted();
-  const isHeld = (): string | null => lease.peek();
   const opened = openScreen(box, {
     typed: (data) => {
-      const held = isHeld();
+      const held = heldBy(lease);
       if (held === null) return;
       asks.call('exec.write', { exec_id: id, data, lease_id: held }).catch(() => {
         lease.value = null;
       });
     },
     resized: (columns, rows) => {
-      const held = isHeld();
+      const held = heldBy(lease);
       if (held === null) return;
       const params = { exec_id: id, columns, rows, lease_id: held };
       asks.call('exec.resize', params).catch(() => {});
