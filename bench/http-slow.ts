@@ -4,11 +4,14 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { data, mainToken, startHttp } from '../test/support/http.ts';
+import { cpuSeconds } from './processes.ts';
 
 const [clients = 1_000, rounds = 3] = process.argv.slice(2).map(Number);
-const requestsEach = 1_500;
-const newEach = 300;
+const requestsEach = 1_000;
+const newEach = 200;
+const calmMs = 20_000;
 
 await using daemon = await startHttp();
 const { port } = daemon;
@@ -66,12 +69,24 @@ async function slowly<Result>(act: () => Promise<Result>): Promise<Result> {
     },
   });
   await once(child, 'message');
+  await calm();
   try {
     return await act();
   } finally {
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
+  }
+}
+
+/** Until those that read nothing have filled what the kernel holds for them: it is work, not wait. */
+async function calm(): Promise<void> {
+  const until = performance.now() + calmMs;
+  for (let before = cpuSeconds(daemon.pid); performance.now() < until;) {
+    await sleep(500);
+    const now = cpuSeconds(daemon.pid);
+    if (now - before < 0.1) return;
+    before = now;
   }
 }
 

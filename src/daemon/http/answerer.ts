@@ -35,7 +35,7 @@ import type { Sockets } from './sockets.ts';
 import { traceOf } from './trace.ts';
 
 /** Requests of one caller. */
-const callerRate = { burst: 2_000, perSecond: 500 } as const;
+const callerRate = { burst: 5_000, perSecond: 1_000 } as const;
 /** Wrong tokens and codes of one address, before it is told to wait. */
 const failureRate = { burst: 20, perSecond: 2 } as const;
 const bodiesOfCallerMax = 64 * 1_024 * 1_024;
