@@ -1,5 +1,6 @@
 // Tools over a real runtime: what an agent calls, what it gets, and what it is refused.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -274,3 +275,25 @@ function fits(schema: Json, value: unknown): boolean {
   if (schema.type === 'array') return false;
   return schema.type === type && value !== 'a\ud800' && value !== '\0' && value !== '';
 }
+
+test('one approved script does the work of many calls, each decided by policy', async (t) => {
+  if (spawnSync('python3', ['--version']).status !== 0) {
+    t.skip('there is no python3');
+    return;
+  }
+  const asked: string[] = [];
+  const context = talk({
+    ask: async (approval) => {
+      asked.push(approval.asked.command);
+      return 'approve';
+    },
+  });
+  const script = [
+    'import rpc',
+    'first = rpc.call("terminal", command="pwd")',
+    'print(first["stdout"].strip(), first["exit_code"])',
+  ].join('\n');
+  const ran = await call(context, 'python_rpc', { script });
+  assert.equal(dataOf(ran).stdout, `${daemon.root} 0\n`, ran.text);
+  assert.deepEqual(asked, [script]);
+});

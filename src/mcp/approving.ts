@@ -15,11 +15,14 @@ export interface Asked {
   readonly digest: string;
   /** SHA-256 of the tool's name and arguments: an answer is for this call alone. */
   readonly call: string;
+  /** Whether the answer decides; else a person decides elsewhere, and says here that they did. */
+  readonly decides: boolean;
 }
 
-export type Answer = 'approve' | 'deny' | 'later';
+export type Answer = 'approve' | 'deny' | 'done' | 'later';
 
 const key = 'decision';
+const answers = ['approve', 'deny', 'done'] as const;
 
 /** Whether the client shows forms to its person. Clients of before said just `{}`. */
 export function showsForms(capabilities: unknown): boolean {
@@ -30,19 +33,24 @@ export function showsForms(capabilities: unknown): boolean {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** The question as a form with two answers. */
-export function askingResult(approval: ApprovalView, requestState: string): InputRequiredResult {
+/** The question as a form: with both answers, or, where none is taken here, with where to go. */
+export function askingResult(
+  approval: ApprovalView,
+  decides: boolean,
+  requestState: string,
+): InputRequiredResult {
+  const where = `\n\nApprove it by: trl approvals approve ${approval.approval_id}`;
   return inputRequired({
     inputRequests: {
       [key]: inputRequired.elicit({
-        message: messageOf(approval),
+        message: decides ? messageOf(approval) : `${messageOf(approval)}${where}`,
         requestedSchema: {
           type: 'object',
           properties: {
             decision: {
               type: 'string',
-              title: 'Run this command?',
-              enum: ['approve', 'deny'],
+              title: decides ? 'Run this command?' : 'Was it decided?',
+              enum: decides ? ['approve', 'deny'] : ['done'],
             },
           },
           required: ['decision'],
@@ -59,7 +67,7 @@ export function answerIn(responses: Record<string, unknown> | undefined): Answer
   if (found.kind !== 'elicit' || found.action === 'cancel') return 'later';
   if (found.action === 'decline') return 'deny';
   const decision = found.content?.['decision'];
-  return decision === 'approve' || decision === 'deny' ? decision : 'later';
+  return answers.find((one) => one === decision) ?? 'later';
 }
 
 /** The whole command, never cut, with what could hide shown. */

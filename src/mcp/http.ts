@@ -92,7 +92,6 @@ async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): P
   // What one caller was given to keep is refused from another.
   const bound = createHash('sha256').update(key).update(caller.actor).digest();
   const codec = createRequestStateCodec<Asked>({ key: bound, ttlSeconds: stateSeconds });
-  const mayDecide = caller.roles.some((role) => role === 'approver' || role === 'admin');
   const factory = ({ requestInfo }: McpRequestContext): Server => {
     const header = requestInfo?.headers.get('idempotency-key') ?? null;
     return mcpServer({
@@ -100,7 +99,8 @@ async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): P
       root,
       sessions,
       version,
-      mayDecide,
+      // The holder of a token never decides about what the token asked.
+      mayDecide: false,
       codec,
       signalOf: (id, digest) => calls.signalOf(id, digest),
       keyOf: async ({ id, digest, given: named }) => {
@@ -124,7 +124,9 @@ async function serve(peer: Peer, exchange: McpExchange): Promise<void> {
   const { request, response, body, signal } = exchange;
   const attempt = attemptOf(peer.calls, body);
   const isModern = request.headers['mcp-protocol-version'] === modern;
-  const gone = (): void => attempt?.left(isModern);
+  // A connection ends after its last answer, too: then nothing was missed.
+  const gone = (): void =>
+    response.writableFinished ? attempt?.delivered() : attempt?.left(isModern);
   signal.addEventListener('abort', gone, { once: true });
   if (signal.aborted) gone();
   try {
@@ -133,7 +135,7 @@ async function serve(peer: Peer, exchange: McpExchange): Promise<void> {
       body === null ? {} : { parsedBody: body },
     );
     await send(answer, response);
-    if (!signal.aborted) attempt?.delivered();
+    if (response.writableFinished || !signal.aborted) attempt?.delivered();
   } catch (error) {
     gone();
     if (response.headersSent || signal.aborted) {

@@ -20,7 +20,7 @@ import type { Client } from '../client/index.ts';
 import { callTool, decideFor, failedResult, listTools, takesAnswers } from '../tools/index.ts';
 import type { Conversation, Tool, ToolContext, ToolResult } from '../tools/index.ts';
 import { answerIn, askingResult, showsForms } from './approving.ts';
-import type { Asked } from './approving.ts';
+import type { Answer, Asked } from './approving.ts';
 
 export interface McpOptions {
   /** Calls as the one who is served. */
@@ -30,7 +30,7 @@ export interface McpOptions {
   readonly sessions: Conversation;
   /** Of this program. */
   readonly version: string;
-  /** Whether the caller may decide about approvals at all. */
+  /** Whether the caller may decide about what it asked itself. */
   readonly mayDecide: boolean;
   /** Seals what passes through the client between a question and its answer. */
   readonly codec: RequestStateCodec<Asked>;
@@ -54,6 +54,8 @@ export type CallNaming = (call: {
 
 export const callKeyMeta = 'trl/call-key';
 const callKeyMax = 256;
+/** How long a decision that a person says they made is waited for, in `ms`. */
+const doneMs = 1_000;
 /** Those that run something. */
 const namedTools: ReadonlySet<string> = new Set(['terminal', 'terminal_exec', 'python_rpc']);
 const traceForm = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
@@ -117,20 +119,30 @@ async function answer(
     // State of another call says nothing of this one.
     const asked = before?.call === digest ? before : undefined;
     const said = asked === undefined ? 'later' : answerIn(ctx.mcpReq.inputResponses);
-    if (asked !== undefined && said !== 'later') await decideFor(client, asked, said);
-    const context = await contextOf(options, call, { digest, asked });
+    if (asked !== undefined) await follow(client, asked, said);
+    const found = await contextOf(options, call, { digest, asked });
+    const context = said === 'done' ? { ...found, approvalWaitMs: doneMs } : found;
     const result = await callTool(context, name, args);
     const { approval } = result;
     // A form that was closed is not shown again at once: the answer says what waits.
     const asks = approval !== undefined && call.asks && approval.approval_id !== asked?.approval_id;
-    if (!asks || !options.mayDecide || !(await takesAnswers(client))) return toolResult(result);
+    if (!asks) return toolResult(result);
+    const decides = options.mayDecide && (await takesAnswers(client));
     const { approval_id, exec_id } = approval;
-    const state = { approval_id, exec_id, digest: approval.digest, call: digest };
-    return askingResult(approval, await codec.mint(state, ctx));
+    const state = { approval_id, exec_id, digest: approval.digest, call: digest, decides };
+    return askingResult(approval, decides, await codec.mint(state, ctx));
   } catch (error) {
     if (ctx.mcpReq.signal.aborted) throw error;
     return toolResult(failedResult(error));
   }
+}
+
+/** What a person said of a question: it is decided, or, where it cannot be here, withdrawn. */
+async function follow(client: Client, asked: Asked, said: Answer): Promise<void> {
+  const decision = said === 'approve' || said === 'deny' ? said : null;
+  if (decision === null) return;
+  if (asked.decides) await decideFor(client, asked, decision);
+  else if (decision === 'deny') await client.cancel({ exec_id: asked.exec_id });
 }
 
 async function contextOf(

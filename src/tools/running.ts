@@ -81,6 +81,7 @@ export async function startCommand(
 }
 
 const keyOf = (command: Command): string => JSON.stringify(command);
+const callName = (callKey: string): string => `call ${callKey}`;
 
 /** `begin` starts it; where it is parked, `resume` follows it once a person has decided. */
 async function withPerson<T>(
@@ -98,8 +99,13 @@ async function withPerson<T>(
   for (let asked = 0; ; asked += 1) {
     const pending = execId === null ? null : await askedStill(context, execId, waitMs);
     if (execId !== null && pending === null) {
-      parked.delete(key);
-      return how.resume(execId);
+      // By its key this very call finds it once more; an equal one later is another.
+      if (context.callKey !== undefined) remember(parked, callName(context.callKey), execId);
+      try {
+        return await how.resume(execId);
+      } finally {
+        parked.delete(key);
+      }
     }
     const question = pending ?? (await beginOr(client, how.begin));
     if (!('question' in question)) return question.done;
@@ -125,10 +131,11 @@ async function askedStill(context: ToolContext, execId: ExecId, waitMs: number) 
 
 /** What was parked for an equal call; `null` where the runtime knows it no more. */
 async function knownIn(
-  { client, sessions, resume }: ToolContext,
+  { client, sessions, resume, callKey }: ToolContext,
   key: string,
 ): Promise<ExecId | null> {
-  const execId = resume ?? sessions.parked.get(key) ?? null;
+  const own = callKey === undefined ? undefined : sessions.parked.get(callName(callKey));
+  const execId = resume ?? own ?? sessions.parked.get(key) ?? null;
   if (execId === null) return null;
   try {
     await client.exec(execId);

@@ -13,7 +13,9 @@ export type Era = '2025-11-25' | '2026-07-28';
 
 export interface Person {
   /** What the client's person answers; `null`: the client shows no forms. */
-  readonly says: 'approve' | 'deny' | 'decline' | 'cancel' | null;
+  readonly says: 'approve' | 'deny' | 'done' | 'decline' | 'cancel' | null;
+  /** What they do before they answer. */
+  readonly before?: (message: string) => Promise<void>;
   /** What the person was shown. */
   readonly seen: string[];
 }
@@ -33,6 +35,7 @@ export function mcpClient(era: Era, person: Person): McpClient {
   if (says !== null) {
     client.setRequestHandler('elicitation/create', async ({ params }) => {
       person.seen.push(params.message);
+      await person.before?.(params.message);
       if (says === 'decline' || says === 'cancel') return { action: says };
       return { action: 'accept', content: { decision: says } };
     });

@@ -1,0 +1,168 @@
+// `/mcp`: who is asked, whose sessions are seen, and what a broken request does.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from '../src/local/index.ts';
+import { surroundings } from './support/daemon.ts';
+import type { Json } from './support/daemon.ts';
+import { ask, mainToken, startHttp } from './support/http.ts';
+import type { HttpDaemon } from './support/http.ts';
+import { callOf, httpTo, mcpClient, nobody } from './support/mcp.ts';
+import type { Person } from './support/mcp.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+const bounded = { timeout: 60_000 };
+let daemon: HttpDaemon;
+before(async () => {
+  daemon = await startHttp();
+});
+after(() => daemon?.stop());
+
+const inRoot = (name: string): string => path.join(daemon.root, name);
+
+function newToken(role: string, name: string): string {
+  const env = { ...process.env, ...surroundings(daemon.home), TRL_SOCKET_PATH: daemon.socketPath };
+  const args = ['token', 'create', '--role', role, '--name', name];
+  const said = execFileSync(trl, args, { env, encoding: 'utf8' });
+  const [token] = /trl_[A-Za-z0-9_-]{43}/.exec(said) ?? [];
+  assert.ok(token !== undefined, 'no token was printed');
+  return token;
+}
+
+/** One message in the era without a hand-shake; `answered`: wait for the answer. */
+function post(id: number, args: object, key?: string): Promise<Json> & { drop(): void } {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const params = { name: 'terminal_exec', arguments: args, _meta };
+  const sent = request(new URL('/mcp', daemon.origin), {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${mainToken}`,
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': 'tools/call',
+      'Mcp-Name': 'terminal_exec',
+      ...(key === undefined ? {} : { 'Idempotency-Key': key }),
+    },
+  });
+  const answer = new Promise<Json>((resolve, reject) => {
+    sent.on('error', reject).on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+      });
+      response.on('error', reject).on('end', () => {
+        const line = text.split('\n').findLast((one) => one.startsWith('data: ')) ?? text;
+        resolve(JSON.parse(line.replace('data: ', '')).result);
+      });
+    });
+  });
+  sent.end(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params }));
+  return Object.assign(answer, { drop: () => sent.destroy() });
+}
+
+async function approve(id: `a-${string}`): Promise<void> {
+  await using runtime = await connect({ socketPath: daemon.socketPath });
+  const { approval_id, digest } = await runtime.approval(id);
+  await runtime.decide({ approval_id, decision: 'approve', digest: digest.slice(0, 8) });
+}
+
+test('a request without a token is refused', async () => {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  const { status } = await ask(daemon, '/mcp', { method: 'POST', token: null, body });
+  assert.equal(status, 401);
+});
+
+test(
+  'the holder of a token decides nothing by a form, and is told when a person did',
+  bounded,
+  async () => {
+    for (const token of [mainToken, newToken('admin', 'boss')]) {
+      const name = `by-${token.slice(-4)}`;
+      const command = `touch ${name}`;
+      // Whatever the client's program says, it is no decision.
+      for (const says of ['approve', 'done'] as const) {
+        const person: Person = { says, seen: [] };
+        const client = mcpClient('2026-07-28', person);
+        await client.connect(httpTo(daemon, token));
+        const waiting = await callOf(client, 'terminal_exec', { command });
+        assert.deepEqual([waiting.status, person.seen.length], ['waiting', 1], waiting.text);
+        assert.match(person.seen[0] ?? '', /trl approvals approve a-[0-9a-f]{32}$/);
+        assert.equal(existsSync(inRoot(name)), false);
+        await client.close();
+      }
+      const refuses = mcpClient('2026-07-28', { says: 'decline', seen: [] });
+      await refuses.connect(httpTo(daemon, token));
+      const withdrawn = await callOf(refuses, 'terminal_exec', { command });
+      assert.equal(withdrawn.error?.code, 'APPROVAL_DENIED', withdrawn.text);
+      await refuses.close();
+      const decides: Person = { says: 'done', seen: [], before: approveIn };
+      const client = mcpClient('2026-07-28', decides);
+      await client.connect(httpTo(daemon, token));
+      const done = await callOf(client, 'terminal_exec', { command });
+      assert.equal(done.exit_code, 0, done.text);
+      await client.close();
+    }
+  },
+);
+
+/** A person who reads the form, and approves at their terminal. */
+const approveIn = async (message: string): Promise<void> => {
+  const [, id = ''] = /approve a-([0-9a-f]{32})$/.exec(message) ?? [];
+  await approve(`a-${id}`);
+};
+
+test('one agent sees nothing of another', bounded, async () => {
+  const own = mcpClient('2026-07-28', nobody());
+  await own.connect(httpTo(daemon));
+  const { session_id, exec_id } = await callOf(own, 'terminal', { command: 'pwd' });
+  const other = mcpClient('2026-07-28', nobody());
+  await other.connect(httpTo(daemon, newToken('agent', 'other')));
+  const listed = await callOf(other, 'terminal_list', {});
+  assert.deepEqual([listed.sessions, listed.execs], [[], []]);
+  for (const [tool, args, code] of [
+    ['terminal', { command: 'pwd', session_id }, 'SESSION_NOT_FOUND'],
+    ['terminal_output', { exec_id }, 'EXEC_NOT_FOUND'],
+    ['terminal_stop', { exec_id }, 'EXEC_NOT_FOUND'],
+    ['terminal_stop', { session_id }, 'SESSION_NOT_FOUND'],
+    ['workspace_diff', { session_id }, 'SESSION_NOT_FOUND'],
+    ['secrets', { action: 'inject', name: 'X', session_id }, 'SESSION_NOT_FOUND'],
+  ] as const) {
+    const { error } = await callOf(other, tool, args);
+    assert.equal(error?.code, code, `${tool} ${JSON.stringify(error)}`);
+  }
+  await own.close();
+  await other.close();
+});
+
+test('a request made again after its connection broke runs nothing twice', bounded, async () => {
+  const args = { command: 'echo once >> broken; sleep 1; cat broken' };
+  const asked = await post(7, args);
+  await approve(asked.structuredContent.approval_id);
+  const first = post(8, args);
+  first.catch(() => {});
+  while (!existsSync(inRoot('broken'))) await sleep(10);
+  first.drop();
+  const again = await post(8, args);
+  assert.equal(again.structuredContent.stdout, 'once\n', JSON.stringify(again));
+  assert.equal(readFileSync(inRoot('broken'), 'utf8'), 'once\n');
+});
+
+test('an idempotency key names a call for good', bounded, async () => {
+  const args = { command: 'pwd' };
+  const one = await post(20, args, 'key-1');
+  const two = await post(21, args, 'key-1');
+  assert.equal(two.structuredContent.exec_id, one.structuredContent.exec_id);
+  const three = await post(22, args);
+  assert.notEqual(three.structuredContent.exec_id, one.structuredContent.exec_id);
+  const other = await post(23, { command: 'ls' }, 'key-1');
+  assert.equal(other.structuredContent.error.code, 'IDEMPOTENCY_CONFLICT');
+});
