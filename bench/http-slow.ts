@@ -1,5 +1,5 @@
-// What 1,000 slow clients cost the others: the 50th and 99th percentile of a request without them,
-// with them, and without them again, several rounds. `npm run bench:http-slow -- [CLIENTS] [ROUNDS]`
+// What 1,000 slow clients cost the others: the 50th and 99th percentile of a request without them
+// and with them, in turn. `npm run bench:http-slow -- [CLIENTS] [ROUNDS]`
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -79,7 +79,7 @@ async function slowly<Result>(act: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** Until those that read nothing have filled what the kernel holds for them: it is work, not wait. */
+/** Until those that read nothing have what the kernel holds for them: that is work, not wait. */
 async function calm(): Promise<void> {
   const until = performance.now() + calmMs;
   for (let before = cpuSeconds(daemon.pid); performance.now() < until;) {

@@ -105,7 +105,8 @@ test('a WebSocket writes, ends the input, and hears the exit', async () => {
 });
 
 test('a WebSocket resizes a terminal and sends signals', async (t) => {
-  const script = `trap 'echo got; exit 5' INT; trap 'stty size' WINCH; echo up; while :; do sleep 0.05; done`;
+  const traps = `trap 'echo got; exit 5' INT; trap 'stty size' WINCH`;
+  const script = `${traps}; echo up; while :; do sleep 0.05; done`;
   const execId = await start(script, { pty: { columns: 80, rows: 24 } });
   const ws = openSocket(daemon.port, `/v1/execs/${execId}/ws`);
   let seen = '';

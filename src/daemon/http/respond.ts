@@ -73,7 +73,7 @@ export function sendProblem(
   send(response, problem.status, says.masking.json(problem));
 }
 
-/** How much of what is not wanted is read, so that the other side sees the answer before the end. */
+/** How much that is not wanted is read, so that the other side sees the answer before the end. */
 const unwantedBytesMax = 1_048_576;
 const lingerMs = 1_000;
 
