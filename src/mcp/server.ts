@@ -61,7 +61,8 @@ const namedTools: ReadonlySet<string> = new Set(['terminal', 'terminal_exec', 'p
 const traceForm = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 const instructions =
-  'Commands run in a sandbox, under a policy. `terminal` keeps a session; `terminal_exec` runs in ' +
+  'Commands run in a sandbox, under a policy. `terminal` keeps a ' +
+  'session; `terminal_exec` runs in ' +
   'the project. An answer with status "waiting" needs a person: tell them, then call again with ' +
   'equal arguments. Secrets are named, never shown.';
 

@@ -43,7 +43,8 @@ export function endedResult(
 ): ToolResult {
   const notes = [...more.notes, ...receipt.hints, ...receipt.warnings];
   if (receipt.truncated) notes.push(readOn(receipt));
-  const late = `[ended after ${more.timeoutSeconds} s, its time-out: what it wrote until then is kept]`;
+  const seconds = more.timeoutSeconds;
+  const late = `[ended after ${seconds} s, its time-out: what it wrote until then is kept]`;
   const stderr = receipt.timed_out ? joined(receipt.stderr, late, receipt.stderr_encoding) : null;
   const data = {
     status: 'exited',

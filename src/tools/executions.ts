@@ -29,7 +29,8 @@ export const terminalOutput: Tool = toolOf(
     name: 'terminal_output',
     title: 'Read the output of a command',
     description:
-      'Reads what a command wrote, from byte "from" on, stdout and stderr in the order they came. ' +
+      'Reads what a command wrote, from byte "from" on, stdout and stderr in ' +
+      'the order they came. ' +
       'Ask again from "next". "wait_ms" waits for more, or for the person whom a command waits ' +
       'for; "grep" and "tail" keep lines of what is read.',
     input: z.strictObject({

@@ -15,9 +15,11 @@ export const pythonRpc: Tool = toolOf(
     name: 'python_rpc',
     title: 'Run a Python script that calls tools',
     description:
-      'Runs a Python 3 script (isolated, standard library) in a sandbox, in a fresh directory that ' +
+      'Runs a Python 3 script (isolated, standard library) in a sandbox, in ' +
+      'a fresh directory that ' +
       'is removed afterwards. In it `rpc.call("terminal", command="ls")` calls the tools of this ' +
-      'server and answers what they answer, each call decided by policy; print only what matters. ' +
+      'server and answers what they answer, each call decided by policy; ' +
+      'print only what matters. ' +
       'A person is asked about the script, once for each text of it. Bounds as for terminal.',
     input: z.strictObject({
       script: argument.command.check(z.describe('the text of the script')),

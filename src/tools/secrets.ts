@@ -45,7 +45,8 @@ export const secrets: Tool = toolOf(
     name: 'secrets',
     title: 'Secrets by name',
     description:
-      'list: names that there are. check: whether one can be used. request: asks a person for one ' +
+      'list: names that there are. check: whether one can be used. request: ' +
+      'asks a person for one ' +
       '(name, reason); they type it, you never see it. inject: each later command of the session ' +
       'gets it as a variable, as policy permits; for one command use env_keys of terminal. ' +
       'delete: takes an injection back. No value is ever answered, and output hides them.',

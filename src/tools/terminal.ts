@@ -37,8 +37,10 @@ export function timeoutOf(asked: number | undefined): {
 }
 
 const bounds =
-  `It is ended after ${timeoutSecondsDefault} s (timeout: up to ${timeoutSecondsMax} s) with exit ` +
-  'code 124 and what it wrote until then. Of stdout and stderr the first and last 4 KB come back; ' +
+  `It is ended after ${timeoutSecondsDefault} s (timeout: up to ${timeoutSecondsMax} s) ` +
+  'with exit ' +
+  'code 124 and what it wrote until then. Of stdout and stderr the first ' +
+  'and last 4 KB come back; ' +
   'terminal_output reads the rest. Secrets in the output are hidden. A command that policy wants ' +
   'a person to see answers "waiting".';
 

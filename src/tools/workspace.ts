@@ -106,7 +106,8 @@ export const publishCheck: Tool = toolOf(
     name: 'publish_check',
     title: 'Check what may leave the workspace',
     description:
-      'Looks for secrets and content that policy denies in what is to leave the workspace, before ' +
+      'Looks for secrets and content that policy denies in what is to leave ' +
+      'the workspace, before ' +
       'a push, a post or a message. pass: it may leave. review: a person must look. block: it ' +
       'may not. Nothing is published.',
     input: checkInput,

@@ -13,7 +13,7 @@ export type Era = '2025-11-25' | '2026-07-28';
 
 export interface Person {
   /** What the client's person answers; `null`: the client shows no forms. */
-  readonly says: 'approve' | 'deny' | 'done' | 'decline' | 'cancel' | null;
+  says: 'approve' | 'deny' | 'done' | 'decline' | 'cancel' | null;
   /** What they do before they answer. */
   readonly before?: (message: string) => Promise<void>;
   /** What the person was shown. */
@@ -31,13 +31,13 @@ export function mcpClient(era: Era, person: Person): McpClient {
       versionNegotiation: { mode: era === '2025-11-25' ? 'legacy' : { pin: era } },
     },
   );
-  const { says } = person;
-  if (says !== null) {
+  if (person.says !== null) {
     client.setRequestHandler('elicitation/create', async ({ params }) => {
       person.seen.push(params.message);
       await person.before?.(params.message);
+      const { says } = person;
       if (says === 'decline' || says === 'cancel') return { action: says };
-      return { action: 'accept', content: { decision: says } };
+      return { action: 'accept', content: { decision: says ?? '' } };
     });
   }
   return client;
