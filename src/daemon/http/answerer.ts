@@ -253,6 +253,7 @@ export class Answerer {
     const { path, request, response, caller, signal } = exchange;
     const mounted = this.#mounted.get(path);
     if (mounted !== undefined) {
+      if (!mountedMethods.has(request.method ?? '')) requireMethod(request, 'POST');
       this.#refuseWhenStopping();
       const reading = { request, response, caller: caller.actor, budget: this.#budget };
       const bytes = await readBytes(reading);
@@ -377,6 +378,9 @@ function requireHandshake({ method, headers }: IncomingMessage): void {
     );
   }
 }
+
+/** Those of MCP; with others, such as TRACE, no request can be made of what came. */
+const mountedMethods: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
 
 function requireMethod({ method }: IncomingMessage, wanted: string): void {
   if (method === wanted || (method === 'HEAD' && wanted === 'GET')) return;

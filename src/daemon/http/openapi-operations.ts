@@ -209,10 +209,16 @@ const descriptions: Readonly<Record<AnswerKind, string>> = {
   websocket: 'The connection becomes a WebSocket',
 };
 
+/** What the events of a method are, where they are not those of an execution. */
+const watched: ReadonlyMap<MethodName, string> = new Map([
+  ['approval.watch', 'ApprovalEvent'],
+  ['system.watch', 'FeedMessage'],
+]);
+
 function success(route: Route, mode: Mode | Route, wire: WireSchemas): JsonObject {
   if (mode.answer === 'websocket') return {};
   if (mode.answer === 'events') {
-    const event = mode.call === 'approval.watch' ? 'ApprovalEvent' : 'StreamEvent';
+    const event = watched.get(mode.call) ?? 'StreamEvent';
     return { 'text/event-stream': { schema: { type: 'string' }, 'x-trl-event': reference(event) } };
   }
   const answer = reference(wire.answer(mode.call));

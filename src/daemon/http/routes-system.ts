@@ -51,4 +51,5 @@ export const doorRoutes = [
   { method: 'POST', path: '/v1/login', about: 'Trade a code of a login link', open: true },
   { method: 'POST', path: '/rpc', about: 'One request of the wire in its envelope', open: false },
   { method: 'GET', path: '/rpc', about: 'The wire over a WebSocket', open: false },
+  { method: 'POST', path: '/mcp', about: 'The tools of agents by MCP', open: false },
 ] as const satisfies readonly DoorRoute[];
