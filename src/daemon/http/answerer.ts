@@ -254,6 +254,7 @@ export class Answerer {
     const mounted = this.#mounted.get(path);
     if (mounted !== undefined) {
       if (!mountedMethods.has(request.method ?? '')) requireMethod(request, 'POST');
+      if (request.method === 'GET') refuseBody(request);
       this.#refuseWhenStopping();
       const reading = { request, response, caller: caller.actor, budget: this.#budget };
       const bytes = await readBytes(reading);
