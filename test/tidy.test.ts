@@ -171,6 +171,22 @@ test('nothing is left as a note to do later', () => {
   none(matches([...sources(), ...scripts(), ...documents()], notes, 'do it, or say what holds'));
 });
 
+test('every link of a document leads to something', () => {
+  const broken = documents().flatMap((file) =>
+    [...read(file).matchAll(/\]\((?!https?:|#)([^)\s#]+)/g)].flatMap(([, to = '']) => {
+      const at = path.join(root, path.dirname(file), to);
+      return existsSync(at) ? [] : [`${file}: there is no ${to}`];
+    }),
+  );
+  none(broken);
+});
+
+test('every test that SECURITY.md names is there', () => {
+  const named = [...read('SECURITY.md').matchAll(/`(?:npm run prove -- )?(test\/[^`\s]+)`/g)];
+  assert.ok(named.length > 0);
+  none(named.flatMap(([, to = '']) => (globSync(to, { cwd: root }).length > 0 ? [] : [to])));
+});
+
 test('every error code is documented in docs/errors.md', (t) => {
   const table = 'src/errors.ts';
   if (!existsSync(path.join(root, table))) {

@@ -135,13 +135,15 @@ function svg(lines: readonly Line[]): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}"
   height="${height}" role="img" aria-label="A session with trl at a terminal">
 <style>
-text { font: 14px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; fill: #d6dbe3; white-space: pre }
+text { font: 14px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace;
+  fill: #d6dbe3; white-space: pre }
 .bold { font-weight: 700; fill: #fff } .dim { fill: #8a93a3 } .red { fill: #ff8a80 }
-.green { fill: #8bd49c } .yellow { fill: #f3d27a } .blue { fill: #8ab8ff } .magenta { fill: #d7a6ff }
-.cyan { fill: #7fd6e0 }
+.green { fill: #8bd49c } .yellow { fill: #f3d27a } .blue { fill: #8ab8ff }
+.magenta { fill: #d7a6ff } .cyan { fill: #7fd6e0 }
 </style>
 <rect width="${width}" height="${height}" rx="8" fill="#171b22"/>
-<g fill="#3a414d"><circle cx="20" cy="17" r="5"/><circle cx="38" cy="17" r="5"/><circle cx="56" cy="17" r="5"/></g>
+<g fill="#3a414d"><circle cx="20" cy="17" r="5"/><circle cx="38" cy="17" r="5"/>
+<circle cx="56" cy="17" r="5"/></g>
 ${rows.join('\n')}
 </svg>
 `;
