@@ -180,7 +180,7 @@ test('a file that others may read ends every token in it, says so once, and heal
   assert.equal(identities.callerOf(token), null);
 });
 
-test('a role that only the uid proved ends when a passphrase is set, or policy wants one', async () => {
+test('a role the uid alone proved ends with a passphrase, or a policy that wants one', async () => {
   using here = world();
   const { tokens, identities } = here;
   const weak = tokens.create({ roles: ['approver'], proof: 'same_uid' }).token;
@@ -203,7 +203,7 @@ test('a role that only the uid proved ends when a passphrase is set, or policy w
   await eventually('the listener hears of it', () => ended.length === 2);
 });
 
-test('a login is a person, by the name that is enrolled, until they leave or it expires', async () => {
+test('a login is the person enrolled, by name, until they leave or it expires', async () => {
   using here = world();
   const { identities, told } = here;
   const first = identities.redeem(identities.newLogin('same_uid').code);

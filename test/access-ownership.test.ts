@@ -250,7 +250,7 @@ describe('another agent', { skip: whyNoBox }, () => {
     );
   });
 
-  test('that is an auditor too looks at everything, and runs in its own sessions only', async () => {
+  test('that is an auditor too looks at everything, and runs in own sessions only', async () => {
     const both: Caller = { ...callers.x, roles: ['agent', 'auditor'], proof: 'passphrase' };
     using x = inside.as(both);
     const seen = await x.ask('session.info', { session_id: theirs.session });
@@ -273,7 +273,7 @@ describe('another agent', { skip: whyNoBox }, () => {
     }
   });
 
-  test('has an own key for an own command: the same words of another attach to nothing', async () => {
+  test('has own keys for own commands: the same words of another attach to nothing', async () => {
     using x = inside.as(callers.x);
     const { data: made } = await x.ask('session.create', {});
     const params = { session_id: made.session_id, command: 'echo mine', exec_key: 'the-key' };

@@ -42,7 +42,7 @@ const built = (name: string): string => JSON.stringify(path.join(directory, name
 
 const use = `
   const session = await client.createSession();
-  const receipt = await session.run("printf 'caf\\\\303\\\\251 '; head -c 3000000 /dev/zero | wc -c");
+  const receipt = await session.run("printf 'caf\\\\303\\\\251 '; head -c3000000 /dev/zero|wc -c");
   const binary = await session.run("printf '\\\\377\\\\000'");
   const stream = session.stream('cat', { stdin: 'given' });
   let bytes = 0;

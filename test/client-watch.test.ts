@@ -159,7 +159,7 @@ test('changes that a person must let through are counted', { skip, timeout }, as
   await session.destroy({ force: true });
 });
 
-test('one connection watches once, is told nothing before it asks, and ends with its client', async () => {
+test('one connection watches once, tells nothing before that, ends with its client', async () => {
   using one = await raw(daemon.socketPath);
   const { data } = await one.ask('system.watch');
   assert.match(data.stream_id, /^f-[0-9a-f]{32}$/);

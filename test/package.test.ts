@@ -37,7 +37,7 @@ test('every file that is published by name is here', () => {
 });
 
 for (const version of ['0.10.48', '6.17.1', '18.20.4', '23.11.0']) {
-  test(`Node ${version} is told what is needed, before it meets anything that it cannot read`, () => {
+  test(`Node ${version} is told what is needed, before it meets what it cannot read`, () => {
     const fake = path.join(base, 'old.cjs');
     const versions = `Object.assign({}, process.versions, { node: '${version}' })`;
     writeFileSync(fake, `Object.defineProperty(process, 'versions', { value: ${versions} });`);

@@ -46,7 +46,7 @@ async function call(context: ToolContext, name: string, args: object): Promise<T
 /** The data of a result, to look into. */
 const dataOf = ({ data }: ToolResult): Json => data;
 
-test('a session keeps its directory for the next command, and a project call does not', async () => {
+test('a session keeps its directory for the next command, a project call does not', async () => {
   const context = talk();
   mkdirSync(path.join(daemon.root, 'sub'), { recursive: true });
   const first = dataOf(await call(context, 'terminal', { command: 'cd sub' }));

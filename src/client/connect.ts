@@ -7,7 +7,7 @@ import type { RemoteOptions } from './web-socket.ts';
 
 /** The runtime of this user, by its socket: for Node. */
 export interface SocketOptions {
-  /** Default `TRL_SOCKET_PATH`, else `$XDG_RUNTIME_DIR/trl.sock`, else `/tmp/trl-<uid>/trl.sock`. */
+  /** Default `TRL_SOCKET_PATH`, `$XDG_RUNTIME_DIR/trl.sock`, then `/tmp/trl-<uid>/trl.sock`. */
   readonly socketPath?: string;
   /** Ends the wait for the connection; a client that is connected does not watch it. */
   readonly signal?: AbortSignal;

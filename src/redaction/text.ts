@@ -1,3 +1,5 @@
+/* oxlint-disable typescript/consistent-type-assertions -- the mint: nothing changes */
+/* oxlint-disable typescript/no-unsafe-type-assertion -- the mint */
 /**
  * Text and bytes that went through redaction. Wire, console and audit take nothing else; the two
  * functions here are the only ones that make them.
@@ -12,12 +14,10 @@ export type RedactedBytes = Uint8Array & { readonly [redacted]: true };
  * redactor writes.
  */
 export function redactedBytes(bytes: Uint8Array): RedactedBytes {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the mint: nothing changes
   return bytes as RedactedBytes;
 }
 
 /** Marks a text in which every known value was looked for. */
 export function redactedText(text: string): RedactedText {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a mint, as above
   return text as RedactedText;
 }

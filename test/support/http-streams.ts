@@ -119,17 +119,17 @@ export function openSocket(port: number, path: string, token = mainToken): WebSo
 export async function followSocket({ port, execId, from = 0, token }: Place): Promise<Followed> {
   const ws = openSocket(port, `/v1/execs/${execId}/ws?from=${from}`, token);
   const tally = new Tally(from);
-  let failure: Error | null = null;
+  const failures: Error[] = [];
   ws.on('message', (data: Buffer, isBinary: boolean) => {
     try {
       if (isBinary) tally.output(Number(data.readBigUInt64LE(1)), data.subarray(9));
       else tally.event(JSON.parse(data.toString()));
     } catch (error) {
-      failure ??= error instanceof Error ? error : new Error(String(error));
+      failures.push(error instanceof Error ? error : new Error(String(error)));
       ws.terminate();
     }
   });
   await once(ws, 'close');
-  if (failure !== null) throw failure;
+  if (failures[0] !== undefined) throw failures[0];
   return tally.result();
 }

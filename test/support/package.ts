@@ -46,7 +46,7 @@ export function packAt(): Packed {
   return { base, tarball: path.join(base, tarball), env };
 }
 
-/** Installs `what` into the new directory `name` of the place, without network; answers its path. */
+/** Installs `what` into the new directory `name`, without network; answers its path. */
 export function install({ base, env }: Packed, name: string, what: string): string {
   const app = path.join(base, name);
   mkdirSync(app);
