@@ -228,6 +228,28 @@ print(rpc.call('terminal', command='ls')['exit_code'])
   assert.equal(stdout, '9\n6\nBACKEND_UNAVAILABLE\n0\n', stderr);
 });
 
+test('a copy of it calls nothing, and leaves the calls of the first alone', { skip }, async () => {
+  const script = `
+import os, rpc
+def copy():
+    pid = os.fork()
+    if pid == 0:
+        # Files that are opened now may get the number of the channel.
+        taken = [os.open('taken', os.O_RDWR | os.O_CREAT) for _ in range(8)]
+        try:
+            rpc.call('terminal', command='ls')
+        except rpc.Error as error:
+            print(error.code, os.stat('taken').st_size, flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    print(rpc.call('terminal', command='ls')['exit_code'], flush=True)
+copy()
+copy()
+`;
+  const { stdout, stderr } = await run(script);
+  assert.equal(stdout, 'BACKEND_UNAVAILABLE 0\n0\n'.repeat(2), stderr);
+});
+
 const hostile: readonly (readonly [string, string])[] = [
   ['what is no call', 'os.write(7, b\'{"exec_id":"x-0"}\\n\')'],
   ['a number that is none', "os.write(7, b'01 {}\\n')"],

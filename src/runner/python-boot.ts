@@ -49,13 +49,10 @@ def start(fd, name, most):
             self.sending = threading.Lock()
             self.last, self.is_reading, self.is_open = 0, False, True
             self.answers, self.rest = {}, b''
-            os.register_at_fork(after_in_child=self.forked)
 
-        def forked(self):
-            # A child of fork is another process: what it calls would be taken for this one's.
+        def end(self):
             import threading
             self.is_open, self.turn, self.sending = False, threading.Condition(), threading.Lock()
-            os.close(fd)
 
         def ask(self, call):
             body = self.json.dumps(call).encode('ascii')
@@ -65,6 +62,9 @@ def start(fd, name, most):
             with self.turn:
                 self.last += 1
                 number = self.last
+                # Its descriptor may be another file's by now.
+                if not self.is_open:
+                    return self.answer(number)
             line = b'%d %s\n' % (number, body)
             try:
                 with self.sending:
@@ -112,12 +112,26 @@ def start(fd, name, most):
                 number, _, body = line.partition(b' ')
                 self.answers[int(number)] = self.json.loads(body)
 
-    found = []
+    found, gone = [], []
 
     def channel():
         if not found:
             found.append(Channel())
+            if gone:
+                found[0].is_open = False
         return found[0]
+
+    def forked():
+        # A copy is another process: what it calls would be taken for this one's.
+        try:
+            os.close(fd)
+        except OSError:
+            pass
+        gone.append(True)
+        if found:
+            found[0].end()
+
+    os.register_at_fork(after_in_child=forked)
 
     def call(tool, arguments=None, /, **named):
         """Calls a tool of the runtime and returns its result."""
