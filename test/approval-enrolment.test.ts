@@ -156,7 +156,7 @@ test('an enrolment that cannot be trusted is not nobody: nothing can be decided'
       'not an enrolment',
       (file) => writeFileSync(file, readFileSync(file, 'utf8').replace('1024', '999999999')),
     ],
-    ['no small file', (file) => writeFileSync(file, 'x'.repeat(5_000))],
+    ['more than 4096 bytes', (file) => writeFileSync(file, 'x'.repeat(5_000))],
     [
       'a link',
       (file) => {
@@ -166,7 +166,7 @@ test('an enrolment that cannot be trusted is not nobody: nothing can be decided'
       },
     ],
     [
-      'no small file',
+      'no file',
       (file) => {
         rmSync(file);
         mkdirSync(file, { mode: 0o700 });

@@ -17,8 +17,11 @@ const words = [
   'embedded.ts',
   'errors.ts',
   'frame.ts',
+  'hidden.ts',
   'limits.ts',
   'names.ts',
+  'nearest.ts',
+  'quote.ts',
   'redacted.ts',
 ];
 const concepts = [
@@ -50,6 +53,10 @@ interface Place {
 const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ...words.map((word) => [word, { places: [], packages: [], builtins: false }] as const),
   ...concepts.map((concept) => [concept, place([])] as const),
+  // Files of the user alone are read and written in one way.
+  ['private-file.ts', place([])],
+  ['identity', place(['private-file.ts'])],
+  ['approval', place(['private-file.ts'])],
   // What people write in files is read in one way.
   ['yaml', place([], ['yaml', 'zod'])],
   ['provenance', place([], ['zod'])],

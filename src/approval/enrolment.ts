@@ -6,10 +6,11 @@
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { TrlError } from '../errors.ts';
-import { readPrivate, writePrivate } from './private-file.ts';
+import { readPrivate, writePrivate } from '../private-file.ts';
 
 const charactersMin = 8;
 const bytesMax = 1_024;
+const fileBytesMax = 4_096;
 const keyBytes = 32;
 const saltBytes = 32;
 /** Wrong proofs that are answered at once. */
@@ -135,7 +136,7 @@ export class Enrolment {
   }
 
   #read(): Record | null {
-    const text = readPrivate(this.#options.file);
+    const text = readPrivate(this.#options.file, fileBytesMax);
     if (text === null) return null;
     const record = parse(text);
     if (isRecord(record)) return record;
@@ -144,7 +145,7 @@ export class Enrolment {
 
   /** What cannot be read counts as five: the next proof is taken after the first wait. */
   #attempts(): Attempts {
-    const text = readPrivate(this.#options.attemptsFile);
+    const text = readPrivate(this.#options.attemptsFile, fileBytesMax);
     if (text === null) return { wrong: 0, at: 0 };
     const found = parse(text);
     if (isAttempts(found)) return found;

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { createDurable } from './private-file.ts';
+import { createDurable } from '../private-file.ts';
 
 const keyBytes = 32;
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;

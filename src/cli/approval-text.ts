@@ -1,6 +1,6 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
-import { quoteWord } from './quote.ts';
+import { quoteArgv } from '../quote.ts';
 import { showDuration } from './units.ts';
 import { barred, visible } from './visible.ts';
 
@@ -19,7 +19,7 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
     ...barred(asked.command, columns),
   ];
   if (asked.argv !== null) {
-    const words = asked.argv.map(quoteWord).join(' ');
+    const words = quoteArgv(asked.argv);
     lines.push('Started in place of the shell:', ...barred(words, columns));
   }
   if (view.changes !== undefined) {

@@ -1,6 +1,6 @@
 /** Reads the arguments of one verb by its row of the table. */
 import { TrlError } from '../errors.ts';
-import { nearest } from '../protocol/nearest.ts';
+import { nearest } from '../nearest.ts';
 import { flags, isFlagName } from './flags.ts';
 import type { Flag, FlagName } from './flags.ts';
 

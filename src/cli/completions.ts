@@ -1,4 +1,5 @@
 /** `trl completions`: what a shell needs to complete verbs, flags and their values. */
+import { quote } from '../quote.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { flags } from './flags.ts';
@@ -101,7 +102,7 @@ complete -o default -F _trl trl
 }
 
 function zsh(): string {
-  const first = firstWords().map(({ word, about }) => zshQuote(`${word}:${about}`));
+  const first = firstWords().map(({ word, about }) => quote(`${word}:${about}`));
   const single = [...verbs].filter(([name]) => !name.includes(' '));
   const rows = single.map(([name, verb]) => `    ${name}) ${zshArguments(verb)} ;;`);
   const grouped = groups().map((group) => {
@@ -151,16 +152,12 @@ function zshArguments(verb: Verb): string {
       typeof complete === 'string' ? actions[complete] : `(${(complete ?? []).join(' ')})`;
     const said = about.replaceAll(/[[\]:]/g, (found) => `\\${found}`);
     const taken = value === null ? '' : `:${value}:${action}`;
-    return zshQuote(`${many ? '*' : ''}--${name}[${said}]${taken}`);
+    return quote(`${many ? '*' : ''}--${name}[${said}]${taken}`);
   });
   const rest = takesCommand(verb)
     ? "'*::command:_normal'"
-    : zshQuote(`*:word:(${(verb.complete ?? []).join(' ')})`);
+    : quote(`*:word:(${(verb.complete ?? []).join(' ')})`);
   return `_arguments ${[...specs, rest].join(' ')}`;
-}
-
-function zshQuote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function fish(): string {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { editedClients } from './mcp-clients.ts';
 import type { EditedClient } from './mcp-clients.ts';
 import { ownProgram } from './mcp-install-own.ts';
-import { quoteWord } from './quote.ts';
+import { quoteWord } from '../quote.ts';
 
 const programs = {
   'claude-code': 'claude',

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { fine } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';
 import { stateDir } from './daemon-process.ts';
-import { quoteWord } from './quote.ts';
+import { quoteWord } from '../quote.ts';
 
 export async function placeChecks(socketPath: string): Promise<Check[]> {
   const config = path.join(

@@ -5,7 +5,7 @@ import type { Args } from './args.ts';
 import { feed } from './input.ts';
 import { Interrupts } from './interrupts.ts';
 import { Output } from './output.ts';
-import { commandText } from './quote.ts';
+import { commandText } from './command-text.ts';
 import { findSession, reach, toExecId } from './reach.ts';
 import { relay } from './relay.ts';
 import { commandParams } from './run.ts';

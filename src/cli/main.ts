@@ -59,7 +59,7 @@ async function runVerb(name: string, argv: readonly string[]): Promise<number> {
 /** Help, or what the word was meant to be. */
 async function explain(first: string, second: string): Promise<number> {
   const { helpOfGroup, helpOverall } = await import('./help.ts');
-  const { nearest } = await import('../protocol/nearest.ts');
+  const { nearest } = await import('../nearest.ts');
   const asked = first === 'help' || first === '--help' || first === '-h';
   const groups = new Set([...verbs.keys()].map((name) => name.split(' ')[0] ?? ''));
   if (groups.has(first)) {

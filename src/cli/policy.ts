@@ -15,7 +15,7 @@ import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { explainLines } from './policy-lines.ts';
 import { showVerdict } from './policy-view.ts';
-import { commandText } from './quote.ts';
+import { commandText } from './command-text.ts';
 import { plain, say, sayJson } from './show.ts';
 import { version } from '../protocol/version.ts';
 

@@ -16,7 +16,7 @@ import { isPiped } from './input.ts';
 import { Interrupts } from './interrupts.ts';
 import { checkSessionFlags, execParams, modeOf, sessionParams } from './options.ts';
 import { Progress } from './progress.ts';
-import { commandText } from './quote.ts';
+import { commandText } from './command-text.ts';
 import { findSession, reach } from './reach.ts';
 import { relay, terminalSize } from './relay.ts';
 

@@ -4,7 +4,7 @@ import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { Interrupts } from './interrupts.ts';
 import { execParams, sessionParams } from './options.ts';
-import { quoteWord } from './quote.ts';
+import { quoteWord } from '../quote.ts';
 import { findSession, reach } from './reach.ts';
 import { relay, terminalSize } from './relay.ts';
 import { workingDirectory } from './run.ts';

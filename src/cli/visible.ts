@@ -1,23 +1,9 @@
 /** Text of others, shown so that it looks like what it is. */
-
-/**
- * Controls, format characters (what reorders text, joiners, tags), what is not assigned or private,
- * what is drawn as nothing, and spaces other than the plain one.
- */
-const hidden = new RegExp(
-  [
-    String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]`,
-    String.raw`[\p{Default_Ignorable_Code_Point}\u2800]`,
-    String.raw`(?! )\p{Zs}`,
-  ].join('|'),
-  'gu',
-);
+import { escapeOf, replaceHidden } from '../hidden.ts';
 
 /** Every hidden character as `\u{202E}`; line ends too. */
 export function visible(text: string, mark: (escape: string) => string = (each) => each): string {
-  return text.replaceAll(hidden, (found) =>
-    mark(`\\u{${(found.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`),
-  );
+  return replaceHidden(text, (found) => mark(escapeOf(found)));
 }
 
 /**

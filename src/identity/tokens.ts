@@ -6,7 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Role } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { changing, readPrivate, replacePrivate } from './private-file.ts';
+import { readPrivate, writePrivate } from '../private-file.ts';
+import { changing } from './lock.ts';
 import {
   fileBytesMax,
   isTokenName,
@@ -143,7 +144,7 @@ export class Tokens {
       .filter(({ revokedAt }) => revokedAt !== null)
       .toSorted((a, b) => (a.revokedAt ?? 0) - (b.revokedAt ?? 0));
     const dropped = new Set(over.slice(0, Math.max(0, kept.length - recordsMax)));
-    replacePrivate(this.file, showRecords(kept.filter((one) => !dropped.has(one))));
+    writePrivate(this.file, showRecords(kept.filter((one) => !dropped.has(one))));
   }
 }
 

@@ -14,7 +14,7 @@ import { feedMethods, leaseId } from './feed-params.ts';
 import * as field from './fields.ts';
 import { isObject, nameOf } from './json.ts';
 import type { JsonObject } from './json.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../nearest.ts';
 import { publishMethods } from './publish-params.ts';
 import { toolMethods } from './tool-params.ts';
 import { workspaceId, workspaceMethods, workspaceMode } from './workspace-params.ts';

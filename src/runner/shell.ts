@@ -9,10 +9,8 @@
  */
 import type { Bounds, Plan, ShellDialect } from '../command.ts';
 import { limits } from '../limits.ts';
+import { quote } from '../quote.ts';
 import { pythonBoot, scriptFd, scriptName } from './python-boot.ts';
-
-/** Single-quoted for any shell of the Bourne family. */
-export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
  * Process 1: sets the bounds, says `ready`, runs the shell, reaps, and tells how it ended.

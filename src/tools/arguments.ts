@@ -3,7 +3,7 @@ import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import * as field from '../protocol/fields.ts';
-import { nearest } from '../protocol/nearest.ts';
+import { nearest } from '../nearest.ts';
 
 const shownMax = 64;
 const handleMax = 256;

@@ -1,7 +1,7 @@
 /** The tools of an agent, and the one way to call one. */
 import type { Client } from '../client/index.ts';
 import { errorTable, isTrlError, TrlError } from '../errors.ts';
-import { nearest } from '../protocol/nearest.ts';
+import { nearest } from '../nearest.ts';
 import { terminalInput, terminalList, terminalOutput, terminalStop } from './executions.ts';
 import { pythonRpc } from './python.ts';
 import { registeredTool, registeredTools } from './registered.ts';

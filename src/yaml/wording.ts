@@ -1,6 +1,6 @@
 /** What the schema finds wrong, as sentences with a place. */
 import type * as z from 'zod/mini';
-import { nearestKey } from './nearest.ts';
+import { nearest } from '../nearest.ts';
 import type { Problem } from './problem.ts';
 import { problemsMax, type Tree } from './tree.ts';
 
@@ -35,7 +35,7 @@ export function problemsOf(issue: Issue, wording: Wording, above: Path = []): Pr
             `so it is not taken`,
         );
       }
-      const near = nearestKey(key, keysAt(path));
+      const near = nearest(key, keysAt(path));
       const hint = near === null ? `; known are ${keysAt(path).join(', ')}` : '';
       const meant = near === null ? hint : `; did you mean "${near}"?`;
       return tree.problemAtKey(inner, `unknown key "${key}"${meant}`);
@@ -78,7 +78,7 @@ function said(issue: Issue, value: unknown): string {
       return `must be ${kinds.get(issue.expected) ?? issue.expected}, got ${shown(value)}`;
     case 'invalid_value': {
       const known = issue.values.map(String);
-      const near = typeof value === 'string' ? nearestKey(value, known) : null;
+      const near = typeof value === 'string' ? nearest(value, known) : null;
       const hint = near === null ? '' : `; did you mean "${near}"?`;
       return `must be ${known.join(' or ')}, got ${shown(value)}${hint}`;
     }

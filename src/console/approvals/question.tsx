@@ -1,6 +1,7 @@
 /** One question: the whole command, why it is asked, what it would reach, and the answer. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApprovalView } from '../../client/index.ts';
+import { quoteArgv } from '../../quote.ts';
 import { sessionName } from '../live/names.ts';
 import { CommandText, Reasons } from '../parts/command-text.tsx';
 import { Section } from '../parts/facts.tsx';
@@ -45,7 +46,7 @@ export function Question({ approval }: { readonly approval: ApprovalView }) {
       <Gist asked={asked} />
       {asked.argv !== null && (
         <p class="quiet">
-          Started without a shell: <Text of={asked.argv.map(quoted).join(' ')} mono />
+          Started without a shell: <Text of={quoteArgv(asked.argv)} mono />
         </p>
       )}
       {changes !== undefined && changes.length > 0 && (
@@ -90,9 +91,6 @@ function Gist({ asked }: { readonly asked: ApprovalView['asked'] }) {
     </ul>
   );
 }
-
-const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Tells `readiness` since when the item is painted, and whether its last line was seen. */
 function watchReading(

@@ -2,6 +2,7 @@
  * Text of others, cut so that it can be shown as what it is. Nothing here makes markup: who shows
  * the pieces makes text nodes of them.
  */
+import { escapeOf, isHidden } from '../../hidden.ts';
 
 /**
  * `escape`: stands for a character that is drawn as nothing, moves others, or looks like a space;
@@ -16,34 +17,18 @@ export interface Piece {
   readonly length: number;
 }
 
-/**
- * Controls, format characters (what reorders text, joiners, tags), what is not assigned or private,
- * what is drawn as nothing, and spaces but the plain one.
- */
-const hidden = new RegExp(
-  [
-    String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]`,
-    String.raw`[\p{Default_Ignorable_Code_Point}\u2800]`,
-    String.raw`(?! )\p{Zs}`,
-  ].join('|'),
-  'u',
-);
-
-const named: ReadonlyMap<number, string> = new Map([
-  [0x00, '\\0'],
-  [0x07, '\\a'],
-  [0x08, '\\b'],
-  [0x09, '\\t'],
-  [0x0a, '\\n'],
-  [0x0d, '\\r'],
-  [0x1b, '\\e'],
+const named: ReadonlyMap<string, string> = new Map([
+  ['\0', '\\0'],
+  ['\u{7}', '\\a'],
+  ['\b', '\\b'],
+  ['\t', '\\t'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\u{1B}', '\\e'],
 ]);
 
-/** `\u{202E}`, and `\t` and its like by the names that shells give them. */
-export function escapeOf(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  return named.get(code) ?? `\\u{${code.toString(16).toUpperCase()}}`;
-}
+/** `\u{202E}`; `\t` and its like by the names that shells give them. */
+const shortOf = (character: string): string => named.get(character) ?? escapeOf(character);
 
 /** The pieces of `text` in order. A line end is a piece of its own: `\n`. */
 export function piecesOf(text: string): Piece[] {
@@ -65,8 +50,8 @@ export function piecesOf(text: string): Piece[] {
     flush();
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
     const { length } = character;
-    if (hidden.test(character)) {
-      pieces.push({ kind: 'escape', text: escapeOf(character), at, length });
+    if (isHidden(character)) {
+      pieces.push({ kind: 'escape', text: shortOf(character), at, length });
       at += length;
     } else {
       const foreign = foreignAt(text, at);
@@ -84,7 +69,7 @@ function foreignAt(text: string, from: number): string {
   let at = from;
   while (at < text.length && text.charCodeAt(at) >= 0x80) {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    if (hidden.test(character)) break;
+    if (isHidden(character)) break;
     at += character.length;
   }
   return text.slice(from, at);

@@ -12,7 +12,7 @@ import { filled, fillCommand, parseTemplate } from '../../configuration/tool-tem
 import { toolManaged } from '../../environment/tiers.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { nearest } from '../../protocol/nearest.ts';
+import { nearest } from '../../nearest.ts';
 import type {
   ToolAnswerParams,
   ToolCallAnswer,
@@ -22,6 +22,7 @@ import type {
   ToolView,
 } from '../../protocol/tool.ts';
 import type { Receipt } from '../../protocol/types.ts';
+import { quoteArgv } from '../../quote.ts';
 import type { ToolCommand } from '../../run.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import type { ExecDesk } from '../exec-desk.ts';
@@ -137,7 +138,7 @@ export class ToolDesk implements ToolsDesk {
     const bounds = { waitMs: params.wait_ms ?? 0, bytesMax: outputBytes[definition.output] };
     const asked = {
       session_id: session.record.id,
-      command: command.argv.map(quoted).join(' '),
+      command: quoteArgv(command.argv),
       tool: command,
       timeout_ms: definition.timeoutMs,
       output_bytes: bounds.bytesMax,
@@ -330,7 +331,3 @@ function viewOf(
   const schema = { ...input, additionalProperties: input.additionalProperties ?? false };
   return { name, title, description, input_schema: schema, source };
 }
-
-/** Quoted for any shell of the Bourne family; what needs no quotes is shown without. */
-const quoted = (word: string): string =>
-  /^[A-Za-z0-9_/.:@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

@@ -2,6 +2,7 @@
  * Programs of other languages inside a command (`python -c`, `perl -e`, `awk`): only what stands
  * there literally counts, so that a mention of a command is never taken for a call.
  */
+import { quote } from '../../quote.ts';
 import { fileSecrecy, isSecretName } from './secret.ts';
 
 /** What a program does that the shell's own rules know. */
@@ -138,7 +139,7 @@ function together(text: string, literals: readonly Literal[], at: number): reado
 
 function lineOf(group: readonly Literal[]): string {
   if (group.length === 1) return group[0]?.text ?? '';
-  return group.map(({ text }) => `'${text.replaceAll("'", String.raw`'\''`)}'`).join(' ');
+  return group.map(({ text }) => quote(text)).join(' ');
 }
 
 function unescaped(text: string): string {

@@ -14,23 +14,23 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { TrlError } from '../errors.ts';
+import { TrlError } from './errors.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
-const bytesMax = 4_096;
 
 /**
  * The text of a file of this user (mode 0600), or `null` when there is none.
  *
- * @throws TrlError `AUTH_FAILED` when it is a link, too large, another's, or open to others
+ * @throws TrlError `AUTH_FAILED` when it is a link, larger than `bytesMax`, another's, open to
+ *   others, or cannot be read
  */
-export function readPrivate(file: string): string | null {
+export function readPrivate(file: string, bytesMax: number): string | null {
   let fd: number;
   try {
-    // Not blocking: a FIFO in its place would otherwise hold the daemon.
+    // Not blocking: a FIFO in its place would otherwise hold the reader.
     fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return null;
@@ -38,9 +38,12 @@ export function readPrivate(file: string): string | null {
   }
   try {
     const found = fstatSync(fd);
-    if (!found.isFile() || found.size > bytesMax) throw untrusted(file, 'it is no small file');
+    if (!found.isFile()) throw untrusted(file, 'it is no file');
+    if (found.size > bytesMax) throw untrusted(file, `it has more than ${bytesMax} bytes`);
     if (found.uid !== process.getuid?.()) throw untrusted(file, `uid ${found.uid} owns it`);
-    if ((found.mode & 0o077) !== 0) throw untrusted(file, 'it is open to others; wanted mode 600');
+    if ((found.mode & 0o077) !== 0) {
+      throw untrusted(file, `it is open to others; run: chmod 600 ${file}`);
+    }
     return readFileSync(fd, 'utf8');
   } finally {
     closeSync(fd);
@@ -51,7 +54,7 @@ export function readPrivate(file: string): string | null {
 export function createDurable(file: string, bytes: Uint8Array): void {
   const fd = openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
-    writeSync(fd, bytes);
+    writeFileSync(fd, bytes);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
@@ -62,17 +65,14 @@ export function createDurable(file: string, bytes: Uint8Array): void {
  * Puts `text` in place of the file, whole or not at all, and on disk. A missing directory is made
  * with mode 0700.
  *
- * @throws TrlError `AUTH_FAILED` when the directory is another's or others may write to it
+ * @throws TrlError `AUTH_FAILED` when the directory is another's, others may write to it, or the
+ *   file cannot be written
  */
 export function writePrivate(file: string, text: string): void {
   const directory = path.dirname(file);
   const fresh = `${file}.${randomBytes(8).toString('hex')}`;
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const found = statSync(directory);
-    if (found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {
-      throw untrusted(directory, 'others may write to it');
-    }
+    makePrivateDirectory(directory);
     createDurable(fresh, Buffer.from(text));
     renameSync(fresh, file);
     const held = openSync(directory, O_RDONLY | O_DIRECTORY);
@@ -82,6 +82,19 @@ export function writePrivate(file: string, text: string): void {
     rmSync(fresh, { force: true });
     if (cause instanceof TrlError) throw cause;
     throw untrusted(file, String(cause));
+  }
+}
+
+/**
+ * A missing directory is made with mode 0700.
+ *
+ * @throws TrlError `AUTH_FAILED` when it is another's or others may write to it
+ */
+export function makePrivateDirectory(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const found = statSync(directory);
+  if (found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {
+    throw untrusted(directory, 'others may write to it');
   }
 }
 
