@@ -118,6 +118,26 @@ test('an entry of somebody else is replaced only where that is said', () => {
   assert.equal(readFileSync(file, 'utf8'), before);
   const said = cli(at, 'mcp', 'install', '--client', 'claude-code', '--yes').said;
   assert.equal(said['action'], 'replaced');
+  cli(at, 'mcp', 'uninstall', '--client', 'claude-code');
+  assert.equal(readFileSync(file, 'utf8'), before);
+});
+
+test('what stood alone in a file is back there, but for an earlier one of ours', () => {
+  const at = place();
+  const file = path.join(at.home, '.codex/config.toml');
+  mkdirSync(path.dirname(file));
+  const mine = 'mcp_servers.trl.command = "mine" # mine\nmcp_servers.trl.args = []\n';
+  const earlier = '[mcp_servers.trl]\ncommand = "/old/trl"\nargs = ["mcp"]\n';
+  for (const [before, left] of [
+    [mine, mine],
+    [earlier, null],
+  ] as const) {
+    writeFileSync(file, before);
+    assert.equal(cli(at, 'mcp', 'install', '--client', 'codex', '--yes').status, 0);
+    cli(at, 'mcp', 'uninstall', '--client', 'codex');
+    assert.equal(existsSync(file) ? readFileSync(file, 'utf8') : null, left);
+    for (const name of readdirSync(path.dirname(file))) rmSync(path.join(at.home, '.codex', name));
+  }
 });
 
 test('a file that cannot be read is left as it is', () => {

@@ -192,8 +192,8 @@ function put(text: string | null, { place, name }: McpTarget, entry: McpEntry): 
 }
 
 /**
- * The text as it was before, where a backup with the entry put in is what stands there now; else
- * without the entry. `after` is `null` where there was no file; `backup` is the one used up.
+ * The text as it was before, where a backup with the entry put in is what stands there now, with
+ * what the entry replaced; else without the entry. `after` is `null` where there was no file; `backup` is the one used up.
  */
 function takenOut(
   text: string,
@@ -218,12 +218,20 @@ function takenOut(
 
 function isMadeOf(before: string | null, now: string, target: McpTarget, entry: McpEntry): boolean {
   try {
-    return entryIn(before, target) === undefined && put(before, target, entry) === now;
+    return !isOurs(entryIn(before, target)) && put(before, target, entry) === now;
   } catch {
     // A backup of something else; the entry is taken out by itself then.
     return false;
   }
 }
+
+/** What an earlier install put there is not somebody's to be put back. */
+function isOurs(found: unknown): boolean {
+  const entry = asEntry(found);
+  return entry !== null && isDeepStrictEqual(entry.args, ['mcp']) && ownNames.test(entry.command);
+}
+
+const ownNames = /(^|\/)trl(\.cjs)?$/;
 
 export function asEntry(found: unknown): McpEntry | null {
   if (typeof found !== 'object' || found === null) return null;
