@@ -3,25 +3,18 @@
  * `trusted-tools.json` holds, by the real path of a directory, the SHA-256 of all files of its
  * `.trl/tools` by name and content: one that was added, changed or removed makes it another.
  */
-import { createHash, randomBytes } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import * as z from 'zod/mini';
-import { TrlError } from '../errors.ts';
 import { readBytes } from '../yaml/gather.ts';
 import { configDirectory } from '../yaml/places.ts';
+import { readTrusted, realDirectory, setTrusted } from '../yaml/trusted.ts';
+import type { Named } from '../yaml/tree.ts';
 import { ToolFileError } from './tool-file.ts';
 
 export const projectTools = path.join('.trl', 'tools');
 const trustFileName = 'trusted-tools.json';
 const filesMax = 256;
-const directoriesMax = 10_000;
-
-const store = z.strictObject({
-  version: z.literal(1),
-  trusted: z.record(z.string(), z.string().check(z.regex(/^[0-9a-f]{64}$/))),
-});
 
 export interface ToolBytes {
   readonly file: string;
@@ -47,7 +40,7 @@ export function toolFilesIn(directory: string): string[] {
  * @throws ToolFileError for a file that cannot be read
  */
 export function trustedTools(directory: string): readonly ToolBytes[] | null {
-  const known = readStore().get(directory);
+  const known = readTrusted(record()).get(directory);
   if (known === undefined) return null;
   const files = bytesIn(directory);
   return digestOf(files) === known ? files : null;
@@ -63,16 +56,9 @@ export const hasTools = (directory: string): boolean =>
  * @throws ToolFileError for a file that cannot be read; TrlError `INVALID_PARAMS`
  */
 export function trustTools(directory: string): { directory: string; files: readonly string[] } {
-  const real = realOf(directory);
+  const real = realDirectory(directory);
   const files = bytesIn(real);
-  const trusted = new Map(readStore());
-  if (files.length === 0) trusted.delete(real);
-  else trusted.set(real, digestOf(files));
-  if (trusted.size > directoriesMax) {
-    const most = `at most ${directoriesMax} directories are trusted`;
-    throw new TrlError('QUOTA_EXCEEDED', `Cannot trust "${real}": ${most}`);
-  }
-  writeStore(trusted);
+  setTrusted(record(), real, files.length === 0 ? null : digestOf(files));
   return { directory: real, files: files.map(({ file }) => file) };
 }
 
@@ -98,40 +84,7 @@ function digestOf(files: readonly ToolBytes[]): string {
   return hash.digest('hex');
 }
 
-function realOf(directory: string): string {
-  try {
-    return realpathSync(directory);
-  } catch (cause) {
-    const message = `Cannot trust "${directory}": there is no such directory`;
-    throw new TrlError('INVALID_PARAMS', message, { cause });
-  }
-}
-
-const storeFile = (): string => path.join(configDirectory(), trustFileName);
-
-function readStore(): ReadonlyMap<string, string> {
-  const file = storeFile();
-  const bytes = readBytes({ file, Failure: ToolFileError }, { owner: 'user', follow: false });
-  if (bytes === null) return new Map();
-  try {
-    return new Map(Object.entries(store.parse(JSON.parse(bytes.toString('utf8'))).trusted));
-  } catch (cause) {
-    const message = 'it is no record of trusted tools: repair or remove it';
-    throw new ToolFileError(file, [{ line: 1, column: 1, message }], { cause });
-  }
-}
-
-/** A reader sees the record before or after, never a part of it. */
-function writeStore(trusted: ReadonlyMap<string, string>): void {
-  const file = storeFile();
-  const text = JSON.stringify({ version: 1, trusted: Object.fromEntries(trusted) }, null, 2);
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  try {
-    writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
-}
+const record = (): Named => ({
+  file: path.join(configDirectory(), trustFileName),
+  Failure: ToolFileError,
+});

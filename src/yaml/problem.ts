@@ -1,5 +1,6 @@
 /** What is wrong with a file that a person wrote, and where. */
 import { TrlError } from '../errors.ts';
+import { escapeOf } from '../hidden.ts';
 
 export interface Problem {
   /** Both from 1; the column counts UTF-16 units. */
@@ -44,10 +45,7 @@ export type Failure = new (
 
 /** Control characters and what shows nothing, a line's end too, are written as `\u{A}`. */
 function oneLine(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
-  );
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeOf);
 }
 
 /** `policy.yaml:3:5: unknown key "comands"` */

@@ -4,17 +4,16 @@
  * `trusted.json` holds, by the real path of a directory, the SHA-256 of its `.trl.yaml`. Why an
  * unknown file is left out and a changed one stops everything: docs/decisions/0011.
  */
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
 import path from 'node:path';
-import * as z from 'zod/mini';
 import { TrlError } from '../../errors.ts';
+import { readTrusted, realDirectory, setTrusted } from '../../yaml/trusted.ts';
+import type { Named } from '../../yaml/tree.ts';
 import { readBytes } from './gather.ts';
 import { configDirectory, projectFileName, trustFileName } from './places.ts';
 import { PolicyError } from './problem.ts';
 import { readPolicyFile, type PolicyFile } from './read.ts';
-
-const directoriesMax = 10_000;
 
 /** What stands between a directory and its file. */
 export type Project =
@@ -23,12 +22,6 @@ export type Project =
   | { readonly kind: 'trusted'; readonly file: PolicyFile }
   /** Never trusted: nothing of it holds, which `warning` says. */
   | { readonly kind: 'untrusted'; readonly warning: string };
-
-const store = z.strictObject({
-  version: z.literal(1),
-  /** Real path → SHA-256 (hex) of the file's bytes. */
-  trusted: z.record(z.string(), z.string().check(z.regex(/^[0-9a-f]{64}$/))),
-});
 
 export interface TrustOptions {
   /** Version of the runtime. */
@@ -46,7 +39,7 @@ export interface TrustOptions {
 export function findProject(directory: string, options: TrustOptions): Project {
   const real = realpathSync(directory);
   const file = path.join(real, projectFileName);
-  const known = readStore(options).get(real);
+  const known = readTrusted(record(options)).get(real);
   const again = `look at it, then run: trl policy trust ${real}`;
   let bytes: Buffer | null;
   try {
@@ -87,24 +80,8 @@ export function trustProject(directory: string, options: TrustOptions): Trusted 
   const bytes = readBytes(name, 'anyone', false);
   const file = bytes === null ? null : readPolicyFile(bytes, origin(name, options));
   const sha256 = bytes === null ? null : hashOf(bytes);
-  const trusted = new Map(readStore(options));
-  if (sha256 === null) trusted.delete(real);
-  else trusted.set(real, sha256);
-  if (trusted.size > directoriesMax) {
-    const most = `at most ${directoriesMax} directories are trusted`;
-    throw new TrlError('QUOTA_EXCEEDED', `Cannot trust "${real}": ${most}`);
-  }
-  writeStore(trusted, options);
+  setTrusted(record(options), real, sha256);
   return { directory: real, sha256, file };
-}
-
-function realDirectory(directory: string): string {
-  try {
-    return realpathSync(directory);
-  } catch (cause) {
-    const message = `Cannot trust "${directory}": there is no such directory`;
-    throw new TrlError('INVALID_PARAMS', message, { cause });
-  }
 }
 
 function origin(file: string, { version }: TrustOptions) {
@@ -115,34 +92,6 @@ function hashOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-function storeFile({ directory = configDirectory() }: TrustOptions): string {
-  return path.join(directory, trustFileName);
-}
-
-function readStore(options: TrustOptions): ReadonlyMap<string, string> {
-  const file = storeFile(options);
-  const bytes = readBytes(file, 'user', false);
-  if (bytes === null) return new Map();
-  try {
-    const found = store.parse(JSON.parse(bytes.toString('utf8')));
-    return new Map(Object.entries(found.trusted));
-  } catch (cause) {
-    const message = 'it is no record of trusted directories: repair or remove it';
-    throw new PolicyError(file, [{ line: 1, column: 1, message }], { cause });
-  }
-}
-
-/** A reader sees the record before or after, never a part of it. */
-function writeStore(trusted: ReadonlyMap<string, string>, options: TrustOptions): void {
-  const file = storeFile(options);
-  const text = JSON.stringify({ version: 1, trusted: Object.fromEntries(trusted) }, null, 2);
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  try {
-    writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
+function record({ directory = configDirectory() }: TrustOptions): Named {
+  return { file: path.join(directory, trustFileName), Failure: PolicyError };
 }
