@@ -180,6 +180,26 @@ test('a file that others may read ends every token in it, says so once, and heal
   assert.equal(identities.callerOf(token), null);
 });
 
+test('what was open while the file was no good ends, though the token is there again', () => {
+  using here = world();
+  const { tokens, identities } = here;
+  const { token, record } = tokens.create({ roles: ['agent'] });
+  const before = identities.callerOf(token);
+  const ended = ends(identities);
+  chmodSync(tokens.file, 0o644);
+  assert.equal(identities.callerOf(mainToken)?.actor, 'token:main');
+  chmodSync(tokens.file, 0o600);
+  // It comes anew before anybody looked.
+  const anew = identities.callerOf(token);
+  assert.ok(before !== null && anew !== null);
+  tokens.revoke(record.id);
+  assert.equal(identities.callerOf(token), null);
+  assert.ok(
+    anew === before || ended.includes(before),
+    'the earlier connections stay open for good',
+  );
+});
+
 test('a role the uid alone proved ends with a passphrase, or a policy that wants one', async () => {
   using here = world();
   const { tokens, identities } = here;

@@ -101,6 +101,34 @@ test('answers that are kept are bounded in number and in bytes', async () => {
   assert.equal(calls, 41);
 });
 
+test('who keeps much takes nothing from others, also by answers that are slow', async () => {
+  const kept = new Kept();
+  const calls = new Map<string, number>();
+  const once = (actor: string, key: string, body: () => Promise<string>) =>
+    kept.once({ actor, place: 'p', key, params: {} }, async () => {
+      calls.set(`${actor} ${key}`, (calls.get(`${actor} ${key}`) ?? 0) + 1);
+      return { status: 200, body: await body(), headers: {} };
+    });
+  await once('victim', 'k', async () => 'theirs');
+  const big = 'x'.repeat(4_000_000);
+  for (let round = 0; round < 8; round += 1) {
+    let finish = (): void => {};
+    const slow = once('greedy', `slow ${round}`, async () => {
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      return big;
+    });
+    // Beyond as many keys as one caller has, the first is let go before its answer is there.
+    for (let at = 0; at < 1_000; at += 1) await once('greedy', `${round} ${at}`, async () => '');
+    finish();
+    await slow;
+    await once('greedy', `big ${round}`, async () => big);
+  }
+  await once('victim', 'k', async () => 'theirs');
+  assert.equal(calls.get('victim k'), 1);
+});
+
 test('pages are the list, whatever their size', () => {
   const paging = { items: 'all', key: 'id', by: 'whole', usual: 3, max: 50 } as const;
   fc.assert(

@@ -109,6 +109,9 @@ export class Identities implements Disposable {
     const found = this.#credential(key);
     if (found === null || !areEqual(found.hash, hash)) return null;
     if (this.#fault(found) !== null) return null;
+    const before = this.#presented.get(key);
+    // The file was no good in between: what the earlier one has open is told to end.
+    if (before !== undefined && before !== found) this.#end(key, before);
     this.#presented.set(key, found);
     this.#hashes.set(found.caller.credential ?? '', key);
     return found.caller;
@@ -263,10 +266,14 @@ export class Identities implements Disposable {
     this.#look();
     for (const [key, known] of this.#presented) {
       if (this.#credential(key) === known && this.#fault(known) === null) continue;
-      this.#presented.delete(key);
-      this.#hashes.delete(known.caller.credential ?? '');
-      for (const listener of this.#listeners) listener(known.caller);
+      this.#end(key, known);
     }
+  }
+
+  #end(key: string, { caller }: Credential): void {
+    this.#presented.delete(key);
+    this.#hashes.delete(caller.credential ?? '');
+    for (const listener of this.#listeners) listener(caller);
   }
 }
 

@@ -40,6 +40,10 @@ const callerRate = { burst: 5_000, perSecond: 1_000 } as const;
 const failureRate = { burst: 20, perSecond: 2 } as const;
 const bodiesOfCallerMax = 64 * 1_024 * 1_024;
 const bodiesMax = 256 * 1_024 * 1_024;
+/** Of who logs in: nobody is known yet, and a code is short. */
+const loginBytesMax = 4_096;
+const loginsOfPeerMax = 64 * 1_024;
+const loginsMax = 1_024 * 1_024;
 
 /** A part that answers a path of its own, such as `/mcp`. It must not throw after it has sent. */
 export type Mounted = (mounted: {
@@ -77,6 +81,8 @@ export class Answerer {
   readonly #rates = new Rates(callerRate);
   readonly #failures = new Rates(failureRate);
   readonly #budget = new BodyBudget(bodiesOfCallerMax, bodiesMax);
+  /** Apart: nobody without a token takes room from who has one. */
+  readonly #loginBudget = new BodyBudget(loginsOfPeerMax, loginsMax);
   readonly #mounted = new Map<string, Mounted>();
   readonly followers: Followers;
   readonly #rest: Rest;
@@ -199,8 +205,8 @@ export class Answerer {
   async #logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { identities, parts } = this.#options;
     const peer = peerOf(request);
-    const reading = { request, response, caller: `login ${peer}`, budget: this.#budget };
-    const { code } = await readJson(reading);
+    const bounds = { budget: this.#loginBudget, bytesMax: loginBytesMax };
+    const { code } = await readJson({ request, response, caller: peer, ...bounds });
     if (typeof code !== 'string') {
       throw new TrlError('INVALID_PARAMS', 'Cannot log in: "code" must be text');
     }

@@ -5,7 +5,7 @@ import { parseObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import { Refusal } from './problem.ts';
 
-const bytesMax = limits.frameBytes.max;
+const usualBytesMax = limits.frameBytes.max;
 
 /** Bytes of bodies that are being received, by whom: whoever dribbles holds up only himself. */
 export class BodyBudget {
@@ -53,12 +53,14 @@ export interface BodyReading {
   /** Whose share of the budget it takes. */
   readonly caller: string;
   readonly budget: BodyBudget;
+  /** Default `limits.frameBytes`. */
+  readonly bytesMax?: number;
 }
 
 /**
  * The body as one JSON object; without a body, an empty one.
  *
- * @throws Refusal 413 when it is longer than `limits.frameBytes`, 415 when it is not said to be
+ * @throws Refusal 413 when it is longer than it may be, 415 when it is not said to be
  *   JSON or is compressed, 429 when its caller sends too much at once
  * @throws TrlError `INVALID_PARAMS` when it is not one JSON object, strictly read
  */
@@ -69,16 +71,16 @@ export async function readJson(reading: BodyReading): Promise<JsonObject> {
 
 /** The bytes of a JSON body, not parsed; `null`: there is none. Throws as {@link readJson}. */
 export async function readBytes(reading: BodyReading): Promise<Uint8Array | null> {
-  const { request, response, caller, budget } = reading;
+  const { request, response, caller, budget, bytesMax = usualBytesMax } = reading;
   if (!hasBody(request)) return null;
-  checkFields(request);
+  checkFields(request, bytesMax);
   // Whoever waits to be asked for the body may send it: everything before it was right.
   if (request.headers.expect !== undefined) response.writeContinue();
   const pieces: Buffer[] = [];
   let taken = 0;
   try {
     for await (const piece of chunksOf(request)) {
-      if (taken + piece.length > bytesMax) throw tooLong();
+      if (taken + piece.length > bytesMax) throw tooLong(bytesMax);
       if (!budget.take(caller, piece.length)) {
         const why = 'too much is being sent at once';
         throw new Refusal('QUOTA_EXCEEDED', `Cannot read the request: ${why}`, {
@@ -99,7 +101,7 @@ function chunksOf(request: IncomingMessage): AsyncIterable<Buffer> {
   return request.iterator({ destroyOnReturn: false });
 }
 
-function checkFields({ headers }: IncomingMessage): void {
+function checkFields({ headers }: IncomingMessage, bytesMax: number): void {
   const { 'content-encoding': encoding, 'content-type': type, 'content-length': length } = headers;
   if (encoding !== undefined && encoding !== 'identity') {
     throw unsupported('it must not be compressed', { 'Accept-Encoding': 'identity' });
@@ -107,14 +109,14 @@ function checkFields({ headers }: IncomingMessage): void {
   if (!/^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(type ?? '')) {
     throw unsupported('it must be of "Content-Type: application/json"', {});
   }
-  if (Number(length ?? 0) > bytesMax) throw tooLong();
+  if (Number(length ?? 0) > bytesMax) throw tooLong(bytesMax);
 }
 
 function unsupported(why: string, headers: Readonly<Record<string, string>>): Refusal {
   return new Refusal('INVALID_PARAMS', `Cannot read the request: ${why}`, { status: 415, headers });
 }
 
-function tooLong(): Refusal {
+function tooLong(bytesMax: number): Refusal {
   const message = `Cannot read the request: it is longer than ${bytesMax} bytes`;
   return new Refusal('INVALID_PARAMS', message, { status: 413 });
 }

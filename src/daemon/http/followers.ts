@@ -68,6 +68,8 @@ export class Followers {
       if (cursor === null) {
         const reached = await this.#readOwn(following, position, shared.ring);
         if (reached === null) return;
+        // Who came first asked for what is not there yet: there is no way into that ring.
+        if (reached === position) return await this.#readAlone(following, position);
         position = reached;
         continue;
       }
@@ -134,6 +136,24 @@ export class Followers {
     } finally {
       this.ownReaders -= 1;
     }
+  }
+
+  /** Reads to the end without a ring, each piece when the one before was taken. */
+  async #readAlone(following: Following, from: number): Promise<void> {
+    const { outlet, execId } = following;
+    const { masking } = this.#parts.says;
+    const encoder = encoderOf(outlet.form, { execId, masking });
+    const sink = new PieceSink(encoder, from, (piece) => outlet.send(piece));
+    const paced: OutputSink = {
+      ...forward(sink),
+      output: (stream, offset, bytes) => {
+        sink.output(stream, offset, bytes);
+        return outlet.ready();
+      },
+    };
+    this.ownReaders += 1;
+    await this.#read(following, { from, sink: paced, signal: outlet.signal }, sink);
+    this.ownReaders -= 1;
   }
 
   #sharedOf(following: Following, from: number): Shared {

@@ -9,13 +9,21 @@ import { isTrlError, TrlError } from '../../errors.ts';
 
 const keepMs = 86_400_000;
 const ofCallerMax = 1_000;
-const bytesMax = 16 * 1_024 * 1_024;
+/** Of one caller: one who keeps much loses their own first. */
+const bytesOfCallerMax = 8 * 1_024 * 1_024;
+const bytesMax = 128 * 1_024 * 1_024;
 
 /** What is given again. */
 export interface KeptAnswer {
   readonly status: number;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Caller {
+  /** By key, oldest first. */
+  readonly entries: Map<string, Entry>;
+  bytes: number;
 }
 
 interface Entry {
@@ -36,8 +44,8 @@ export interface Keyed {
 export class Kept {
   readonly #secret = randomBytes(32);
   readonly #clock: () => number;
-  /** By actor, oldest first. */
-  readonly #byActor = new Map<string, Map<string, Entry>>();
+  /** By actor; the one heard last comes last. */
+  readonly #byActor = new Map<string, Caller>();
   #bytes = 0;
 
   constructor(clock: () => number = Date.now) {
@@ -53,24 +61,24 @@ export class Kept {
    */
   async once(keyed: Keyed, act: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
     const digest = this.#digest(keyed);
-    const entries = this.#of(keyed.actor);
-    const found = entries.get(keyed.key);
+    const { actor, key } = keyed;
+    const found = this.#byActor.get(actor)?.entries.get(key);
     if (found !== undefined && this.#clock() - found.at < keepMs) {
       if (found.digest !== digest) throw conflict();
       return found.answer;
     }
     const answer = act();
     const entry: Entry = { digest, at: this.#clock(), answer, bytes: 0 };
-    this.#put(keyed.actor, keyed.key, entry);
+    const caller = this.#put(actor, key, entry);
     try {
       const { body } = await answer;
-      entry.bytes = body.length;
-      this.#bytes += entry.bytes;
-      this.#prune();
+      // It may have made room for others meanwhile.
+      if (caller.entries.get(key) === entry) this.#weigh(caller, entry, body.length);
+      this.#prune(caller);
       return await answer;
     } catch (error) {
       // Nothing was done, or it may be tried again: the key is free.
-      if (entries.get(keyed.key) === entry) entries.delete(keyed.key);
+      if (caller.entries.get(key) === entry) this.#drop(caller, key);
       throw error;
     }
   }
@@ -92,7 +100,8 @@ export class Kept {
       return await act();
     } catch (error) {
       const isWaiting = isTrlError(error, 'APPROVAL_REQUIRED');
-      if (isFirst && !isWaiting) this.#drop(this.#of(keyed.actor), keyed.key);
+      const caller = this.#byActor.get(keyed.actor);
+      if (isFirst && !isWaiting && caller !== undefined) this.#drop(caller, keyed.key);
       throw error;
     }
   }
@@ -102,35 +111,42 @@ export class Kept {
     return createHmac('sha256', this.#secret).update(text).digest('hex');
   }
 
-  #of(actor: string): Map<string, Entry> {
-    return this.#byActor.get(actor) ?? new Map<string, Entry>();
-  }
-
-  #put(actor: string, key: string, entry: Entry): void {
-    const entries = this.#of(actor);
-    this.#drop(entries, key);
-    entries.set(key, entry);
+  #put(actor: string, key: string, entry: Entry): Caller {
+    const caller = this.#byActor.get(actor) ?? { entries: new Map(), bytes: 0 };
+    this.#drop(caller, key);
+    caller.entries.set(key, entry);
     this.#byActor.delete(actor);
-    this.#byActor.set(actor, entries);
-    const [oldest] = entries.keys();
-    if (entries.size > ofCallerMax && oldest !== undefined) this.#drop(entries, oldest);
+    this.#byActor.set(actor, caller);
+    const [oldest] = caller.entries.keys();
+    if (caller.entries.size > ofCallerMax && oldest !== undefined) this.#drop(caller, oldest);
+    return caller;
   }
 
-  /** Callers unheard for longest lose theirs first. */
-  #prune(): void {
-    for (const [actor, entries] of this.#byActor) {
+  #weigh(caller: Caller, entry: Entry, bytes: number): void {
+    entry.bytes = bytes;
+    caller.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  /** A caller loses their own oldest; where all have too much, who was unheard for longest. */
+  #prune(caller: Caller): void {
+    for (const [key, { bytes }] of caller.entries) {
+      if (caller.bytes <= bytesOfCallerMax) break;
+      if (bytes > 0) this.#drop(caller, key);
+    }
+    for (const [actor, other] of this.#byActor) {
       if (this.#bytes <= bytesMax && this.#byActor.size <= ofCallerMax) return;
-      for (const key of entries.keys()) {
-        if (this.#bytes <= bytesMax && this.#byActor.size <= ofCallerMax) return;
-        this.#drop(entries, key);
-      }
+      for (const key of other.entries.keys()) this.#drop(other, key);
       this.#byActor.delete(actor);
     }
   }
 
-  #drop(entries: Map<string, Entry>, key: string): void {
-    this.#bytes -= entries.get(key)?.bytes ?? 0;
-    entries.delete(key);
+  #drop(caller: Caller, key: string): void {
+    const entry = caller.entries.get(key);
+    if (entry === undefined) return;
+    caller.entries.delete(key);
+    caller.bytes -= entry.bytes;
+    this.#bytes -= entry.bytes;
   }
 }
 

@@ -161,8 +161,13 @@ interface Wiring {
 
 function wire(server: Server | TlsServer, { answerer, connections, refusals, says }: Wiring): void {
   server.maxHeadersCount = headersMax;
-  const answer: RequestListener = (request: IncomingMessage, response: ServerResponse) =>
+  const open = new WeakMap<Socket, number>();
+  const answer: RequestListener = (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    open.set(socket, (open.get(socket) ?? 0) + 1);
+    response.once('close', () => open.set(socket, (open.get(socket) ?? 1) - 1));
     void answerer.answer(request, response);
+  };
   server.on('request', answer);
   // The body is asked for when everything before it was right.
   server.on('checkContinue', answer);
@@ -183,6 +188,11 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
       return;
     }
     refusals.note('protocol', socket.remoteAddress ?? 'unknown');
+    // Whoever reads would take it for the answer to what was asked before.
+    if ((open.get(socket) ?? 0) > 0) {
+      socket.destroy();
+      return;
+    }
     refuseUpgrade(socket, unreadable(error.code ?? ''), says);
   });
 }

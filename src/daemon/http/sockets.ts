@@ -222,12 +222,17 @@ class Writes {
     await callAs(this.#parts, caller, { method, params: all });
   }
 
-  /** A failure has no answer to be in: it is an event. */
-  #tell(error: unknown): void {
+  /**
+   * A failure has no answer to be in: it is an event. Who reads none of them is not listened to
+   * until they do.
+   */
+  async #tell(error: unknown): Promise<void> {
     const { ws, execId } = this.#target;
     const { masking } = this.#parts.says;
     const told = wireError('the message', error, this.#parts.says);
-    ws.send(masking.json({ stream_id: execId, stream: 'error', error: told }));
+    const event = masking.json({ stream_id: execId, stream: 'error', error: told });
+    const sent = new Promise<void>((resolve) => ws.send(event, () => resolve()));
+    if (ws.bufferedAmount > unsentBytesMax) await sent;
   }
 }
 
