@@ -161,11 +161,12 @@ interface Wiring {
 
 function wire(server: Server | TlsServer, { answerer, connections, refusals, says }: Wiring): void {
   server.maxHeadersCount = headersMax;
-  const open = new WeakMap<Socket, number>();
+  const open = new WeakMap<Socket, Set<ServerResponse>>();
   const answer: RequestListener = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
-    open.set(socket, (open.get(socket) ?? 0) + 1);
-    response.once('close', () => open.set(socket, (open.get(socket) ?? 1) - 1));
+    const all = open.get(socket) ?? new Set();
+    open.set(socket, all.add(response));
+    response.once('close', () => all.delete(response));
     void answerer.answer(request, response);
   };
   server.on('request', answer);
@@ -188,8 +189,8 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
       return;
     }
     refusals.note('protocol', socket.remoteAddress ?? 'unknown');
-    // Whoever reads would take it for the answer to what was asked before.
-    if ((open.get(socket) ?? 0) > 0) {
+    // Whoever reads would take it for the answer to what was asked whole before.
+    if ([...(open.get(socket) ?? [])].some(({ req }) => req.complete)) {
       socket.destroy();
       return;
     }
