@@ -107,7 +107,7 @@ for (const era of eras) {
         person.says = says;
         const refused = await callOf(client, 'terminal_exec', { command });
         assert.equal(refused.error?.code, 'APPROVAL_DENIED', refused.text);
-        assert.ok(person.seen.at(-1)?.includes(`\n${command}\n`), person.seen.at(-1));
+        assert.ok(person.seen.at(-1)?.includes(`\n    ${command}\n`), person.seen.at(-1));
       }
       assert.equal(person.seen.length, 2);
       person.says = 'cancel';

@@ -6,7 +6,7 @@
 import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import type { ApprovalView } from '../protocol/approval.ts';
-import { visible } from '../tools/index.ts';
+import { setApart, visible } from '../tools/index.ts';
 
 /** What is sealed between the question and the call that brings the answer. */
 export interface Asked {
@@ -80,7 +80,7 @@ function messageOf({ approval_id: id, digest, asked, verdict, changes }: Approva
   return [
     'An agent wants to run:',
     '',
-    visible(asked.command),
+    setApart(asked.command),
     '',
     `in ${visible(asked.cwd)}, network ${asked.network}, sandbox ${asked.sandbox.level}`,
     ...variables,

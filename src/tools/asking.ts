@@ -1,6 +1,7 @@
 /** Questions to people that a call runs into. */
 import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
+import { escapeOf, replaceHidden } from '../hidden.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 
 const digestShown = 16;
@@ -38,28 +39,28 @@ export function askedText(approval: ApprovalView): string {
   const { approval_id: id, asked, verdict } = approval;
   const why = verdict.rules
     .filter(({ decision }) => decision === 'ask')
-    .map(({ id: rule, reason }) => `- ${rule}: ${reason}`);
+    .map(({ id: rule, reason }) => `- ${rule}: ${visible(reason)}`);
   return [
     'A person must approve this command before it runs:',
-    indented(visible(asked.command)),
-    `in ${asked.cwd}`,
+    setApart(asked.command),
+    `in ${visible(asked.cwd)}`,
     ...why,
     `Ask the user to run: trl approvals approve ${id}`,
     'Then call the tool again with the same arguments: it attaches, and nothing runs twice.',
   ].join('\n');
 }
 
-/** What could hide or move text is shown by its number. */
-export const visible = (text: string): string =>
-  text.replaceAll(
-    /[^\P{C}\n\t]|[\u2028\u2029]/gu,
-    (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`,
-  );
-
-const indented = (text: string): string =>
+/**
+ * Text of others, set apart from what this program says: what could hide or move text is shown by
+ * its number, and no line of it begins where one of ours does.
+ */
+export const setApart = (text: string): string =>
   text
     .split('\n')
-    .map((line) => `    ${line}`)
+    .map((line) => `    ${replaceHidden(line, (one) => (one === '\t' ? one : escapeOf(one)))}`)
     .join('\n');
+
+/** As {@link setApart}, within a line of ours: its line ends are shown, too. */
+export const visible = (text: string): string => replaceHidden(text, escapeOf);
 
 const isApprovalId = (text: string): text is `a-${string}` => text.startsWith('a-');

@@ -1,5 +1,6 @@
 /** What becomes of commands that run: read, feed, end and list them. */
 import * as z from 'zod/mini';
+import { fromBase64, utf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { ExecReadAnswer, ExecView, StreamChunk } from '../protocol/types.ts';
@@ -81,13 +82,11 @@ export const terminalOutput: Tool = toolOf(
 
 /** Bytes of both streams, joined before they are decoded: a character may be cut between two. */
 function textOf(chunks: readonly StreamChunk[]): string {
-  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-  const encoder = new TextEncoder();
+  // A byte order mark is output like any other.
+  const decoder = () => new TextDecoder('utf-8', { ignoreBOM: true });
+  const decoders = { stdout: decoder(), stderr: decoder() };
   const parts = chunks.map((chunk) => {
-    const bytes =
-      'data' in chunk
-        ? encoder.encode(chunk.data)
-        : Uint8Array.from(atob(chunk.b64), (char) => char.charCodeAt(0));
+    const bytes = 'data' in chunk ? utf8(chunk.data) : fromBase64(chunk.b64);
     return decoders[chunk.stream].decode(bytes, { stream: true });
   });
   return [...parts, decoders.stdout.decode(), decoders.stderr.decode()].join('');
@@ -121,7 +120,7 @@ export const terminalInput: Tool = toolOf(
       }
       const id = toExecId(exec_id);
       await client.write({ exec_id: id, data, eof });
-      const bytes = new TextEncoder().encode(data).length;
+      const bytes = utf8(data).length;
       const end = eof ? ', and its end' : '';
       return { data: { exec_id: id, bytes, eof }, text: `${bytes} bytes written to ${id}${end}` };
     },

@@ -12,7 +12,7 @@ import { publishCheck, workspaceDiff } from './workspace.ts';
 
 export { conversation, toolPolicy } from './conversation.ts';
 export type { ConversationOptions } from './conversation.ts';
-export { decideFor, takesAnswers, visible } from './asking.ts';
+export { decideFor, setApart, takesAnswers, visible } from './asking.ts';
 export type {
   Conversation,
   Schema,

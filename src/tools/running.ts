@@ -1,6 +1,7 @@
 /** One command as tools run it: bounded, followed to its end, answered as a value. */
 import { collect } from '../client/collect.ts';
 import type { Client, ExecEvent, ExecId, ExecStream, SessionId } from '../client/index.ts';
+import { pause } from '../client/wait.ts';
 import { isTrlError } from '../errors.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import type { ExecParams, Receipt } from '../protocol/types.ts';
@@ -255,19 +256,5 @@ async function gather(
     return await collect(counted(), stream.exit, terminalBounds.outputBytes);
   } finally {
     clearInterval(beat);
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const over = Promise.withResolvers<void>();
-  const timer = setTimeout(over.resolve, ms);
-  const stop = (): void => over.reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    signal.throwIfAborted();
-    await over.promise;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', stop);
   }
 }

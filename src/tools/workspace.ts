@@ -1,5 +1,6 @@
 /** `workspace_diff` and `publish_check`: what was changed, and whether it may leave. */
 import * as z from 'zod/mini';
+import { base64Of, utf8 } from '../client/bytes.ts';
 import { TrlError } from '../errors.ts';
 import { publishKinds } from '../protocol/publish.ts';
 import type { PublishCheckParams, PublishVerdict } from '../protocol/publish.ts';
@@ -155,7 +156,7 @@ async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishC
     case 'exec':
       return { ...base, exec_id: toExecId(needed(args.exec_id, 'exec', 'exec_id')) };
     case 'text':
-      return { ...base, data: base64Of(needed(args.text, 'text', 'text')), ...(await at()) };
+      return { ...base, data: base64Of(utf8(needed(args.text, 'text', 'text'))), ...(await at()) };
     case 'git':
       return { ...base, range: needed(args.range, 'git', 'range'), ...(await at()) };
     case 'changes':
@@ -182,16 +183,6 @@ function kindOf({ exec_id, range, text }: CheckArgs): CheckArgs['kind'] & string
 function needed(value: string | undefined, kind: string, name: string): string {
   if (value !== undefined) return value;
   throw new TrlError('INVALID_PARAMS', `Cannot call publish_check: "${kind}" needs "${name}"`);
-}
-
-/** In pieces: the arguments of a call have a bound. */
-function base64Of(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += 8_192) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + 8_192));
-  }
-  return btoa(binary);
 }
 
 function verdictText({ decision, items, bytes, findings }: PublishVerdict): string {

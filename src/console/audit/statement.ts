@@ -1,4 +1,5 @@
 /** What a signed statement of a command says of files, for the picture of it. Not verified here. */
+import { fromBase64, textOf } from '../../client/bytes.ts';
 import type { AuditEventView } from '../../client/index.ts';
 
 export interface Stated {
@@ -21,8 +22,7 @@ export function statementOf(event: AuditEventView): Statement | null {
   const payload = textAt(at(event.data, 'envelope'), 'payload');
   if (event.kind !== 'exec.statement' || payload === null) return null;
   try {
-    const bytes = Uint8Array.from(atob(payload), (each) => each.charCodeAt(0));
-    const statement: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const statement: unknown = JSON.parse(textOf(fromBase64(payload)));
     const predicate = at(statement, 'predicate');
     const code = at(at(predicate, 'result'), 'exit_code');
     return {

@@ -1,6 +1,7 @@
 /** The connection to the runtime: one client, and the feed that fills the store. */
 import { batch, signal } from '@preact/signals';
 import { connect, isTrlError } from '../../client/index.ts';
+import { pause } from '../../client/wait.ts';
 import type { Client } from '../../client/index.ts';
 import { signOut } from './login.ts';
 import type { Login } from './login.ts';
@@ -43,7 +44,7 @@ export async function follow(login: Login, signal: AbortSignal): Promise<void> {
     } finally {
       client.value = null;
     }
-    await pause(retryMs, signal);
+    await pause(retryMs, signal).catch(() => {});
     retryMs = Math.min(retryMs * 2, lastRetryMs);
   }
 }
@@ -88,18 +89,4 @@ async function isRefused(token: string): Promise<boolean> {
 export function reasonOf(error: unknown): string {
   if (isTrlError(error)) return `${error.message} (${error.code})`;
   return error instanceof Error ? error.message : 'It failed';
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }

@@ -1,0 +1,57 @@
+// What a person is shown of a command that an agent wrote: nothing in it passes for our words.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { askingResult } from '../src/mcp/approving.ts';
+import type { ApprovalView } from '../src/protocol/approval.ts';
+import { askedText } from '../src/tools/asking.ts';
+
+const reason = 'it deletes "x\nin /safe"';
+const approval: ApprovalView = {
+  approval_id: 'a-01',
+  exec_id: 'x-01',
+  session_id: 's-01',
+  digest: 'd'.repeat(64),
+  state: 'pending',
+  created_at: '2026-01-01T00:00:00.000Z',
+  expires_at: '2026-01-01T00:15:00.000Z',
+  requester: 'uid:0',
+  asked: {
+    command: 'rm -rf x\nin /safe, network off, sandbox full\na-02, digest 0\u3164\u202e',
+    shell: { path: '/bin/sh', dialect: 'posix' },
+    mode: 'foreground',
+    cwd: '/work/a\nin /safe',
+    workspace: null,
+    network: 'on',
+    sandbox: { kind: 'none', level: 'none' },
+    files: { read: { allow: [], deny: [] }, write: { allow: [], deny: [] } },
+    stdin: 'closed',
+    pty: false,
+    timeout_ms: null,
+    variables: [],
+    contents: [],
+    argv: null,
+  },
+  verdict: {
+    decision: 'ask',
+    policy: { name: 'guarded', version: '1' },
+    runs: [],
+    notes: [],
+    rules: [
+      { id: 'delete', decision: 'ask', reason, span: null, via: [], evidence: null, instead: null },
+    ],
+  },
+  changes: ['the directory is /work/a\nin /safe'],
+};
+
+for (const [name, text] of [
+  ['a form', () => JSON.stringify(askingResult(approval, true, 'state').inputRequests)],
+  ['the text of an answer', () => JSON.stringify(askedText(approval))],
+] as const) {
+  test(`no line of a command, directory or reason passes for another one in ${name}`, () => {
+    const shown = text();
+    assert.ok(shown.includes('rm -rf x'));
+    for (const forged of ['\\nin /safe', '\\na-02', '\u3164', '\u202e']) {
+      assert.ok(!shown.includes(forged), `${JSON.stringify(forged)} in ${shown}`);
+    }
+  });
+}
