@@ -11,9 +11,8 @@
  * the first of which has journal offset `offset`; `stdin` carries bytes for it. `window` carries
  * nothing: `offset` is how many bytes of output its sender has taken on this connection.
  */
-export const frameHeaderBytes = 16;
+const frameHeaderBytes = 16;
 export const frameTypes = { control: 0, stdout: 1, stderr: 2, stdin: 3, window: 4 } as const;
-export type FrameType = (typeof frameTypes)[keyof typeof frameTypes];
 
 export interface Frame {
   readonly type: number;

@@ -14,7 +14,7 @@ export type Json =
   | { readonly [name: string]: Json | undefined };
 
 /** Kinds of events by what they are about; a log may hold kinds that a reader does not know. */
-export const eventKinds = [
+const eventKinds = [
   // The log itself. `opened` is its first event and that of each process that goes on with it.
   'log.opened',
   'log.repaired',

@@ -10,7 +10,7 @@
  *
  * The signature is over the text above the empty line, each line with its newline.
  */
-import { createPublicKey, hash, sign, verify, type KeyObject } from 'node:crypto';
+import { hash, sign, verify, type KeyObject } from 'node:crypto';
 import { hashBytes } from './merkle.ts';
 
 export interface Checkpoint {
@@ -57,22 +57,10 @@ export function keyHashOf(log: string, rawPublicKey: Buffer): Buffer {
   return hash('sha256', Buffer.concat([name, ed25519, rawPublicKey]), 'buffer').subarray(0, 4);
 }
 
-/** The key as other programs that read signed notes take it (a `vkey`). */
-export function verifierKeyOf(log: string, rawPublicKey: Buffer): string {
-  const key = Buffer.concat([ed25519, rawPublicKey]).toString('base64');
-  return `${originOf(log)}+${keyHashOf(log, rawPublicKey).toString('hex')}+${key}`;
-}
-
 /** The 32 bytes of an ed25519 public key. */
 export function rawOf(publicKey: KeyObject): Buffer {
   const { x } = publicKey.export({ format: 'jwk' });
   return Buffer.from(x ?? '', 'base64url');
-}
-
-/** The public key of these 32 bytes. */
-export function publicKeyOf(raw: Buffer): KeyObject {
-  const jwk = { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') };
-  return createPublicKey({ key: jwk, format: 'jwk' });
 }
 
 /** `null`: it is no head as this format has it, to the byte. Signatures are not checked. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 /** Programs whose file can be edited, in the order in which they are shown. */
 export const editedClients = ['claude-code', 'codex', 'cursor', 'vscode'] as const;
 /** Programs for which only the text to put in is shown. */
-export const printedClients = ['claude-desktop', 'gemini', 'openclaw', 'hermes'] as const;
+const printedClients = ['claude-desktop', 'gemini', 'openclaw', 'hermes'] as const;
 export const mcpClients = [...editedClients, ...printedClients] as const;
 export const mcpScopes = ['user', 'project'] as const;
 

@@ -48,7 +48,7 @@ export async function status(args: Args): Promise<number> {
 }
 
 /** Equal commands are started once. */
-export async function statusOf(targets: readonly McpTarget[]): Promise<McpStatus[]> {
+async function statusOf(targets: readonly McpTarget[]): Promise<McpStatus[]> {
   const asked = new Map<string, Promise<number>>();
   const ask = (entry: McpEntry): Promise<number> => {
     const key = JSON.stringify(entry);

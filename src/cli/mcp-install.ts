@@ -50,7 +50,7 @@ export async function uninstall(args: Args): Promise<number> {
 }
 
 /** @throws TrlError INVALID_PARAMS for a client or scope that is not known */
-export function targetOf(args: Args, verb: string): McpTarget {
+function targetOf(args: Args, verb: string): McpTarget {
   const [unwanted] = args.words;
   if (unwanted !== undefined) throw usage(verb, `it takes no words, got "${unwanted}"`);
   const client = args.oneOf('client', args.has('print') ? mcpClients : editedClients);
@@ -176,7 +176,7 @@ export function entryIn(text: string | null, { place, name }: McpTarget): unknow
 }
 
 /** Whether it starts the same, whatever else is set in it. */
-export function isSameEntry(found: unknown, { command, args }: McpEntry): boolean {
+function isSameEntry(found: unknown, { command, args }: McpEntry): boolean {
   if (typeof found !== 'object' || found === null) return false;
   const given: unknown = Reflect.get(found, 'args');
   return Reflect.get(found, 'command') === command && isDeepStrictEqual(given, [...args]);
@@ -193,7 +193,8 @@ function put(text: string | null, { place, name }: McpTarget, entry: McpEntry): 
 
 /**
  * The text as it was before, where a backup with the entry put in is what stands there now, with
- * what the entry replaced; else without the entry. `after` is `null` where there was no file; `backup` is the one used up.
+ * what the entry replaced; else without the entry. `after` is `null` where there was no file;
+ * `backup` is the one used up.
  */
 function takenOut(
   text: string,

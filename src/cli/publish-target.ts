@@ -59,7 +59,7 @@ export async function targetOf(
 }
 
 /** The lines that git gives a pre-push hook. @throws TrlError INVALID_PARAMS */
-export function refsIn(text: string): PushedRef[] {
+function refsIn(text: string): PushedRef[] {
   return text.split('\n').flatMap((line): PushedRef[] => {
     if (line.trim() === '') return [];
     const [local = '', localId = '', remote = '', remoteId = '', more] = line.trim().split(' ');
@@ -72,7 +72,7 @@ export function refsIn(text: string): PushedRef[] {
 }
 
 /** The worktree that this directory belongs to, else this directory. */
-export function rootHere(): string {
+function rootHere(): string {
   const here = process.cwd();
   for (let at = here; ; at = path.dirname(at)) {
     if (existsSync(path.join(at, '.git'))) return at;

@@ -12,7 +12,7 @@ import { readTrusted, realDirectory, setTrusted } from '../yaml/trusted.ts';
 import type { Named } from '../yaml/tree.ts';
 import { ToolFileError } from './tool-file.ts';
 
-export const projectTools = path.join('.trl', 'tools');
+const projectTools = path.join('.trl', 'tools');
 const trustFileName = 'trusted-tools.json';
 const filesMax = 256;
 

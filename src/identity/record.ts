@@ -60,7 +60,7 @@ const keys = [
 export const isTokenName = (name: string): boolean =>
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) && !name.startsWith('t-');
 
-export const isTokenId = (id: string): id is TokenId => /^t-[0-9a-f]{16}$/.test(id);
+const isTokenId = (id: string): id is TokenId => /^t-[0-9a-f]{16}$/.test(id);
 
 export function showRecords(records: readonly TokenRecord[]): string {
   const tokens = records.map((one) => ({

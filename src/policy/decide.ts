@@ -157,7 +157,7 @@ export function reachesBeyond(reach: Reach): DecidingRule[] {
   return found;
 }
 
-export function ruleOf({ code, bound, why, span, via, evidence, instead }: Finding): DecidingRule {
+function ruleOf({ code, bound, why, span, via, evidence, instead }: Finding): DecidingRule {
   return { id: code, decision: bound, reason: why, span, via, evidence, instead };
 }
 

@@ -35,12 +35,4 @@ export interface MetricsView {
   readonly refusals: Readonly<Record<string, number>>;
 }
 
-export const commandEnds = [
-  'zero',
-  'nonzero',
-  'timed_out',
-  'stopped',
-  'refused',
-  'failed',
-] as const;
-export type CommandEnd = (typeof commandEnds)[number];
+export type CommandEnd = 'zero' | 'nonzero' | 'timed_out' | 'stopped' | 'refused' | 'failed';

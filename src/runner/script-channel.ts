@@ -12,7 +12,7 @@ const unreadBytesMax = 4 * limits.scriptCallBytes.max;
 const numberForm = /^[1-9][0-9]{0,8}$/;
 
 /** `{"ok":false,…}` as a script gets it. */
-export function refusal(code: string, message: string): string {
+function refusal(code: string, message: string): string {
   return JSON.stringify({ ok: false, error: { code, message } });
 }
 

@@ -49,7 +49,7 @@ function session(message: Message, name: string): SessionId {
   throw new TrlError('INVALID_PARAMS', `Cannot serve the daemon: "${name}" is no session id`);
 }
 
-export const entryOf = (found: Kept): ExecEntry => ({
+const entryOf = (found: Kept): ExecEntry => ({
   exec_id: found.id,
   session_id: found.sessionId,
   state: found.exit === null ? 'running' : 'exited',

@@ -152,9 +152,3 @@ export interface Refreshed {
   readonly holder: 'none' | 'fresh' | 'dropped';
   readonly why: string | null;
 }
-
-/** The carried state of a session, without values. */
-export interface StateEntry {
-  readonly cwd: string | null;
-  readonly names: readonly string[];
-}

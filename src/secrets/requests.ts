@@ -17,8 +17,8 @@ interface Pending extends SecretRequest {
   readonly settle: (given: boolean) => void;
 }
 
-export const requestsMax = 32;
-export const requestMs = 900_000;
+const requestsMax = 32;
+const requestMs = 900_000;
 
 export class SecretRequests {
   readonly #pending = new Map<string, Pending>();

@@ -16,7 +16,6 @@ import { Segments } from './segments.ts';
 import { Writer } from './writer.ts';
 
 export type { AppendOptions, FileKept, SnapshotStats, SnapshotStoreOptions } from './options.ts';
-export type { DroppedRecord } from './retention.ts';
 
 const keyBytesMin = 32;
 const MiB = 1024 * 1024;

@@ -10,18 +10,9 @@ import { terminal, terminalExec } from './terminal.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
 import { publishCheck, workspaceDiff } from './workspace.ts';
 
-export { conversation, toolPolicy } from './conversation.ts';
-export type { ConversationOptions } from './conversation.ts';
+export { conversation } from './conversation.ts';
 export { decideFor, setApart, takesAnswers, visible } from './asking.ts';
-export type {
-  Conversation,
-  Schema,
-  Tool,
-  ToolAnnotations,
-  ToolContext,
-  ToolFailure,
-  ToolResult,
-} from './tool.ts';
+export type { Conversation, Tool, ToolContext, ToolResult } from './tool.ts';
 
 /** Those that every runtime has, in the order in which they are listed. */
 export const builtinTools: readonly Tool[] = [

@@ -24,7 +24,7 @@ export const timeoutArgument = z
   );
 
 /** The time-out that holds, and what to say of it. */
-export function timeoutOf(asked: number | undefined): {
+function timeoutOf(asked: number | undefined): {
   readonly seconds: number;
   readonly ms: number;
   readonly notes: readonly string[];

@@ -16,8 +16,6 @@ const waitMs = 15_000;
 /** Why tests with a browser cannot run here, else `false`. */
 export const noBrowser: string | false = existsSync(program) ? false : `there is no ${program}`;
 
-export type Scheme = 'light' | 'dark';
-
 export class Browser implements AsyncDisposable {
   readonly #context: BrowserContext;
   readonly #profile: string;

@@ -6,7 +6,7 @@ import type { Client, Session } from '../../src/client/index.ts';
 import type { Daemon } from './daemon.ts';
 
 /** Text of an attacker wherever a caller may write text. */
-export const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+const markup = '<img src=x onerror=alert(1)><script>alert(2)</script>';
 
 export interface Scene {
   readonly session: Session;

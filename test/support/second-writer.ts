@@ -1,5 +1,4 @@
 /** What another program does in a workspace while a session works in it. */
-import { execFileSync } from 'node:child_process';
 import {
   mkdirSync,
   readdirSync,
@@ -109,13 +108,4 @@ export async function startPaused(
       }
     },
   };
-}
-
-/** Where programs are, but perl: a runtime without it finds no way to mount an overlay. */
-export function pathWithoutPerl(home: string): string {
-  const bin = path.join(home, 'bin');
-  mkdirSync(bin);
-  const link = 'for f in /usr/bin/*; do case "$f" in */perl*) ;; *) ln -s "$f" .;; esac; done';
-  execFileSync('/bin/sh', ['-c', link], { cwd: bin });
-  return bin;
 }

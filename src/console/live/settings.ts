@@ -12,7 +12,7 @@ function kept<T extends string>(name: string, choices: readonly T[], usual: T) {
   return chosen;
 }
 
-export const theme = kept<Theme>('theme', ['system', 'light', 'dark'], 'system');
+const theme = kept<Theme>('theme', ['system', 'light', 'dark'], 'system');
 /** Whether a new question makes a sound. */
 export const sound = kept<'on' | 'off'>('sound', ['on', 'off'], 'on');
 /** Whether single letters are commands (WCAG 2.1.4 asks for a way to switch them off). */

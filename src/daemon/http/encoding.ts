@@ -38,7 +38,7 @@ export interface Encoder {
   exit(at: number, end: End): Piece;
 }
 
-export const forms = ['events', 'websocket'] as const;
+const forms = ['events', 'websocket'] as const;
 export type Form = (typeof forms)[number];
 
 export interface EncoderOptions {

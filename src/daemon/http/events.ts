@@ -2,7 +2,6 @@
 import { Writable } from 'node:stream';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller, ExecId } from '../../command.ts';
-import { isObject } from '../../protocol/json.ts';
 import { FeedWatch } from '../door/feed.ts';
 import { Watch } from '../door/watch.ts';
 import { Writer } from '../door/writer.ts';
@@ -125,26 +124,22 @@ class LineEvents extends Writable {
 }
 
 /** Settles when the other side has taken what was written, or is gone. */
-export function drained(out: Writable | ServerResponse, signal: AbortSignal): Promise<void> {
+function drained(out: Writable | ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       out.off('drain', done);
       signal.removeEventListener('abort', done);
       resolve();
     };
-    if (signal.aborted) resolve();
+    if (signal.aborted) return resolve();
     out.on('drain', done);
     signal.addEventListener('abort', done);
   });
 }
 
-export function left(signal: AbortSignal): Promise<void> {
+function left(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve();
+    if (signal.aborted) return resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
-
-/** What an answer says of a stream: only that it is one. */
-export const isStreamAnswer = (answer: unknown): boolean =>
-  isObject(answer) && typeof answer['stream_id'] === 'string';

@@ -7,7 +7,7 @@ import type { AnswerKind, Mode, QueryType, Route } from './route.ts';
 import { integersInPaths } from './routes.ts';
 
 /** Names of the parameters in braces. */
-export const namesIn = (path: string): readonly string[] =>
+const namesIn = (path: string): readonly string[] =>
   [...path.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => name ?? '');
 
 /** `/v1/execs/{exec_id}` → `execs`. */

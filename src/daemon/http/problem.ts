@@ -25,22 +25,20 @@ export interface Problem {
 }
 
 /** Why a door turned a request away before any method saw it; what is recorded and counted. */
-export const refusalReasons = [
-  'protocol',
-  'target',
-  'host',
-  'origin',
-  'token-missing',
-  'token-unknown',
-  'token-revoked',
-  'token-expired',
-  'token-unproved',
-  'token-unreadable',
-  'login',
-  'rate',
-  'crowded',
-] as const;
-export type RefusalReason = (typeof refusalReasons)[number];
+export type RefusalReason =
+  | 'protocol'
+  | 'target'
+  | 'host'
+  | 'origin'
+  | 'token-missing'
+  | 'token-unknown'
+  | 'token-revoked'
+  | 'token-expired'
+  | 'token-unproved'
+  | 'token-unreadable'
+  | 'login'
+  | 'rate'
+  | 'crowded';
 
 export interface RefusalOptions {
   /** Default: that of the code. */

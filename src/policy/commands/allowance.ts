@@ -44,4 +44,3 @@ export const allowRule = z.strictObject({
 
 export type AllowRule = z.infer<typeof allowRule>;
 export type OperandKind = z.infer<typeof operandKind>;
-export type Recipe = z.infer<typeof recipe>;

@@ -58,11 +58,6 @@ export function staysApart(parameter: Parameter): boolean {
   return parameter.name === '@' || parameter.index === '@';
 }
 
-/** The commands a text becomes when the shell expands it again: `@P`, a subscript, arithmetic. */
-export function isExpandedAgain(operation: Operation | undefined): boolean {
-  return operation?.kind === 'transform' && operation.operator === 'P';
-}
-
 function held(scope: Scope, name: string, index: string | null | undefined): Value | null {
   if (index === undefined) {
     const value = look(scope, name);

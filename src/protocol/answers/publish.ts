@@ -34,7 +34,7 @@ export const publishVerdict = z.object({
   findings: z.array(publishFinding),
 });
 
-export const published = z.extend(publishVerdict, {
+const published = z.extend(publishVerdict, {
   publication_id: word.id('p-'),
   directory: z.string(),
   files: z.array(

@@ -15,7 +15,7 @@ export const runtime = z.object({
 const counted = z.record(z.string(), word.count);
 const amount = z.number();
 
-export const metrics = z.object({
+const metrics = z.object({
   uptime_s: word.count,
   memory_rss_bytes: word.count,
   heap_used_bytes: word.count,

@@ -6,8 +6,8 @@ import * as word from './words.ts';
 
 const changeKind = z.enum(changeKinds);
 const changeState = z.enum(changeStates);
-export const changeMethod = z.enum(['overlay', 'index']);
-export const workspaceMode = z.enum(workspaceModes);
+const changeMethod = z.enum(['overlay', 'index']);
+const workspaceMode = z.enum(workspaceModes);
 
 const entry = z.object({
   type: z.enum(['file', 'directory', 'symlink', 'fifo', 'socket', 'device']),
@@ -40,7 +40,7 @@ export const receiptChanges = z.object({
   workspace_mode: z.nullable(workspaceMode),
 });
 
-export const workspaceStatus = z.object({
+const workspaceStatus = z.object({
   session_id: word.sessionId,
   path: z.string(),
   mode: workspaceMode,
@@ -62,7 +62,7 @@ export const workspaceStatus = z.object({
   unrecorded: word.names,
 });
 
-export const workspaceDiff = z.object({
+const workspaceDiff = z.object({
   diff: z.string(),
   files: z.array(
     z.object({

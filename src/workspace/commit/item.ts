@@ -22,7 +22,7 @@ export interface CommitItem {
 }
 
 /** Why a path is not as asked, one stable word each. */
-export const refusals = [
+const refusals = [
   /** Somebody else changed it: what they made stands. */
   'changed-meanwhile',
   /** The same, seen between two records of an undo: what came after theirs is undone. */

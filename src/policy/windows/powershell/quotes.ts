@@ -2,7 +2,6 @@
 
 export const isSingle = (letter: string): boolean => "'‘’‚‛".includes(letter) && letter !== '';
 export const isDouble = (letter: string): boolean => '"“”„'.includes(letter) && letter !== '';
-export const isDash = (letter: string): boolean => '-–—―'.includes(letter) && letter !== '';
 export const isNewline = (letter: string): boolean => letter === '\n' || letter === '\r';
 export const isBlank = (letter: string): boolean =>
   letter === ' ' || letter === '\t' || (!isNewline(letter) && /^[\s\u{85}]$/u.test(letter));
