@@ -34,11 +34,17 @@ function newToken(role: string, name: string): string {
 }
 
 /** One message in the era without a hand-shake; `answered`: wait for the answer. */
-function post(id: number, args: object, key?: string): Promise<Json> & { drop(): void } {
+function post(
+  id: number,
+  args: object,
+  key?: string,
+  meta: object = {},
+): Promise<Json> & { drop(): void } {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
+    ...meta,
   };
   const params = { name: 'terminal_exec', arguments: args, _meta };
   const sent = request(new URL('/mcp', daemon.origin), {
@@ -165,4 +171,22 @@ test('an idempotency key names a call for good', bounded, async () => {
   assert.notEqual(three.structuredContent.exec_id, one.structuredContent.exec_id);
   const other = await post(23, { command: 'ls' }, 'key-1');
   assert.equal(other.structuredContent.error.code, 'IDEMPOTENCY_CONFLICT');
+  // A key that was passed over would let the call run twice.
+  for (const odd of ['', 'x'.repeat(257), 5]) {
+    const refused = await post(24, args, undefined, { 'trl/call-key': odd });
+    assert.equal(refused.structuredContent.error?.code, 'INVALID_PARAMS');
+  }
+  const long = await post(25, args, 'x'.repeat(257));
+  assert.equal(long.structuredContent.error?.code, 'INVALID_PARAMS');
+});
+
+test('half of a character is refused, wherever it stands', bounded, async () => {
+  for (const args of [
+    { command: 'pwd', workingDirectory: 'a\ud800' },
+    { command: 'echo \udfff' },
+    { command: 'pwd', '\ud800': 1 },
+  ]) {
+    const answer = await post(30, args);
+    assert.equal(answer?.structuredContent.error?.code, 'INVALID_PARAMS', JSON.stringify(answer));
+  }
 });

@@ -47,6 +47,7 @@ test('a file says what a tool is', () => {
 });
 
 const minimal = 'name: t\ndescription: d\n';
+const withText = `${minimal}input: { type: object, properties: { b: { type: string } } }\n`;
 const withProperty = `${minimal}command: [a]\ninput: { type: object, properties: { n: `;
 const refused: readonly (readonly [string, RegExp])[] = [
   ['name: T\ndescription: d\ncommand: [a]\n', /1:7: .*lower-case letters/],
@@ -69,6 +70,9 @@ const refused: readonly (readonly [string, RegExp])[] = [
   [`${minimal}command: [a]\ninput: { type: object, $ref: "#" }\n`, /unknown key/],
   [`${minimal}command: [a]\ninput: { type: object, required: [x] }\n`, /"x" is no property/],
   [`${minimal}command: [a]\ninjects_env: ["*"]\n`, /4:15: .*name of a variable/],
+  [`${withText}command: [sh, -c, "echo {input.b}"]\n`, /4:19: .* as code/],
+  [`${withText}command: [env, /bin/bash, -lc, "{input.b}"]\n`, /4:32: .* as code/],
+  [`${withText}command: [python3, [-c, "print({input.b})"]]\n`, / as code/],
   [`${minimal}command: [a]\nfiles: { read: [data] }\n`, /"data" must be an absolute path/],
   [`${minimal}command: [a]\nnetwork: maybe\n`, /"off" or "on"/],
   [`${minimal}command: [a]\ntimeout: 0\n`, /from 1 to 3600/],
@@ -157,6 +161,8 @@ const unfit: readonly (readonly [unknown, RegExp])[] = [
   [{ name: 'ab', deep: {} }, /"deep.on" is missing/],
   [{ name: 'ab', deep: { on: 'yes' } }, /"deep.on" must be of type boolean/],
   [{ name: 'ab', other: 1 }, /"other" is not known; known are: name, count/],
+  [{ name: 'ab\ud800' }, /"name" must be well-formed/],
+  [{ name: 'ab', '\udfff': 1 }, /well-formed/],
   [{ name: 'ab', constructor: 1 }, /"constructor" is not known/],
   [[], /of type object/],
 ];

@@ -124,6 +124,7 @@ function isOfType(type: InputSchema['type'], value: unknown): boolean {
 }
 
 function whyUnfitText(schema: InputSchema, value: string, name: string): string | null {
+  if (!value.isWellFormed()) return `${name} must be well-formed Unicode`;
   const { minLength = 0, maxLength = Infinity, pattern } = schema;
   const { length } = Array.from(value);
   if (length < minLength) return `${name} must have at least ${minLength} characters`;
@@ -158,6 +159,7 @@ function whyUnfitObject(schema: InputSchema, value: object, at: string): string 
   if (missing !== undefined) return `"${inner(missing)}" is missing`;
   for (const [name, one] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (known === undefined && !name.isWellFormed()) return 'a name must be well-formed Unicode';
     if (known === undefined && !additionalProperties) {
       const wanted = Object.keys(properties).join(', ') || 'none';
       return `"${inner(name.slice(0, namesMax))}" is not known; known are: ${wanted}`;

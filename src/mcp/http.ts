@@ -53,6 +53,7 @@ interface Peer {
 
 const callersDefault = 256;
 const stateSeconds = 900;
+const nameMax = 256;
 const modern = '2026-07-28';
 
 export function mcpOverHttp(options: McpHttpOptions): McpHttp {
@@ -106,12 +107,19 @@ async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): P
       keyOf: async ({ id, digest, given: named }) => {
         const name = named ?? header;
         if (name === null) return calls.keyOf(id, digest);
+        checkName(name);
         given.check(name, digest);
         return createHash('sha256').update(`${caller.actor}\n${name}\n${digest}`).digest('hex');
       },
     });
   };
   return { client, calls, handler: createMcpHandler(factory) };
+}
+
+function checkName(name: string): void {
+  if (name !== '' && name.length <= nameMax) return;
+  const message = `Cannot call a tool: "Idempotency-Key" must be 1 to ${nameMax} characters`;
+  throw new TrlError('INVALID_PARAMS', message);
 }
 
 async function closePeer({ client, handler, calls }: Peer): Promise<void> {

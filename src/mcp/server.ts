@@ -17,6 +17,7 @@ import type {
 } from '@modelcontextprotocol/server';
 import { canonicalJson } from '../canonical.ts';
 import type { Client } from '../client/index.ts';
+import { TrlError } from '../errors.ts';
 import { callTool, decideFor, failedResult, listTools, takesAnswers } from '../tools/index.ts';
 import type { Conversation, Tool, ToolContext, ToolResult } from '../tools/index.ts';
 import { answerIn, askingResult, showsForms } from './approving.ts';
@@ -39,7 +40,6 @@ export interface McpOptions {
   /** Told of what was listed; with it the server says that it tells of changes. */
   readonly listed?: (tools: readonly Tool[]) => void;
   /** What else ends a call besides its connection; `null`: nothing does. */
-  /** Told of what was listed; with it the server says that it tells of changes. */
   readonly signalOf?: (id: string | number, digest: string) => AbortSignal | null;
 }
 
@@ -52,7 +52,7 @@ export type CallNaming = (call: {
   readonly given: string | null;
 }) => Promise<string | null>;
 
-export const callKeyMeta = 'trl/call-key';
+const callKeyMeta = 'trl/call-key';
 const callKeyMax = 256;
 /** How long a decision that a person says they made is waited for, in `ms`. */
 const doneMs = 1_000;
@@ -156,8 +156,7 @@ async function contextOf(
   const also = options.signalOf?.(id, of.digest) ?? null;
   const signal = also === null ? ctx.mcpReq.signal : AbortSignal.any([ctx.mcpReq.signal, also]);
   const given: unknown = meta?.[callKeyMeta];
-  const isKey = typeof given === 'string' && given !== '' && given.length <= callKeyMax;
-  const named = { id, digest: of.digest, given: isKey ? given : null };
+  const named = { id, digest: of.digest, given: given === undefined ? null : checkedKey(given) };
   // A retry follows what its first round was parked as; what only reads may be done twice.
   const isNamed = of.asked === undefined && namedTools.has(name);
   const callKey = isNamed ? await keyOf(named) : null;
@@ -172,6 +171,14 @@ async function contextOf(
     ...(of.asked === undefined ? {} : { resume: of.asked.exec_id }),
     ...(typeof trace === 'string' && traceForm.test(trace) ? { traceparent: trace } : {}),
   };
+}
+
+/** A key that is passed over would be one that its client relies on. */
+function checkedKey(given: unknown): string {
+  const isKey = typeof given === 'string' && given !== '' && given.length <= callKeyMax;
+  if (isKey && given.isWellFormed()) return given;
+  const wanted = `text of 1 to ${callKeyMax} characters`;
+  throw new TrlError('INVALID_PARAMS', `Cannot call a tool: "${callKeyMeta}" must be ${wanted}`);
 }
 
 /** Tells a client that asked for it; one that is gone is told nothing. */
@@ -195,5 +202,14 @@ function toolResult({ text, data, error }: ToolResult): CallToolResult {
 /** SHA-256 of a tool's name and arguments; without arguments, of none. */
 export const callDigest = (name: unknown, args: unknown): string =>
   createHash('sha256')
-    .update(canonicalJson({ name, args: args ?? {} }))
+    .update(callText({ name, args: args ?? {} }))
     .digest('hex');
+
+function callText(call: object): string {
+  try {
+    return canonicalJson(call);
+  } catch {
+    // Half of a character: the tool refuses it, and says so.
+    return JSON.stringify(call);
+  }
+}
