@@ -61,7 +61,10 @@ before(async () => {
       directory = path.join(home, 'config', 'trl', 'tools');
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       for (const [name, text] of Object.entries(tools)) put(`${name}.yaml`, text);
-      return {};
+      const programs = path.join(home, 'bin');
+      mkdirSync(programs);
+      symlinkSync(path.join(home, 'work', 'run'), path.join(programs, 'linked'));
+      return { PATH: `${programs}:${process.env['PATH'] ?? ''}` };
     },
   });
   session = await openSession(daemon.socketPath, { working_dir: daemon.root });
@@ -207,9 +210,20 @@ test('is not taken from where commands may write, or others may', { skip }, asyn
   await logged(daemon, /loose\.yaml:.*others may write it/);
   rmSync(path.join(directory, 'evil.yaml'));
   rmSync(path.join(directory, 'loose.yaml'));
-  const open = `name: open\ndescription: d\ncommand: [${daemon.root}/run]\n`;
-  put('open.yaml', `${open}injects_env: [TICKETS_URL]\n`);
-  assert.match((await call('open')).error.message, /lies where commands may write/);
+  writeFileSync(path.join(daemon.root, 'run'), '#!/bin/sh\necho "$TICKETS_URL"\n', { mode: 0o755 });
+  const { home, root } = daemon;
+  for (const program of [
+    `${root}/run`,
+    `${home}//work/run`,
+    `${home}/config/../work/run`,
+    `${home}/bin/linked`,
+    'linked',
+  ]) {
+    const open = `name: open\ndescription: d\ncommand: ["${program}"]\n`;
+    put('open.yaml', `${open}injects_env: [TICKETS_URL]\n`);
+    const { error } = await call('open');
+    assert.match(error?.message ?? '', /lies where commands may write/, program);
+  }
   rmSync(path.join(directory, 'open.yaml'));
 });
 

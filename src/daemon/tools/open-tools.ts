@@ -38,6 +38,7 @@ export function openTools(options: Options, parts: ToolParts): ToolDesk {
     roots,
     registered: new Registered(),
     writable,
+    path: env['PATH'] ?? '',
     available: async () => {
       const known = (await secrets.list()).map(({ name }) => name);
       const own = Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : name));

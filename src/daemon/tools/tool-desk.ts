@@ -30,6 +30,7 @@ import type { Executions } from '../executions.ts';
 import type { ToolsDesk } from '../runtime.ts';
 import type { SessionDesk } from '../session-desk.ts';
 import type { Session, Sessions } from '../sessions.ts';
+import { openPlaceOf } from './open-program.ts';
 import type { Registered } from './registered.ts';
 import type { FileTool, ToolFiles } from './tool-files.ts';
 
@@ -51,6 +52,8 @@ export interface ToolDeskOptions {
   readonly withhold: (workspace: string | null) => Promise<readonly string[]>;
   /** Directories that commands of sessions may write. */
   readonly writable: () => readonly string[];
+  /** Where programs are looked for by their names. */
+  readonly path: string;
 }
 
 export class ToolDesk implements ToolsDesk {
@@ -166,11 +169,10 @@ export class ToolDesk implements ToolsDesk {
     const { definition, sha256 } = file;
     const { name, injectsEnv } = definition;
     const [program = '', ...rest] = fillCommand(name, definition.command, given);
-    const isOpen = this.#options
-      .writable()
-      .some((tree) => program === tree || program.startsWith(`${tree}/`));
-    if (isOpen && injectsEnv.length > 0) {
-      const why = `"${program}" lies where commands may write, and it gets variables`;
+    const { path, writable } = this.#options;
+    const open = openPlaceOf(program, { path, writable: writable() });
+    if (open !== null && injectsEnv.length > 0) {
+      const why = `"${open}" lies where commands may write, and it gets variables`;
       throw new TrlError('POLICY_DENIED', `Cannot call the tool "${name}": ${why}`);
     }
     const withhold = await this.#options.withhold(origin?.workspace ?? null);
