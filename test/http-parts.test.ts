@@ -1,8 +1,8 @@
 // What the HTTP door is made of, alone: rates, kept answers, pages, shares, the ring.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, connect, Socket } from 'node:net';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { readHttpFlags } from '../src/daemon/http/address.ts';
@@ -16,6 +16,8 @@ import { Ring } from '../src/daemon/http/ring.ts';
 import type { Piece } from '../src/daemon/http/ring.ts';
 import { routes } from '../src/daemon/http/routes.ts';
 import { traceOf } from '../src/daemon/http/trace.ts';
+import { Unsent } from '../src/daemon/http/unsent.ts';
+import { Slots } from '../src/daemon/slots.ts';
 import type { TrlError } from '../src/errors.ts';
 
 const token = 'x'.repeat(32);
@@ -272,4 +274,52 @@ test('a ring goes on as soon as the last one has passed', async () => {
   }
   await shrunk;
   assert.ok(ring.bytes <= 2_500);
+});
+
+test('a caller that reads nothing fills its share and no other', () => {
+  const unsent = new Unsent({ ofCallerMax: 1_000_000, allMax: 2_500_000 });
+  const answer = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
+  const first = answer();
+  // One alone is sent whatever its size; a second one beside it is not.
+  assert.equal(unsent.hold('a', first, 3_000_000), true);
+  assert.equal(unsent.isFull('a'), false);
+  assert.equal(unsent.hold('a', answer(), 20_000), false);
+  assert.equal(unsent.hold('a', answer(), 10_000), true, 'a small one is no matter');
+  first.emit('close');
+  const held = [1, 2, 3, 4].map(() => answer());
+  for (const one of held) assert.equal(unsent.hold('a', one, 200_000), true);
+  assert.equal(unsent.isFull('a'), true);
+  assert.equal(unsent.isFull('b'), false);
+  for (const caller of ['b', 'c']) {
+    assert.equal(unsent.hold(caller, answer(), 800_000), true, caller);
+  }
+  assert.equal(unsent.hold('c', answer(), 150_000), false, 'all together hold too much');
+  for (const one of held) one.emit('close');
+  assert.equal(unsent.isFull('a'), false);
+  assert.equal(unsent.hold('c', answer(), 150_000), true);
+});
+
+test('so many at once, the others in their order', async () => {
+  const slots = new Slots(2);
+  const order: string[] = [];
+  const gates: (() => void)[] = [];
+  const run = (key: string, name: string) =>
+    slots.within(key, async () => {
+      order.push(name);
+      await new Promise<void>((resolve) => gates.push(resolve));
+      if (name === '2') throw new Error('it failed');
+    });
+  const all = ['1', '2', '3', '4'].map((name) => run('a', name));
+  void run('b', 'other');
+  assert.deepEqual(order, ['1', '2', 'other']);
+  gates[1]?.();
+  await assert.rejects(all[1] ?? Promise.resolve());
+  assert.deepEqual(order, ['1', '2', 'other', '3']);
+  while (order.length < 5) {
+    gates.shift()?.();
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(order.at(-1), '4');
+  for (const open of gates) open();
+  await Promise.all([all[0], all[2], all[3]]);
 });

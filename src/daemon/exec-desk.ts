@@ -10,10 +10,12 @@ import { execView, isOver, waitingError, type Executions, type Tracked } from '.
 import { Leases } from './leases.ts';
 import { chunksOf } from './reading-lines.ts';
 import { aborted, collect, range, stream, total } from './reading.ts';
+import type { Range } from './reading.ts';
 import { receipt } from './receipt.ts';
 import type { CommandParams } from './requests.ts';
 import type { ExecsDesk } from './runtime.ts';
 import type { Sessions } from './sessions.ts';
+import { Slots } from './slots.ts';
 import type { Starter } from './starter.ts';
 
 export interface ExecDeskParts {
@@ -24,11 +26,17 @@ export interface ExecDeskParts {
 }
 
 const readBytesDefault = 256 * 1024;
+/** How many hold the output of one command for an answer at once: many may be attached to it. */
+const gatheringMax = 4;
+/** How many ranges of output are read for one caller at once. */
+const rangesMax = 16;
 
 export class ExecDesk implements ExecsDesk {
   readonly #options: Pick<CoreOptions, 'runners' | 'secrets' | 'approving'>;
   readonly #parts: ExecDeskParts;
   readonly #leases = new Leases();
+  readonly #gathering = new Slots(gatheringMax);
+  readonly #ranges = new Slots(rangesMax);
 
   constructor(
     options: Pick<CoreOptions, 'runners' | 'secrets' | 'approving'>,
@@ -62,10 +70,10 @@ export class ExecDesk implements ExecsDesk {
   async #receiptOf(tracked: Tracked, bytesMax: number): Promise<Receipt> {
     const { runners } = this.#options;
     const link = await runners.link();
-    const [head, output] = await Promise.all([
-      tracked.settled,
-      collect(link, tracked.record.id, bytesMax),
-    ]);
+    const { id } = tracked.record;
+    const [head, output] = await this.#gathering.within(id, () =>
+      Promise.all([tracked.settled, collect(link, id, bytesMax)]),
+    );
     this.#parts.starter.parking.collected(tracked.record.id);
     const answer = receipt(
       head,
@@ -121,13 +129,17 @@ export class ExecDesk implements ExecsDesk {
     }
   }
 
-  async read(_: Caller, params: Parameters<ExecsDesk['read']>[1]): ReturnType<ExecsDesk['read']> {
+  async read(
+    caller: Caller,
+    params: Parameters<ExecsDesk['read']>[1],
+  ): ReturnType<ExecsDesk['read']> {
     const tracked = this.#parts.execs.get(params.exec_id);
     await this.#parts.starter.parking.decided(tracked, params.wait_ms ?? 0);
     const ask = {
       from: params.from ?? 0,
       max: params.max ?? readBytesDefault,
       waitMs: params.wait_ms ?? 0,
+      within: (read: () => Promise<Range>) => this.#ranges.within(caller.actor, read),
     };
     const { state: before } = execView(tracked, null);
     if (before === 'waiting' || before === 'refused') {

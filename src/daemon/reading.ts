@@ -103,7 +103,13 @@ export interface Range {
 export async function range(
   link: RunnerLink,
   id: ExecId,
-  ask: { from: number; max: number; waitMs: number },
+  ask: {
+    from: number;
+    max: number;
+    waitMs: number;
+    /** Runs what holds bytes in memory, not what only waits for some. Default: at once. */
+    within?: (read: () => Promise<Range>) => Promise<Range>;
+  },
 ): Promise<Range> {
   const info = await link.request({ op: 'info', exec_id: id }).catch((cause: unknown) => {
     throw isTrlError(cause, 'EXEC_NOT_FOUND')
@@ -115,6 +121,17 @@ export async function range(
   if (held <= ask.from && (!running || ask.waitMs === 0)) {
     return { pieces: [], next: Math.max(ask.from, 0), gap: null };
   }
+  const isThere = held > ask.from;
+  const read = (): Promise<Range> => take(link, id, { ...ask, held });
+  return isThere && ask.within !== undefined ? ask.within(read) : read();
+}
+
+async function take(
+  link: RunnerLink,
+  id: ExecId,
+  ask: { from: number; max: number; waitMs: number; held: number },
+): Promise<Range> {
+  const { held } = ask;
   const max = held > ask.from ? Math.min(ask.max, held - ask.from) : ask.max;
   const pieces: { stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }[] = [];
   let next = ask.from;

@@ -19,7 +19,7 @@ import { ConsoleFiles } from './console-files.ts';
 import { callAs, refuseStreaming } from './desk.ts';
 import type { DoorParts, Followed } from './desk.ts';
 import { Followers } from './followers.ts';
-import { checkRequest, tokenOf } from './guard.ts';
+import { checkRequest, requireHandshake, tokenOf } from './guard.ts';
 import type { Names } from './guard.ts';
 import { Kept } from './kept.ts';
 import { Refusal } from './problem.ts';
@@ -33,6 +33,7 @@ import type { Exchange } from './rest.ts';
 import { isWireOffer } from './sockets.ts';
 import type { Sockets } from './sockets.ts';
 import { traceOf } from './trace.ts';
+import { Unsent } from './unsent.ts';
 
 /** Requests of one caller. */
 const callerRate = { burst: 5_000, perSecond: 1_000 } as const;
@@ -83,6 +84,7 @@ export class Answerer {
   readonly #budget = new BodyBudget(bodiesOfCallerMax, bodiesMax);
   /** Apart: nobody without a token takes room from who has one. */
   readonly #loginBudget = new BodyBudget(loginsOfPeerMax, loginsMax);
+  readonly #unsent = new Unsent();
   readonly #mounted = new Map<string, Mounted>();
   readonly followers: Followers;
   readonly #rest: Rest;
@@ -100,6 +102,7 @@ export class Answerer {
       followers: this.followers,
       kept: new Kept(),
       budget: this.#budget,
+      unsent: this.#unsent,
     });
   }
 
@@ -257,6 +260,9 @@ export class Answerer {
 
   async #answerKnown(exchange: Exchange): Promise<void> {
     const { path, request, response, caller, signal } = exchange;
+    if (this.#unsent.isFull(caller.actor)) {
+      throw tooMany('its answers wait to be read', 'crowded', { 'Retry-After': '1' });
+    }
     const mounted = this.#mounted.get(path);
     if (mounted !== undefined) {
       if (!mountedMethods.has(request.method ?? '')) requireMethod(request, 'POST');
@@ -297,7 +303,10 @@ export class Answerer {
       const method = methodNamed(name);
       refuseStreaming(method);
       const data = await callAs(parts, caller, { method, params });
-      sendJson(response, 200, answered(id, data, parts.says));
+      const json = answered(id, data, parts.says);
+      const isHeld = this.#unsent.hold(caller.actor, response, json.length);
+      if (isHeld) sendJson(response, 200, json);
+      else response.destroy();
     } catch (error) {
       sendJson(response, 200, failed(id, 'the request', error, parts.says));
     }
@@ -341,7 +350,7 @@ const openRows: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
   ['/v1/login', 'POST'],
 ]);
 
-export const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown';
+const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown';
 
 const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?? '';
 
@@ -362,28 +371,6 @@ function tooMany(
   headers: Readonly<Record<string, string>>,
 ): Refusal {
   return new Refusal('QUOTA_EXCEEDED', `Cannot answer the request: ${why}`, { reason, headers });
-}
-
-/** What the library would refuse in words of its own, and in HTML (RFC 6455, 4.2.1). */
-function requireHandshake({ method, headers }: IncomingMessage): void {
-  const cannot = 'Cannot open the WebSocket';
-  if (method !== 'GET') {
-    const options = { status: 405, headers: { Allow: 'GET' } };
-    throw new Refusal('INVALID_PARAMS', `${cannot}: it begins with GET`, options);
-  }
-  if (headers.upgrade?.toLowerCase() !== 'websocket') {
-    throw new Refusal('INVALID_PARAMS', `${cannot}: "Upgrade" must be "websocket"`);
-  }
-  if (headers['sec-websocket-version'] !== '13') {
-    const options = { status: 426, headers: { 'Sec-WebSocket-Version': '13' } };
-    throw new Refusal('INVALID_PARAMS', `${cannot}: its version must be 13`, options);
-  }
-  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
-    throw new Refusal(
-      'INVALID_PARAMS',
-      `${cannot}: "Sec-WebSocket-Key" must be 16 bytes in base64`,
-    );
-  }
 }
 
 /** Those of MCP; with others, such as TRACE, no request can be made of what came. */

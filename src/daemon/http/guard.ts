@@ -119,3 +119,25 @@ export function tokenOf({ headers }: IncomingMessage, isUpgrade: boolean): strin
 export function protocolsOf(field: string | undefined): readonly string[] {
   return (field ?? '').split(',').map((one) => one.trim());
 }
+
+/** What the library would refuse in words of its own, and in HTML (RFC 6455, 4.2.1). */
+export function requireHandshake({ method, headers }: IncomingMessage): void {
+  const cannot = 'Cannot open the WebSocket';
+  if (method !== 'GET') {
+    const options = { status: 405, headers: { Allow: 'GET' } };
+    throw new Refusal('INVALID_PARAMS', `${cannot}: it begins with GET`, options);
+  }
+  if (headers.upgrade?.toLowerCase() !== 'websocket') {
+    throw new Refusal('INVALID_PARAMS', `${cannot}: "Upgrade" must be "websocket"`);
+  }
+  if (headers['sec-websocket-version'] !== '13') {
+    const options = { status: 426, headers: { 'Sec-WebSocket-Version': '13' } };
+    throw new Refusal('INVALID_PARAMS', `${cannot}: its version must be 13`, options);
+  }
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
+    throw new Refusal(
+      'INVALID_PARAMS',
+      `${cannot}: "Sec-WebSocket-Key" must be 16 bytes in base64`,
+    );
+  }
+}

@@ -20,6 +20,7 @@ import { send, setFields } from './respond.ts';
 import type { Mode, QueryType, Route } from './route.ts';
 import { integersInPaths, routes } from './routes.ts';
 import type { Trace } from './trace.ts';
+import type { Unsent } from './unsent.ts';
 
 export interface Exchange extends EventExchange {
   /** The target without its query. */
@@ -31,6 +32,7 @@ export interface RestParts extends DoorParts {
   readonly followers: Followers;
   readonly kept: Kept;
   readonly budget: BodyBudget;
+  readonly unsent: Unsent;
 }
 
 /** What a request asks for, read and put together. */
@@ -97,8 +99,14 @@ export class Rest {
   }
 
   async #send(exchange: Exchange, asked: Asked): Promise<void> {
-    const { response } = exchange;
+    const { request, response, caller } = exchange;
     const { status, body, headers } = await this.#once(exchange, asked);
+    if (!this.#parts.unsent.hold(caller.actor, response, body.length)) {
+      // What was done must not seem undone: its answer is lost, as with a connection.
+      if (request.method !== 'GET') return void response.destroy();
+      const message = 'Cannot answer the request: other answers wait to be read';
+      throw new Refusal('QUOTA_EXCEEDED', message, { headers: { 'Retry-After': '1' } });
+    }
     setFields(response, { 'Content-Type': 'application/json', ...headers });
     send(response, status, body);
   }

@@ -33,8 +33,12 @@ const unsentBytesMax = 262_144;
 /** Bytes of input that no command has taken yet. */
 const untakenBytesMax = 1_048_576;
 const closeWaitMs = 1_000;
+/** How often what waits for one caller, on all of its sockets, is looked at, in ms. */
+const lookMs = 1_000;
+/** What may wait for one caller in all. */
+const unsentOfCallerMax = 64 * 1_024 * 1_024;
 /** RFC 6455: an end as it should be, and one that the rules of this side ask for. */
-export const closeCodes = { normal: 1_000, goingAway: 1_001, policy: 1_008 } as const;
+const closeCodes = { normal: 1_000, goingAway: 1_001, policy: 1_008 } as const;
 
 const tunnelMessageBytesMax = limits.frameBytes.max + 65_536;
 
@@ -51,7 +55,7 @@ export class Sockets {
   readonly #connections = new Set<Connection>();
   readonly #tunnels: WebSocketServer;
   readonly #plain: WebSocketServer;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
 
   constructor(parts: DoorParts) {
     this.#parts = parts;
@@ -62,7 +66,10 @@ export class Sockets {
     this.#tunnels = new WebSocketServer(tunnel);
     const maxPayload = limits.stdinBytes.max;
     this.#plain = new WebSocketServer({ ...usual, handleProtocols, maxPayload });
-    this.#timer = setInterval(() => this.#ping(), pingMs).unref();
+    this.#timers = [
+      setInterval(() => this.#ping(), pingMs).unref(),
+      setInterval(() => this.#dropUnread(), lookMs).unref(),
+    ];
   }
 
   get size(): number {
@@ -114,7 +121,7 @@ export class Sockets {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     await Promise.all([...this.#connections].map((one) => one.close(closeWaitMs)));
     for (const ws of this.#open.keys()) close(ws, closeCodes.goingAway, 'the runtime is stopping');
   }
@@ -135,6 +142,17 @@ export class Sockets {
     });
   }
 
+  /** Who asks over many sockets and reads none of them loses those that hold the most. */
+  #dropUnread(): void {
+    const waiting = [...this.#open].filter(([ws]) => ws.bufferedAmount > unsentBytesMax);
+    const held = new Map<string, number>();
+    for (const [ws, { caller }] of waiting.toSorted(([a], [b]) => byUnsent(a, b))) {
+      const all = (held.get(caller.actor) ?? 0) + ws.bufferedAmount;
+      held.set(caller.actor, all);
+      if (all > unsentOfCallerMax && all > ws.bufferedAmount) ws.terminate();
+    }
+  }
+
   #ping(): void {
     for (const [ws, known] of this.#open) {
       if (!known.isAlive) {
@@ -146,6 +164,8 @@ export class Sockets {
     }
   }
 }
+
+const byUnsent = (a: WebSocket, b: WebSocket): number => a.bufferedAmount - b.bufferedAmount;
 
 /** Whether the handshake asks for something that can be answered. */
 export function isWireOffer({ headers }: IncomingMessage): boolean {
