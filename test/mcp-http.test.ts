@@ -1,7 +1,7 @@
 // `/mcp`: who is asked, whose sessions are seen, and what a broken request does.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -18,7 +18,16 @@ const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const bounded = { timeout: 60_000 };
 let daemon: HttpDaemon;
 before(async () => {
-  daemon = await startHttp();
+  daemon = await startHttp({
+    prepare: (home) => {
+      const directory = path.join(home, 'config', 'trl', 'tools');
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const command = '[sh, -c, "echo once >>told; sleep 1; cat told"]';
+      const text = `name: tell\ndescription: d\ncommand: ${command}\n`;
+      writeFileSync(path.join(directory, 'tell.yaml'), text, { mode: 0o600 });
+      return {};
+    },
+  });
 });
 after(() => daemon?.stop());
 
@@ -33,12 +42,17 @@ function newToken(role: string, name: string): string {
   return token;
 }
 
+interface More {
+  readonly meta?: object;
+  readonly tool?: string;
+}
+
 /** One message in the era without a hand-shake; `answered`: wait for the answer. */
 function post(
   id: number,
   args: object,
   key?: string,
-  meta: object = {},
+  { tool = 'terminal_exec', meta = {} }: More = {},
 ): Promise<Json> & { drop(): void } {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -46,7 +60,7 @@ function post(
     'io.modelcontextprotocol/clientCapabilities': {},
     ...meta,
   };
-  const params = { name: 'terminal_exec', arguments: args, _meta };
+  const params = { name: tool, arguments: args, _meta };
   const sent = request(new URL('/mcp', daemon.origin), {
     method: 'POST',
     headers: {
@@ -55,7 +69,7 @@ function post(
       Accept: 'application/json, text/event-stream',
       'MCP-Protocol-Version': '2026-07-28',
       'Mcp-Method': 'tools/call',
-      'Mcp-Name': 'terminal_exec',
+      'Mcp-Name': tool,
       ...(key === undefined ? {} : { 'Idempotency-Key': key }),
     },
   });
@@ -162,6 +176,26 @@ test('a request made again after its connection broke runs nothing twice', bound
   assert.equal(readFileSync(inRoot('broken'), 'utf8'), 'once\n');
 });
 
+test('neither does one of a registered tool', bounded, async () => {
+  const tool = { tool: 'tell' };
+  // Asked about once, whatever the round that brings the answer is called.
+  const asked = await post(40, {}, undefined, tool);
+  await approve(asked.structuredContent.approval_id);
+  const first = post(41, {}, undefined, tool);
+  first.catch(() => {});
+  while (!existsSync(inRoot('told'))) await sleep(10);
+  first.drop();
+  const again = await post(41, {}, undefined, tool);
+  assert.equal(again.structuredContent.stdout, 'once\n', JSON.stringify(again));
+  assert.equal(readFileSync(inRoot('told'), 'utf8'), 'once\n');
+  const named = await post(42, {}, 'tell-1', tool);
+  await approve(named.structuredContent.approval_id);
+  const one = await post(43, {}, 'tell-1', tool);
+  const two = await post(44, {}, 'tell-1', tool);
+  assert.equal(one.structuredContent.exit_code, 0, JSON.stringify(one));
+  assert.equal(two.structuredContent.exec_id, one.structuredContent.exec_id);
+});
+
 test('an idempotency key names a call for good', bounded, async () => {
   const args = { command: 'pwd' };
   const one = await post(20, args, 'key-1');
@@ -173,7 +207,7 @@ test('an idempotency key names a call for good', bounded, async () => {
   assert.equal(other.structuredContent.error.code, 'IDEMPOTENCY_CONFLICT');
   // A key that was passed over would let the call run twice.
   for (const odd of ['', 'x'.repeat(257), 5]) {
-    const refused = await post(24, args, undefined, { 'trl/call-key': odd });
+    const refused = await post(24, args, undefined, { meta: { 'trl/call-key': odd } });
     assert.equal(refused.structuredContent.error?.code, 'INVALID_PARAMS');
   }
   const long = await post(25, args, 'x'.repeat(257));

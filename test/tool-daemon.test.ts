@@ -176,6 +176,14 @@ test('runs once for a key, however often it is called with it', { skip }, async 
   const [first, second] = [await call('count', {}, more), await call('count', {}, more)];
   assert.equal(first.data.receipt.exec_id, second.data.receipt.exec_id);
   assert.equal((await session.run('cat counted')).stdout, 'x\n');
+  const other = await call('greet', { who: 'you' }, more);
+  assert.equal(other.error?.code, 'IDEMPOTENCY_CONFLICT');
+  // What is kept of a call is its answer: sessions are few.
+  const { sessions } = (await ask('session.list')).data;
+  assert.deepEqual(
+    sessions.map(({ session_id: id }: Json) => id),
+    [session.id],
+  );
 });
 
 test('is asked about under a policy that asks, with its words and its file', { skip }, async () => {
@@ -262,6 +270,7 @@ test('is listed, called and checked at the command line', { skip }, async () => 
 
 test('that a program offers is answered by it, as long as it lasts', { skip }, async () => {
   await using client = await connect({ socketPath: daemon.socketPath, ephemeral: false });
+  let heard = 0;
   const offer = await client.registerTool({
     name: 'add',
     description: 'Adds numbers.',
@@ -271,12 +280,18 @@ test('that a program offers is answered by it, as long as it lasts', { skip }, a
       required: ['a', 'b'],
     },
     handler: ({ a, b }) => {
+      heard += 1;
       if (a === 0) throw new Error('zero is not added');
       return { sum: Number(a) + Number(b) };
     },
   });
   assert.deepEqual((await call('add', { a: 1, b: 2 })).data.result, { sum: 3 });
   assert.match((await call('add', { a: 1 })).error.message, /"b" is missing/);
+  const keyed = { exec_key: 'sum' };
+  assert.deepEqual((await call('add', { a: 4, b: 2 }, keyed)).data.result, { sum: 6 });
+  const asked = heard;
+  assert.deepEqual((await call('add', { a: 4, b: 2 }, keyed)).data.result, { sum: 6 });
+  assert.equal(heard, asked);
   const failed = await call('add', { a: 0, b: 1 });
   assert.deepEqual([failed.error.code, failed.data], ['COMMAND_FAILED', undefined]);
   assert.match(failed.error.message, /zero is not added/);

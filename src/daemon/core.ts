@@ -190,6 +190,7 @@ export class Core implements Runtime {
     // A runtime for one command leaves that to the first command that changes something.
     if (!endRunner) await workspaces.recover(new Set(sessions));
     await this.#starter.adopt();
+    this.tools.adopt();
   }
 
   async explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict> {

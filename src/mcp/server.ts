@@ -18,7 +18,14 @@ import type {
 import { canonicalJson } from '../canonical.ts';
 import type { Client } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
-import { callTool, decideFor, failedResult, listTools, takesAnswers } from '../tools/index.ts';
+import {
+  builtinTools,
+  callTool,
+  decideFor,
+  failedResult,
+  listTools,
+  takesAnswers,
+} from '../tools/index.ts';
 import type { Conversation, Tool, ToolContext, ToolResult } from '../tools/index.ts';
 import { answerIn, askingResult, showsForms } from './approving.ts';
 import type { Answer, Asked } from './approving.ts';
@@ -56,7 +63,7 @@ const callKeyMeta = 'trl/call-key';
 const callKeyMax = 256;
 /** How long a decision that a person says they made is waited for, in `ms`. */
 const doneMs = 1_000;
-/** Those that run something. */
+/** Those of every runtime that run something. */
 const namedTools: ReadonlySet<string> = new Set(['terminal', 'terminal_exec', 'python_rpc']);
 const traceForm = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
@@ -158,7 +165,7 @@ async function contextOf(
   const given: unknown = meta?.[callKeyMeta];
   const named = { id, digest: of.digest, given: given === undefined ? null : checkedKey(given) };
   // A retry follows what its first round was parked as; what only reads may be done twice.
-  const isNamed = of.asked === undefined && namedTools.has(name);
+  const isNamed = isRegistered(name) || (of.asked === undefined && namedTools.has(name));
   const callKey = isNamed ? await keyOf(named) : null;
   const trace: unknown = meta?.[TRACEPARENT_META_KEY];
   return {
@@ -172,6 +179,8 @@ async function contextOf(
     ...(typeof trace === 'string' && traceForm.test(trace) ? { traceparent: trace } : {}),
   };
 }
+
+const isRegistered = (name: string): boolean => !builtinTools.some((tool) => tool.name === name);
 
 /** A key that is passed over would be one that its client relies on. */
 function checkedKey(given: unknown): string {

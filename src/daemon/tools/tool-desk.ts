@@ -30,6 +30,7 @@ import type { Executions } from '../executions.ts';
 import type { ToolsDesk } from '../runtime.ts';
 import type { SessionDesk } from '../session-desk.ts';
 import type { Session, Sessions } from '../sessions.ts';
+import { KeyedCalls } from './keyed-calls.ts';
 import { openPlaceOf } from './open-program.ts';
 import type { Registered } from './registered.ts';
 import type { FileTool, ToolFiles } from './tool-files.ts';
@@ -58,8 +59,7 @@ export interface ToolDeskOptions {
 
 export class ToolDesk implements ToolsDesk {
   readonly #options: ToolDeskOptions;
-  /** Sessions that are being made, by the call that they are for. */
-  readonly #making = new Map<string, Promise<Session>>();
+  readonly #keyed = new KeyedCalls();
   /** Commands that wait for a person, by their sessions: an equal call goes on there. */
   readonly #waiting = new Map<SessionId, ExecId>();
 
@@ -94,12 +94,32 @@ export class ToolDesk implements ToolsDesk {
     const file = files.all(workspace).find(({ definition }) => definition.name === name);
     if (file !== undefined && !own.has(name)) {
       checkInput(name, file.definition.input, given);
-      return this.#run(caller, file, { origin, params, given });
+      return this.#once(caller, params, () => this.#run(caller, file, { origin, params, given }));
     }
     const handler = registered.find(name);
     if (handler === null) throw await this.#missing(caller, params);
     checkInput(name, handler.input, given);
-    return { name, result: await registered.ask(handler, { caller: caller.actor, given }) };
+    return this.#once(caller, params, async () => {
+      return { name, result: await registered.ask(handler, { caller: caller.actor, given }) };
+    });
+  }
+
+  /** Takes over what an earlier daemon left: sessions of calls that nobody may ask for again. */
+  adopt(): void {
+    for (const { record } of this.#options.sessions.all()) {
+      if (record.tool !== undefined) this.#endLater(record.id);
+    }
+  }
+
+  #once(
+    { actor }: Caller,
+    params: ToolCallParams,
+    call: () => Promise<ToolCallAnswer>,
+  ): Promise<ToolCallAnswer> {
+    const { name, session_id: session, exec_key: key } = params;
+    if (key === undefined) return call();
+    const keyed = { key: canonicalJson([actor, session ?? null, key]), says: saying(params) };
+    return this.#keyed.once({ ...keyed, says: `${name} ${keyed.says}` }, call);
   }
 
   /** @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be */
@@ -135,7 +155,7 @@ export class ToolDesk implements ToolsDesk {
     const { origin, params, given } = call;
     const command = await this.#commandOf(file, call);
     const stdin = definition.stdin === null ? null : filled(parseTemplate(definition.stdin), given);
-    const named = { caller, name: definition.name, call: callName(params, origin) };
+    const named = { caller, name: definition.name, call: callName(params) };
     const session = await this.#sessionOf(named, definition, call);
     const waiting = this.#waitingIn(session);
     const bounds = { waitMs: params.wait_ms ?? 0, bytesMax: outputBytes[definition.output] };
@@ -155,12 +175,15 @@ export class ToolDesk implements ToolsDesk {
         waiting === null
           ? await execDesk.run(caller, asked)
           : await execDesk.finish(waiting, bounds);
-      this.#leave(session, params.exec_key !== undefined);
+      this.#leave(session);
       return { name: definition.name, receipt, ...resultOf(definition, receipt) };
     } catch (error) {
       const exec = isTrlError(error, 'APPROVAL_REQUIRED') ? error.data?.['exec_id'] : null;
-      if (isExecId(exec)) this.#waiting.set(session.record.id, exec);
-      else this.#leave(session, params.exec_key !== undefined);
+      if (!isExecId(exec)) this.#leave(session);
+      else if (!this.#waiting.has(session.record.id)) {
+        this.#waiting.set(session.record.id, exec);
+        this.#endLater(session.record.id);
+      }
       throw error;
     }
   }
@@ -192,24 +215,14 @@ export class ToolDesk implements ToolsDesk {
     definition: ToolDefinition,
     { origin, params }: ToolCall,
   ): Promise<Session> {
-    const { sessions } = this.#options;
-    const isKeyed = params.exec_key !== undefined;
-    const before = sessions
-      .all()
-      .find(
-        ({ record }) =>
-          record.tool?.name === name &&
-          record.tool.call === call &&
-          record.owner === caller.actor &&
-          (isKeyed || this.#waitingIn({ record }) !== null),
-      );
-    if (before !== undefined) return before;
-    const key = `${caller.actor} ${name} ${call}`;
-    const making = isKeyed ? this.#making.get(key) : undefined;
-    if (making !== undefined) return making;
-    const made = this.#make(caller, { name, call }, { definition, origin });
-    if (isKeyed) this.#making.set(key, made);
-    return made.finally(() => this.#making.delete(key));
+    const isSame = ({ record }: Session): boolean => {
+      if (record.tool?.name !== name || record.owner !== caller.actor) return false;
+      // A yes is for what is called, whatever the call is named.
+      if (this.#waitingIn({ record }) !== null) return saidIn(record.tool.call) === saidIn(call);
+      return params.exec_key !== undefined && record.tool.call === call;
+    };
+    const before = this.#options.sessions.all().find(isSame);
+    return before ?? this.#make(caller, { name, call }, { definition, origin });
   }
 
   /** The command of a session that was parked, and whose result nobody took. */
@@ -250,14 +263,22 @@ export class ToolDesk implements ToolsDesk {
     return this.#options.sessions.get(view.session_id);
   }
 
-  /** Kept for a while where the call may be made again with its key. */
-  #leave({ record }: Session, isKeyed: boolean): void {
+  #leave({ record }: Pick<Session, 'record'>): void {
     this.#waiting.delete(record.id);
-    const end = (): void => {
-      void this.#options.sessionDesk.end(record.id, true).catch(() => {});
-    };
-    if (!isKeyed) end();
-    else setTimeout(end, limits.journalKeepMs.default).unref();
+    void this.#options.sessionDesk.end(record.id, true).catch(() => {});
+  }
+
+  /** Once it is over, somebody may come for its result; a session that is kept is one less. */
+  #endLater(id: SessionId): void {
+    const { execs, sessions } = this.#options;
+    const all = execs.of(id).map(({ settled }) => settled);
+    void Promise.allSettled(all).then(() => {
+      const end = (): void => {
+        const session = sessions.all().find(({ record }) => record.id === id);
+        if (session !== undefined) this.#leave(session);
+      };
+      setTimeout(end, all.length === 0 ? 0 : limits.journalKeepMs.default).unref();
+    });
   }
 }
 
@@ -303,10 +324,15 @@ function checkInput(name: string, input: InputSchema, given: object): void {
   if (why !== null) throw new TrlError('INVALID_PARAMS', `Cannot call the tool "${name}": ${why}`);
 }
 
-/** What tells one call from another: its key, or what it says. */
-function callName(params: ToolCallParams, origin: SessionRecord | null): string {
-  if (params.exec_key !== undefined) return `key ${params.exec_key}`;
-  const said = canonicalJson({ given: params.arguments ?? {}, session: origin?.id ?? null });
+/** What tells one call from another: what it says, and its key. */
+const callName = (params: ToolCallParams): string =>
+  params.exec_key === undefined ? saying(params) : `${saying(params)} key ${params.exec_key}`;
+
+/** The part of a call's name that says what is called. */
+const saidIn = (call: string): string => call.split(' ', 2).join(' ');
+
+function saying({ arguments: given = {}, session_id: session }: ToolCallParams): string {
+  const said = canonicalJson({ given, session: session ?? null });
   return `says ${createHash('sha256').update(said).digest('hex')}`;
 }
 
