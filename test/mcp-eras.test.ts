@@ -50,7 +50,8 @@ async function talk(
 
 for (const era of eras) {
   for (const way of ['stdio', 'http'] as const) {
-    test(`${era} over ${way}: a session, all of its output, a cancelled call`, async () => {
+    const what = 'a session, all of its output, a cancelled call, a question without a form';
+    test(`${era} over ${way}: ${what}`, async () => {
       await talk(way, era, nobody(), async (client) => {
         const { tools } = await client.listTools();
         assert.deepEqual(
@@ -92,6 +93,7 @@ for (const era of eras) {
         await using runtime = await connect({ socketPath: daemon.socketPath });
         const end = await runtime.attach(asked.exec_id).drain();
         assert.equal(end.stopped, 'cancelled');
+        await attachesByCallingAgain(client, `log-${era}-${way}`);
       });
     });
   }
@@ -121,24 +123,22 @@ for (const era of eras) {
     assert.equal(existsSync(file), true);
     rmSync(file);
   });
+}
 
-  test(`${era}: who shows no forms is told what waits, and attaches by calling again`, async () => {
-    const file = path.join(daemon.root, `log-${era}`);
-    const args = { command: `echo once >> log-${era}` };
-    await talk('stdio', era, nobody(), async (client) => {
-      const waiting = await callOf(client, 'terminal', args);
-      assert.equal(waiting.status, 'waiting');
-      assert.equal(waiting.isError, false);
-      assert.match(waiting.text, /trl approvals approve a-[0-9a-f]{32}/);
-      const same = await callOf(client, 'terminal', args);
-      assert.equal(same.approval_id, waiting.approval_id);
-      await approve(waiting.approval_id);
-      const output = { exec_id: waiting.exec_id, wait_ms: 10_000 };
-      await callOf(client, 'terminal_output', output);
-      const done = await callOf(client, 'terminal', args);
-      assert.equal(done.exec_id, waiting.exec_id);
-      assert.equal(done.exit_code, 0, done.text);
-    });
-    assert.equal(readFileSync(file, 'utf8'), 'once\n');
-  });
+/** Who shows no forms is told what waits, and attaches by calling again. */
+async function attachesByCallingAgain(client: McpClient, name: string): Promise<void> {
+  const args = { command: `echo once >> ${name}` };
+  const waiting = await callOf(client, 'terminal', args);
+  assert.equal(waiting.status, 'waiting');
+  assert.equal(waiting.isError, false);
+  assert.match(waiting.text, /trl approvals approve a-[0-9a-f]{32}/);
+  const same = await callOf(client, 'terminal', args);
+  assert.equal(same.approval_id, waiting.approval_id);
+  await approve(waiting.approval_id);
+  const output = { exec_id: waiting.exec_id, wait_ms: 10_000 };
+  await callOf(client, 'terminal_output', output);
+  const done = await callOf(client, 'terminal', args);
+  assert.equal(done.exec_id, waiting.exec_id);
+  assert.equal(done.exit_code, 0, done.text);
+  assert.equal(readFileSync(path.join(daemon.root, name), 'utf8'), 'once\n');
 }

@@ -1,10 +1,9 @@
 /** A daemon with its HTTP door, the document that it tells, and tokens of every role. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import path from 'node:path';
-import { startRuntime, surroundings, type Daemon, type Json } from './daemon.ts';
+import { surroundings, type Daemon, type Json } from './daemon.ts';
+import { startHttp } from './http.ts';
 
 const trl = path.join(path.dirname(path.dirname(import.meta.dirname)), 'trl');
 
@@ -21,15 +20,10 @@ export interface OpenapiServer extends AsyncDisposable {
 export async function startOpenapi(
   env: Readonly<Record<string, string>> = {},
 ): Promise<OpenapiServer> {
-  const port = await freePort();
+  // Random: nothing that a command prints looks like a part of it, and is hidden.
   const token = randomBytes(32).toString('base64url');
-  const address = `127.0.0.1:${port}`;
-  const serve = ['serve', '--socket-path', '{socket}', '--workspace-root', '{root}'];
-  const daemon = await startRuntime({
-    args: [...serve, '--http', address],
-    env: { TRL_AUTH_TOKEN: token, ...env },
-  });
-  const origin = `http://${address}`;
+  const daemon = await startHttp({ env: { TRL_AUTH_TOKEN: token, ...env } });
+  const { origin } = daemon;
   try {
     const answer = await fetch(`${origin}/openapi.json`);
     const document: Json = await answer.json();
@@ -54,14 +48,4 @@ function newToken(daemon: Daemon, role: string): string {
   const found = /trl_[A-Za-z0-9_-]{43}/.exec(stdout)?.[0];
   if (found === undefined) throw new Error(`no token: ${stdout}${stderr}`);
   return found;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
