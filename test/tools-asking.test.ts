@@ -1,6 +1,7 @@
 // What a person is shown of a command that an agent wrote: nothing in it passes for our words.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { summaryOf } from '../src/cli/approval-text.ts';
 import { askingResult } from '../src/mcp/approving.ts';
 import type { ApprovalView } from '../src/protocol/approval.ts';
 import { askedText } from '../src/tools/asking.ts';
@@ -55,3 +56,16 @@ for (const [name, text] of [
     }
   });
 }
+
+test('a script and a tool are not shown as a command of the shell', () => {
+  const { asked } = approval;
+  const texts = (of: ApprovalView['asked']): string[] => {
+    const shown = { ...approval, asked: of };
+    const form = askingResult(shown, true, 'state').inputRequests;
+    return [askedText(shown), JSON.stringify(form), summaryOf(shown, 80).join('\n')];
+  };
+  for (const text of texts({ ...asked, language: 'python' })) assert.match(text, /Python script/);
+  const tool = { name: 'deploy', sha256: 'f'.repeat(64) };
+  for (const text of texts({ ...asked, tool })) assert.match(text, /[Tt]ool \\?"deploy/);
+  for (const text of texts(asked)) assert.doesNotMatch(text, /Python|[Tt]ool "/);
+});

@@ -1,5 +1,6 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
+import { kindOf } from '../protocol/approval.ts';
 import { quoteArgv } from '../quote.ts';
 import { showDuration } from './units.ts';
 import { barred, visible } from './visible.ts';
@@ -42,7 +43,9 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
 
 /** A long name goes behind bars: what the terminal wraps could pass for a line of this program. */
 function placeOf({ asked }: ApprovalView, columns: number): string[] {
-  const how = `Command, ${asked.mode}, ${visible(asked.shell.path)}`;
+  const kind = kindOf(asked);
+  const by = asked.language === 'python' ? 'python3 -I' : visible(asked.shell.path);
+  const how = `${kind.slice(0, 1).toUpperCase()}${visible(kind.slice(1))}, ${asked.mode}, ${by}`;
   const line = `${how}, in ${visible(asked.cwd)}:`;
   const fits = line.length < columns && /^[ -~]*$/.test(line) && !line.includes('  ');
   return fits ? [line] : ['In the directory:', ...barred(asked.cwd, columns), `${how}, there:`];

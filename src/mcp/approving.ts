@@ -5,6 +5,7 @@
  */
 import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
+import { kindOf } from '../protocol/approval.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import { setApart, visible } from '../tools/index.ts';
 
@@ -75,10 +76,11 @@ function messageOf({ approval_id: id, digest, asked, verdict, changes }: Approva
   const why = verdict.rules
     .filter(({ decision }) => decision === 'ask')
     .map(({ id: rule, reason }) => `- ${rule}: ${visible(reason)}`);
+  const kind = visible(kindOf(asked));
   const variables =
     asked.variables.length === 0 ? [] : [`variables: ${asked.variables.join(', ')}`];
   return [
-    'An agent wants to run:',
+    kind === 'command' ? 'An agent wants to run:' : `An agent wants to run a ${kind}:`,
     '',
     setApart(asked.command),
     '',

@@ -38,6 +38,12 @@ export interface ApprovalView {
   readonly changes?: readonly string[];
 }
 
+/** What takes the text of a question: `command` is a shell's. */
+export function kindOf({ language, tool }: Pick<AskedView, 'language' | 'tool'>): string {
+  if (tool !== undefined) return `tool "${tool.name}", SHA-256 ${tool.sha256.slice(0, 16)}`;
+  return language === 'python' ? 'Python script' : 'command';
+}
+
 /** What would be done, as a person sees it. */
 export interface AskedView {
   /** The whole text, never cut. */

@@ -2,6 +2,7 @@
 import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { escapeOf, replaceHidden } from '../hidden.ts';
+import { kindOf } from '../protocol/approval.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 
 const digestShown = 16;
@@ -41,7 +42,7 @@ export function askedText(approval: ApprovalView): string {
     .filter(({ decision }) => decision === 'ask')
     .map(({ id: rule, reason }) => `- ${rule}: ${visible(reason)}`);
   return [
-    'A person must approve this command before it runs:',
+    `A person must approve this ${visible(kindOf(asked))} before it runs:`,
     setApart(asked.command),
     `in ${visible(asked.cwd)}`,
     ...why,

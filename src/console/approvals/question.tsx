@@ -1,6 +1,7 @@
 /** One question: the whole command, why it is asked, what it would reach, and the answer. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApprovalView } from '../../client/index.ts';
+import { kindOf } from '../../protocol/approval.ts';
 import { quoteArgv } from '../../quote.ts';
 import { sessionName } from '../live/names.ts';
 import { CommandText, Reasons } from '../parts/command-text.tsx';
@@ -27,7 +28,8 @@ export function Question({ approval }: { readonly approval: ApprovalView }) {
           <strong>
             <Text of={sessionName(approval.session_id)} />
           </strong>{' '}
-          asks to run this{asked.mode === 'detached' ? ' in the background' : ''}
+          asks to run this <Text of={kindOf(asked)} />
+          {asked.mode === 'detached' ? ' in the background' : ''}
         </p>
         <p class="quiet">
           <Ago at={approval.created_at} />

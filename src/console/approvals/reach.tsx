@@ -47,7 +47,9 @@ export function Reach({ approval }: { readonly approval: ApprovalView }) {
             name: 'Time-out',
             is: asked.timeout_ms === null ? 'none' : tookOf(asked.timeout_ms),
           },
-          { name: 'Shell', is: <Text of={asked.shell.path} mono /> },
+          asked.language === 'python'
+            ? { name: 'Run by', is: 'python3 -I, not by a shell' }
+            : { name: 'Shell', is: <Text of={asked.shell.path} mono /> },
           { name: 'Asked by', is: <Text of={approval.requester} mono /> },
         ]}
       />
