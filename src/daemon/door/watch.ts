@@ -2,8 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { ApprovalEvent, ApprovalView, WatchAnswer, WatchId } from '../../protocol/approval.ts';
+import type { ApprovalEvent, WatchAnswer, WatchId } from '../../protocol/approval.ts';
 import type { Runtime } from '../runtime.ts';
+import { Latest } from './latest.ts';
 import type { Writer } from './writer.ts';
 
 export interface WatchOptions {
@@ -16,10 +17,7 @@ export interface WatchOptions {
 
 export class Watch {
   readonly #options: WatchOptions;
-  /** What a slow reader has not been told, the latest of each approval. */
-  readonly #waiting = new Map<string, ApprovalView>();
   #id: WatchId | null = null;
-  #sending = false;
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -47,28 +45,11 @@ export class Watch {
   #start(id: WatchId): void {
     const { runtime, caller, signal } = this.#options;
     if (signal.aborted) return;
-    const stop = runtime.approvals.watchApprovals(caller, (view) => {
-      if (!runtime.gate.sees(caller, 'approval.watch', view.session_id)) return;
-      this.#waiting.delete(view.approval_id);
-      this.#waiting.set(view.approval_id, view);
-      if (!this.#sending) void this.#send(id);
+    const latest = new Latest({ ...this.#options, masking: runtime.masking });
+    const stop = runtime.approvals.watchApprovals(caller, (approval) => {
+      if (!runtime.gate.sees(caller, 'approval.watch', approval.session_id)) return;
+      latest.put(approval.approval_id, (): ApprovalEvent => ({ stream_id: id, approval }));
     });
     signal.addEventListener('abort', stop, { once: true });
-  }
-
-  /** Never rejects: what is written to a client that is gone is dropped. */
-  async #send(id: WatchId): Promise<void> {
-    const { writer, signal } = this.#options;
-    this.#sending = true;
-    for (;;) {
-      await writer.ready();
-      // Taken after the wait: meanwhile a later state of the same approval may have come.
-      const [approval] = this.#waiting.values();
-      if (approval === undefined || signal.aborted) break;
-      this.#waiting.delete(approval.approval_id);
-      const event: ApprovalEvent = { stream_id: id, approval };
-      writer.message(this.#options.runtime.masking.json(event));
-    }
-    this.#sending = false;
   }
 }
