@@ -158,3 +158,18 @@ test('who reads no refusals of a WebSocket is not listened to', async (t) => {
   await sockets.close();
   await post(`/v1/execs/${exec}/cancel`, {});
 });
+
+test("a person who signs out leaves a token that is nobody's", async () => {
+  const { code } = inside.identities.newLogin('same_uid');
+  const { token: login } = await post('/v1/login', { code });
+  const as = (bearer: string, method: string, path: string): Promise<Response> =>
+    fetch(`${door.origin}${path}`, { method, headers: { Authorization: `Bearer ${bearer}` } });
+  const watching = await as(login, 'GET', '/v1/events');
+  assert.equal(watching.status, 200);
+  assert.equal((await as(token, 'DELETE', '/v1/login')).status, 403, 'an agent has no login');
+  assert.equal((await as(login, 'GET', '/v1/ping')).status, 200);
+  assert.equal((await as(login, 'DELETE', '/v1/login')).status, 200);
+  assert.equal((await as(login, 'GET', '/v1/ping')).status, 401);
+  // What it had open is cut.
+  await assert.rejects(watching.text());
+});

@@ -6,7 +6,7 @@ import type { Client } from '../../client/index.ts';
 import { signOut } from './login.ts';
 import type { Login } from './login.ts';
 import type { FeedEvent } from '../../protocol/feed.ts';
-import { forgetAll, takeAll } from './store.ts';
+import { approvals, forgetAll, takeAll } from './store.ts';
 
 export type Link =
   | { readonly kind: 'connecting' }
@@ -24,6 +24,9 @@ const groupMs = 30;
 
 /** Keeps the store filled until `signal` aborts. Never rejects. */
 export async function follow(login: Login, signal: AbortSignal): Promise<void> {
+  // Whoever was signed in before may have seen more.
+  forgetAll();
+  approvals.value = new Map();
   let retryMs = firstRetryMs;
   while (!signal.aborted) {
     try {

@@ -36,9 +36,19 @@ export async function signIn(): Promise<void> {
   standing.value = login === null ? { kind: 'out', reason: null } : { kind: 'in', login };
 }
 
+/** The token is forgotten here, and no more taken there: a copy of it is of no use. */
 export function signOut(reason: string | null): void {
+  const who = standing.peek();
+  if (who.kind === 'in') void endLogin(who.login.token);
   sessionStorage.removeItem(storedAs);
   standing.value = { kind: 'out', reason };
+}
+
+async function endLogin(token: string): Promise<void> {
+  const headers = { authorization: `Bearer ${token}` };
+  const what = { method: 'DELETE', headers, credentials: 'omit', keepalive: true } as const;
+  // A runtime that is gone has no login any more.
+  await fetch('/v1/login', what).catch(() => {});
 }
 
 function takeCode(): string | null {

@@ -183,7 +183,7 @@ export class Answerer {
     }
     const { masking } = parts.says;
     const row = openRows.get(path);
-    if (row === undefined) return false;
+    if (row === undefined || isLeaving(request, path)) return false;
     if (request.method !== row && !(request.method === 'HEAD' && row === 'GET')) {
       const message = `Cannot answer ${request.method}: the path takes ${row}`;
       throw new Refusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: row } });
@@ -225,6 +225,18 @@ export class Answerer {
     // The one answer that holds a token, which masking would hide.
     const json = parts.says.masking.output({ token, ...answer });
     sendJson(response, 200, json);
+  }
+
+  /** A person leaves: what else the login has open ends with it. */
+  #logOut({ request, response, caller }: Exchange): void {
+    refuseBody(request);
+    const token = tokenOf(request, false);
+    if (caller.authenticatedBy !== 'login' || token === null) {
+      const message = 'Cannot log out: this token is no login; see: trl token revoke';
+      throw new Refusal('PERMISSION_DENIED', message);
+    }
+    response.once('close', () => this.#options.identities.endLogin(token));
+    sendJson(response, 200, this.#options.parts.says.masking.json({ status: 'ok' }));
   }
 
   /** @throws Refusal without a token that stands, and for a caller that asks too much */
@@ -281,6 +293,7 @@ export class Answerer {
       send(response, 200, this.#options.metricsText());
       return;
     }
+    if (isLeaving(request, path)) return this.#logOut(exchange);
     this.#refuseWhenStopping();
     if (path === '/rpc') await this.#rpc(exchange);
     else await this.#rest.answer(exchange);
@@ -351,6 +364,9 @@ const openRows: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
 ]);
 
 const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown';
+
+const isLeaving = ({ method }: IncomingMessage, path: string): boolean =>
+  path === '/v1/login' && method === 'DELETE';
 
 const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?? '';
 

@@ -67,6 +67,10 @@ function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
       body: code,
       responses: { ...done(json(token)), 400: refused(400), 401: refused(401) },
     },
+    'DELETE /v1/login': {
+      operationId: 'logout',
+      responses: { ...done(ready), 403: refused(403) },
+    },
     'POST /rpc': {
       operationId: 'rpc',
       body: envelope,

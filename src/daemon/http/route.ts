@@ -60,7 +60,7 @@ export interface Route {
 
 /** Paths of the door itself, which no method of the wire stands for. */
 export interface DoorRoute {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly about: string;
   /** Whether it answers without a token. */

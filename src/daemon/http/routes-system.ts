@@ -49,6 +49,7 @@ export const doorRoutes = [
   { method: 'GET', path: '/openapi.json', about: 'This document', open: true },
   { method: 'GET', path: '/metrics', about: 'Counters as Prometheus text', open: false },
   { method: 'POST', path: '/v1/login', about: 'Trade a code of a login link', open: true },
+  { method: 'DELETE', path: '/v1/login', about: 'End the login that asks', open: false },
   { method: 'POST', path: '/rpc', about: 'One request of the wire in its envelope', open: false },
   { method: 'GET', path: '/rpc', about: 'The wire over a WebSocket', open: false },
   { method: 'POST', path: '/mcp', about: 'The tools of agents by MCP', open: false },
