@@ -1,6 +1,13 @@
-// What 1,000 slow clients cost the others: the 50th and 99th percentile of a request without them
-// and with them, in turn. `npm run bench:http-slow -- [CLIENTS] [ROUNDS]`
-import { fork } from 'node:child_process';
+/**
+ * What 1,000 slow clients cost others: how long a request takes alone, beside as many idle clients
+ * that mean well, and beside the slow ones, in turn. `npm run bench:http-slow -- [CLIENTS] [ROUNDS]`
+ *
+ * Requests begin by the clock, whether or not those before were answered, so that a moment in which
+ * nobody is answered counts for all who came in it. The slow clients are on this machine, too, and
+ * so may be others' work: where it may (root, `chrt`), the daemon and this program have the
+ * processor before all other programs, so that what is measured is the daemon.
+ */
+import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -9,19 +16,33 @@ import { data, mainToken, startHttp } from '../test/support/http.ts';
 import { cpuSeconds } from './processes.ts';
 
 const [clients = 1_000, rounds = 3] = process.argv.slice(2).map(Number);
-const requestsEach = 1_000;
-const newEach = 200;
-const calmMs = 20_000;
+const kinds = ['alone', 'idle', 'slow'] as const;
+type Kind = (typeof kinds)[number];
+/** Longer than the door waits for fields (10 s) and for a reader (30 s). */
+const measureMs = 40_000;
+const everyMs = 5;
+/** Of so many requests, one comes on a connection of its own. */
+const freshEvery = 5;
+/** How long all of them together may take to come. */
+const settleMs = 3_000;
 
 await using daemon = await startHttp();
 const { port } = daemon;
+const isFirst = haveFirst(daemon.pid) && haveFirst(process.pid);
 const { session_id: session } = await data(daemon, '/v1/sessions', { body: {} });
 const target = `/v1/sessions/${session}/execs?mode=detached`;
-const body = { command: 'head -c 20000000 /dev/zero | tr "\\0" x; sleep 600' };
+const body = { command: 'head -c 20000000 /dev/zero | tr "\\0" x; sleep 3000' };
 const { exec_id: execId } = await data(daemon, target, { body });
 
-const quantile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+/** Whether a process has the processor before all that is no such process. */
+function haveFirst(pid: number): boolean {
+  try {
+    execFileSync('chrt', ['--all-tasks', '--rr', '--pid', '10', String(pid)], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Ms of one request; on a connection of its own where there is no agent. */
 async function timed(agent: Agent | false): Promise<number> {
@@ -41,24 +62,32 @@ async function timed(agent: Agent | false): Promise<number> {
   return performance.now() - begun;
 }
 
-async function measure() {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const kept: number[] = [];
-  const fresh: number[] = [];
-  for (let at = 0; at < requestsEach; at += 1) kept.push(await timed(agent));
-  for (let at = 0; at < newEach; at += 1) fresh.push(await timed(false));
+interface Measured {
+  readonly kept: readonly number[];
+  readonly fresh: readonly number[];
+  /** Of the daemon, share of one processor. */
+  readonly cpu: number;
+}
+
+async function measure(): Promise<Measured> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  const waits: Record<'kept' | 'fresh', Promise<number>[]> = { kept: [], fresh: [] };
+  const begun = performance.now();
+  const cpuBefore = cpuSeconds(daemon.pid);
+  for (let at = 0; at * everyMs < measureMs; at += 1) {
+    const early = begun + at * everyMs - performance.now();
+    if (early > 0) await sleep(early);
+    if (at % freshEvery === 0) waits.fresh.push(timed(false));
+    else waits.kept.push(timed(agent));
+  }
+  const [kept, fresh] = await Promise.all([Promise.all(waits.kept), Promise.all(waits.fresh)]);
   agent.destroy();
-  return { kept: figures(kept), fresh: figures(fresh) };
+  const seconds = (performance.now() - begun) / 1_000;
+  return { kept, fresh, cpu: (cpuSeconds(daemon.pid) - cpuBefore) / seconds };
 }
 
-function figures(all: readonly number[]): { p50: number; p99: number } {
-  const sorted = all.toSorted((one, other) => one - other);
-  return { p50: round(quantile(sorted, 0.5)), p99: round(quantile(sorted, 0.99)) };
-}
-
-const round = (ms: number): number => Math.round(ms * 100) / 100;
-
-async function slowly<Result>(act: () => Promise<Result>): Promise<Result> {
+async function measureBeside(kind: Kind): Promise<Measured> {
+  if (kind === 'alone') return measure();
   const child = fork(new URL('http-slow-clients.ts', import.meta.url), {
     env: {
       ...process.env,
@@ -66,56 +95,69 @@ async function slowly<Result>(act: () => Promise<Result>): Promise<Result> {
       TOKEN: mainToken,
       EXEC: execId,
       CLIENTS: String(clients),
+      KIND: kind,
     },
   });
+  if (isFirst && child.pid !== undefined) {
+    execFileSync('chrt', ['--all-tasks', '--other', '--pid', '0', String(child.pid)]);
+  }
   await once(child, 'message');
-  await calm();
+  await sleep(settleMs);
   try {
-    return await act();
+    return await measure();
   } finally {
+    connections = (await data(daemon, '/v1/metrics')).http.connections;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
+    await sleep(settleMs);
   }
 }
 
-/** Until those that read nothing have what the kernel holds for them: that is work, not wait. */
-async function calm(): Promise<void> {
-  const until = performance.now() + calmMs;
-  for (let before = cpuSeconds(daemon.pid); performance.now() < until;) {
-    await sleep(500);
-    const now = cpuSeconds(daemon.pid);
-    if (now - before < 0.1) return;
-    before = now;
-  }
+function quantiles(all: readonly number[]) {
+  const sorted = all.toSorted((one, other) => one - other);
+  const at = (share: number): number =>
+    round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN);
+  return { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) };
 }
 
-await measure();
-type Measured = Awaited<ReturnType<typeof measure>>;
-const found: { readonly without: Measured; readonly with: Measured }[] = [];
+const round = (value: number): number => Math.round(value * 1_000) / 1_000;
+
 let connections = 0;
+await measure();
+const found: Record<Kind, Measured[]> = { alone: [], idle: [], slow: [] };
 for (let at = 0; at < rounds; at += 1) {
-  const without = await measure();
-  const beside = await slowly(async () => {
-    const measured = await measure();
-    connections = (await data(daemon, '/v1/metrics')).http.connections;
-    return measured;
-  });
-  found.push({ without, with: beside });
+  for (const kind of kinds) found[kind].push(await measureBeside(kind));
 }
-const median = (pick: (one: (typeof found)[number]) => number): number =>
-  round(
-    quantile(
-      found.map(pick).toSorted((one, other) => one - other),
-      0.5,
-    ),
-  );
-const metrics = await data(daemon, '/v1/metrics');
-const ratio = {
-  kept_p99: round(median((one) => one.with.kept.p99) / median((one) => one.without.kept.p99)),
-  fresh_p99: round(median((one) => one.with.fresh.p99) / median((one) => one.without.fresh.p99)),
-};
-console.log(JSON.stringify({ clients, connections, rounds: found, ratio }, null, 1));
+const figures = (kind: Kind) => ({
+  kept: quantiles(found[kind].flatMap(({ kept }) => kept)),
+  fresh: quantiles(found[kind].flatMap(({ fresh }) => fresh)),
+  kept_p99s: found[kind].map(({ kept }) => quantiles(kept).p99),
+  fresh_p99s: found[kind].map(({ fresh }) => quantiles(fresh).p99),
+  cpu: round(found[kind].reduce((sum, { cpu }) => sum + cpu, 0) / rounds),
+});
+const all = { alone: figures('alone'), idle: figures('idle'), slow: figures('slow') };
+/** Of a round that somebody else's work fell into, nothing remains in it. */
+const median = (values: readonly number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+const ratio = (kind: 'alone' | 'idle') => ({
+  kept_p99: round(median(all.slow.kept_p99s) / median(all[kind].kept_p99s)),
+  fresh_p99: round(median(all.slow.fresh_p99s) / median(all[kind].fresh_p99s)),
+});
 const status = readFileSync(`/proc/${daemon.pid}/status`, 'utf8');
 const peakKiB = Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]);
-console.log(JSON.stringify({ peak_rss_mib: Math.round(peakKiB / 1_024), ...metrics.http }));
+console.log(
+  JSON.stringify(
+    {
+      clients,
+      connections,
+      has_the_processor_first: isFirst,
+      ...all,
+      slow_to_alone: ratio('alone'),
+      slow_to_idle: ratio('idle'),
+      daemon_peak_rss_mib: Math.round(peakKiB / 1_024),
+    },
+    null,
+    1,
+  ),
+);

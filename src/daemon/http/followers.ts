@@ -5,10 +5,12 @@
  * longer than a ring waits for those within it: who is slower than that meets the journal's bound,
  * and is told of what is gone.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller, ExecId } from '../../command.ts';
 import type { StreamChunk } from '../../protocol/types.ts';
 import { redactedBytes, type RedactedBytes } from '../../redaction/text.ts';
 import type { OutputSink } from '../runtime.ts';
+import { Slots } from '../slots.ts';
 import type { DoorParts } from './desk.ts';
 import { wireError } from '../door/answer.ts';
 import { encoderOf, rest } from './encoding.ts';
@@ -22,6 +24,8 @@ const ringBytesMin = 256 * 1_024;
 const ringsBytesMax = 64 * 1_024 * 1_024;
 /** Bytes that a follower reads for itself at once. */
 const ownBytes = 64 * 1_024;
+/** Those of one caller that read for themselves at once; the others follow. */
+const ownOfCallerMax = 1;
 /** How long those who are within the ring are waited for before they are behind it, in ms. */
 const paceMs = 2_000;
 
@@ -51,6 +55,7 @@ interface Shared {
 export class Followers {
   readonly #parts: DoorParts;
   readonly #shared = new Map<string, Shared>();
+  readonly #own = new Slots(ownOfCallerMax);
   /** Who reads for itself just now. */
   ownReaders = 0;
 
@@ -120,10 +125,17 @@ export class Followers {
     try {
       while (!outlet.signal.aborted && !ring.holds(sink.next)) {
         const asked = { exec_id: execId, from: sink.next, max: ownBytes };
-        const { next, gap, chunks } = await runtime.execs.read(caller, asked);
-        if (next === sink.next) break;
-        if (gap !== undefined) sink.gap(gap.from, gap.to);
-        for (const chunk of chunks) sink.output(chunk.stream, chunk.seq, bytesOf(chunk));
+        const isMore = await this.#own.within(caller.actor, async () => {
+          if (outlet.signal.aborted) return false;
+          const { next, gap, chunks } = await runtime.execs.read(caller, asked);
+          if (next === asked.from) return false;
+          if (gap !== undefined) sink.gap(gap.from, gap.to);
+          for (const chunk of chunks) sink.output(chunk.stream, chunk.seq, bytesOf(chunk));
+          // Between two pieces everybody else is answered.
+          await nextTurn();
+          return true;
+        });
+        if (!isMore) break;
         await outlet.ready();
       }
       sink.flush();

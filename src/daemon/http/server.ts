@@ -10,6 +10,7 @@ import type { Identities } from '../access/identities.ts';
 import type { Auditing } from '../auditing/auditing.ts';
 import type { DoorOptions } from '../door/listen.ts';
 import type { DoorFigures } from '../metrics.ts';
+import { Turns } from '../turns.ts';
 import { shownHost } from './address.ts';
 import type { HttpSettings } from './address.ts';
 import { Answerer } from './answerer.ts';
@@ -162,6 +163,7 @@ interface Wiring {
 function wire(server: Server | TlsServer, { answerer, connections, refusals, says }: Wiring): void {
   server.maxHeadersCount = headersMax;
   const open = new WeakMap<Socket, Set<ServerResponse>>();
+  const turns = new Turns();
   const answer: RequestListener = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
     const all = open.get(socket) ?? new Set();
@@ -189,20 +191,26 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
       return;
     }
     refusals.note('protocol', socket.remoteAddress ?? 'unknown');
-    // Whoever reads would take it for the answer to what was asked whole before.
-    if ([...(open.get(socket) ?? [])].some(({ req }) => req.complete)) {
-      socket.destroy();
-      return;
-    }
-    refuseUpgrade(socket, unreadable(error.code ?? ''), says);
+    const { code = '' } = error;
+    const refuse = (): void => {
+      // Whoever reads would take it for the answer to what was asked whole before.
+      const isDue = [...(open.get(socket) ?? [])].some(({ req }) => req.complete);
+      if (isDue) socket.destroy();
+      else refuseUpgrade(socket, unreadable(code), says);
+    };
+    // Those that take too long are found all at once: others are answered between them.
+    if (code === late) void turns.next().then(refuse);
+    else refuse();
   });
 }
+
+const late = 'ERR_HTTP_REQUEST_TIMEOUT';
 
 function unreadable(code: string): Refusal {
   const [status, why] =
     code === 'HPE_HEADER_OVERFLOW'
       ? [431, `its fields are more than ${headerBytesMax} bytes`]
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      : code === late
         ? [408, 'it took too long']
         : [400, 'it is not HTTP as RFC 9112 has it'];
   return new Refusal('INVALID_PARAMS', `Cannot read the request: ${why}`, { status });
