@@ -1,9 +1,12 @@
 // What breaks a door from outside, tried on one in the test's own process: nobody without a token
 // takes anything from who has one, and nobody makes it hold or do more than it must.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { IncomingMessage } from 'node:http';
 import { connect, Socket } from 'node:net';
+import path from 'node:path';
 import { duplexPair } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -12,6 +15,7 @@ import { Followers } from '../src/daemon/http/followers.ts';
 import { openHttp } from '../src/daemon/http/server.ts';
 import type { HttpDoor } from '../src/daemon/http/server.ts';
 import { Sockets } from '../src/daemon/http/sockets.ts';
+import { readPair } from '../src/daemon/http/tls.ts';
 import type { Json } from './support/daemon.ts';
 import { sendRaw, statuses } from './support/http.ts';
 import { startInside } from './support/inside.ts';
@@ -172,4 +176,12 @@ test("a person who signs out leaves a token that is nobody's", async () => {
   assert.equal((await as(login, 'GET', '/v1/ping')).status, 401);
   // What it had open is cut.
   await assert.rejects(watching.text());
+});
+
+test('a key that is no file is refused, and waited for by nobody', () => {
+  const key = path.join(inside.home, 'key.pem');
+  const cert = path.join(inside.home, 'cert.pem');
+  writeFileSync(cert, 'x');
+  execFileSync('mkfifo', ['-m', '600', key]);
+  assert.throws(() => readPair({ cert, key }), /is no file of at most/);
 });

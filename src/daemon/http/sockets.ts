@@ -49,9 +49,16 @@ export interface Upgrade {
   readonly caller: Caller;
 }
 
+interface Open {
+  readonly caller: Caller;
+  isAlive: boolean;
+  /** What is written before it becomes messages; `null`: nothing is. */
+  stream: Duplex | null;
+}
+
 export class Sockets {
   readonly #parts: DoorParts;
-  readonly #open = new Map<WebSocket, { readonly caller: Caller; isAlive: boolean }>();
+  readonly #open = new Map<WebSocket, Open>();
   readonly #connections = new Set<Connection>();
   readonly #tunnels: WebSocketServer;
   readonly #plain: WebSocketServer;
@@ -81,6 +88,8 @@ export class Sockets {
     const ws = await this.#accept(this.#tunnels, upgrade);
     const { runtime, version, says } = this.#parts;
     const stream = createWebSocketStream(ws, { readableHighWaterMark: 65_536 });
+    const known = this.#open.get(ws);
+    if (known !== undefined) known.stream = stream;
     // An end without an answer to it is one all the same.
     stream.on('error', () => stream.destroy());
     const { log } = says;
@@ -129,7 +138,7 @@ export class Sockets {
   #accept(server: WebSocketServer, { request, socket, head, caller }: Upgrade): Promise<WebSocket> {
     return new Promise((resolve) => {
       server.handleUpgrade(request, socket, head, (ws) => {
-        const known = { caller, isAlive: true };
+        const known: Open = { caller, isAlive: true, stream: null };
         this.#open.set(ws, known);
         const lives = (): void => {
           known.isAlive = true;
@@ -144,12 +153,18 @@ export class Sockets {
 
   /** Who asks over many sockets and reads none of them loses those that hold the most. */
   #dropUnread(): void {
-    const waiting = [...this.#open].filter(([ws]) => ws.bufferedAmount > unsentBytesMax);
+    const all = [...this.#open].map(([ws, { caller, stream }]) => ({
+      ws,
+      actor: caller.actor,
+      unsent: ws.bufferedAmount + (stream?.writableLength ?? 0),
+    }));
     const held = new Map<string, number>();
-    for (const [ws, { caller }] of waiting.toSorted(([a], [b]) => byUnsent(a, b))) {
-      const all = (held.get(caller.actor) ?? 0) + ws.bufferedAmount;
-      held.set(caller.actor, all);
-      if (all > unsentOfCallerMax && all > ws.bufferedAmount) ws.terminate();
+    const waiting = all.filter(({ unsent }) => unsent > unsentBytesMax);
+    for (const { ws, actor, unsent } of waiting.toSorted((a, b) => a.unsent - b.unsent)) {
+      const before = held.get(actor) ?? 0;
+      held.set(actor, before + unsent);
+      // One alone may be a long answer to a slow reader.
+      if (before > 0 && before + unsent > unsentOfCallerMax) ws.terminate();
     }
   }
 
@@ -164,8 +179,6 @@ export class Sockets {
     }
   }
 }
-
-const byUnsent = (a: WebSocket, b: WebSocket): number => a.bufferedAmount - b.bufferedAmount;
 
 /** Whether the handshake asks for something that can be answered. */
 export function isWireOffer({ headers }: IncomingMessage): boolean {

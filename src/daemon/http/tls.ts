@@ -5,6 +5,7 @@ import { TrlError } from '../../errors.ts';
 
 /** How often the files are looked at, in ms. */
 const lookMs = 10_000;
+const fileBytesMax = 1_048_576;
 
 export interface TlsFiles {
   readonly cert: string;
@@ -84,11 +85,14 @@ function markOf({ cert, key }: TlsFiles): string {
 
 function read(file: string, what: string): Buffer {
   try {
-    return readFileSync(file);
+    // A pipe would be waited for.
+    const found = statSync(file);
+    if (found.isFile() && found.size <= fileBytesMax) return readFileSync(file);
   } catch (cause) {
     const why = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
     throw refuse(`the ${what} "${file}" cannot be read (${why})`, cause);
   }
+  throw refuse(`the ${what} "${file}" is no file of at most ${fileBytesMax} bytes`);
 }
 
 function refuse(why: string, cause?: unknown): TrlError {
