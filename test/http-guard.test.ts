@@ -262,6 +262,11 @@ test('what is too long, compressed or no JSON is refused before it is understood
   const piece = `100000\r\n${'a'.repeat(1_048_576)}\r\n`;
   const chunked = { first, more: [type, 'Transfer-Encoding: chunked'], body: piece.repeat(9) };
   assert.deepEqual(statuses(await sendRaw(daemon.port, bytes(chunked))), [413]);
+  // Who is still sending must see why, not a connection that broke.
+  for (const path of ['/v1/login', '/v1/policy/none']) {
+    const { status } = await ask(daemon, path, { body: { code: 'a'.repeat(7_000_000) } });
+    assert.equal(status, path === '/v1/login' ? 413 : 404);
+  }
   const fields = { first: 'GET /v1/ping HTTP/1.1', more: [`X: ${'a'.repeat(20_000)}`] };
   assert.deepEqual(statuses(await sendRaw(daemon.port, bytes(fields))), [431]);
 

@@ -25,12 +25,14 @@ after(async () => {
 const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at + 1} of many\n`).join('');
 const eras: readonly Era[] = ['2025-11-25', '2026-07-28'];
 
-/** As a person does with `trl approvals approve`. */
-async function approve(id: ApprovalId): Promise<void> {
+/** As a person does with `trl approvals`. */
+async function decide(id: ApprovalId, decision: 'approve' | 'deny'): Promise<void> {
   await using runtime = await connect({ socketPath: daemon.socketPath });
   const { approval_id, digest } = await runtime.approval(id);
-  await runtime.decide({ approval_id, decision: 'approve', digest: digest.slice(0, 8) });
+  await runtime.decide({ approval_id, decision, digest: digest.slice(0, 8) });
 }
+
+const approve = (id: ApprovalId): Promise<void> => decide(id, 'approve');
 
 /** Connects, hands the client over, and leaves. */
 async function talk(
@@ -100,6 +102,54 @@ for (const era of eras) {
 }
 
 for (const era of eras) {
+  for (const way of ['stdio', 'http'] as const) {
+    test(`${era} over ${way}: asked, refused, let through, and resumed by another`, async () => {
+      // Over HTTP the 2025 era has no way back to the client: its answer is text.
+      const isTold = era === '2025-11-25' && way === 'http';
+      const name = `${way}-${era}`;
+      const person: Person = { says: isTold ? null : 'decline', seen: [] };
+      const args = { command: `seq -f 'row %g' 1 3000 | tee ${name}` };
+      // What a person said no to stays refused in its session: the next one is another command.
+      const next = { command: `${args.command} ${name}-2` };
+      let execId = '';
+      await talk(way, era, person, async (client) => {
+        const refused = await callOf(client, 'terminal_exec', args);
+        if (isTold) {
+          assert.match(refused.text, /trl approvals approve a-[0-9a-f]{32}/);
+          await decide(refused.approval_id, 'deny');
+          const told = await callOf(client, 'terminal_output', { exec_id: refused.exec_id });
+          assert.match(told.text, /^\[refused/);
+        } else {
+          assert.equal(refused.error?.code, 'APPROVAL_DENIED', refused.text);
+          assert.ok(person.seen[0]?.includes(args.command), person.seen[0]);
+        }
+        assert.equal(existsSync(path.join(daemon.root, name)), false);
+
+        person.says = person.says === null ? null : 'cancel';
+        const waiting = await callOf(client, 'terminal_exec', next);
+        assert.equal(waiting.status, 'waiting', waiting.text);
+        await decide(waiting.approval_id, 'approve');
+        const output = { exec_id: waiting.exec_id, max: 100, wait_ms: 10_000 };
+        const begun = await callOf(client, 'terminal_output', output);
+        assert.equal(begun.output.slice(0, 12), 'row 1\nrow 2\n', begun.text);
+        execId = waiting.exec_id;
+      });
+      const whole = Array.from({ length: 3_000 }, (_, at) => `row ${at + 1}\n`).join('');
+      // A server on stdio takes what it began along when it ends; a token's commands stay.
+      if (way === 'stdio') return;
+      await talk(way, era, nobody(), async (client) => {
+        let read = '';
+        for (let from = 100; ;) {
+          const piece = await callOf(client, 'terminal_output', { exec_id: execId, from });
+          read += piece.output;
+          if (piece.next === from) break;
+          from = piece.next;
+        }
+        assert.equal(read, whole.slice(100));
+      });
+    });
+  }
+
   test(`${era}: what a person must see is asked, and runs only on their yes`, async () => {
     const file = path.join(daemon.root, `made-${era}`);
     const command = `touch made-${era}`;

@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { limits } from '../../limits.ts';
 import type { RedactedText } from '../../redaction/text.ts';
 import type { Says } from '../door/answer.ts';
 import { hasBody } from './body.ts';
@@ -39,10 +40,14 @@ export function sendJson(
 
 /** A text that is sent whole; a reader that takes none of it for {@link stallMs} is dropped. */
 export function send(response: ServerResponse, status: number, body: string | Uint8Array): void {
+  begin(response, status, body);
+  response.end(body);
+}
+
+function begin(response: ServerResponse, status: number, body: string | Uint8Array): void {
   response.setHeader('Content-Length', Buffer.byteLength(body));
   response.setTimeout(stallMs, () => void response.destroy());
   response.writeHead(status);
-  response.end(body);
 }
 
 /**
@@ -66,23 +71,27 @@ export function sendProblem(
     ...placesOf(problem.data),
     ...fields,
   });
-  if (hasBody(request) && !request.complete) {
-    response.setHeader('Connection', 'close');
-    response.once('finish', () => endSoon(request));
+  const body = says.masking.json(problem);
+  if (!hasBody(request) || request.complete) {
+    send(response, problem.status, body);
+    return;
   }
-  send(response, problem.status, says.masking.json(problem));
+  response.setHeader('Connection', 'close');
+  begin(response, problem.status, body);
+  // The end of the answer would be that of the connection.
+  response.write(body);
+  endSoon(request, response);
 }
 
 /** How much that is not wanted is read, so that the other side sees the answer before the end. */
-const unwantedBytesMax = 1_048_576;
+const unwantedBytesMax = limits.frameBytes.max;
 const lingerMs = 1_000;
 
-function endSoon(request: IncomingMessage): void {
-  const { socket } = request;
+function endSoon(request: IncomingMessage, response: ServerResponse): void {
   let bytes = 0;
-  const end = (): void => void socket.destroy();
+  const end = (): void => void response.end();
   const timer = setTimeout(end, lingerMs);
-  socket.once('close', () => clearTimeout(timer));
+  response.once('close', () => clearTimeout(timer));
   request.on('data', (piece: Buffer) => {
     bytes += piece.length;
     if (bytes > unwantedBytesMax) end();
