@@ -7,11 +7,9 @@ import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { record } from './audit-record.ts';
-import { Interrupts } from './interrupts.ts';
+import { exitInterrupted, Interrupts } from './interrupts.ts';
 import { say } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
-
-const exitInterrupted = 130;
 
 export async function enroll(args: Args): Promise<number> {
   if (args.words.length > 0) throw usage('approvals enroll', 'it takes no words');

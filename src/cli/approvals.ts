@@ -1,12 +1,12 @@
 /** `trl approvals …`: what waits for a person, and the person's answers. */
 import type { ApprovalDecideParams, ApprovalView, Client } from '../client/index.ts';
 import { approvalStates } from '../command.ts';
-import { isTrlError, TrlError } from '../errors.ts';
+import { TrlError } from '../errors.ts';
 import { detailsOf, outcomeOf, seen } from './approval-text.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
-import { Interrupts } from './interrupts.ts';
-import { passphraseFromStdin } from './passphrase.ts';
+import { exitInterrupted, Interrupts } from './interrupts.ts';
+import { passphraseFromStdin, withPassphrase } from './passphrase.ts';
 import { findSession, reach } from './reach.ts';
 import { only } from './session.ts';
 import { say, sayJson, sayTable } from './show.ts';
@@ -14,9 +14,7 @@ import { Left, Terminal } from './terminal.ts';
 import { visible } from './visible.ts';
 
 const states = [...approvalStates, 'all'] as const;
-const passphraseTries = 3;
 /** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
-const exitInterrupted = 130;
 
 export async function list(args: Args): Promise<number> {
   const state = args.oneOf('state', states) ?? 'pending';
@@ -121,16 +119,9 @@ async function decideAtTerminal(
     if (key.trim() !== 'yes') throw new Left();
     return client.decide(params);
   }
-  for (let left = passphraseTries; ; left -= 1) {
-    const passphrase = await terminal.secret(`${what}? Passphrase: `, signal);
-    if (passphrase === '') throw new Left();
-    try {
-      return await client.decide({ ...params, passphrase });
-    } catch (error) {
-      if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
-      terminal.write(`${visible(error.message)}\n`);
-    }
-  }
+  return await withPassphrase(terminal, { prompt: `${what}? Passphrase: `, signal }, (passphrase) =>
+    client.decide({ ...params, passphrase }),
+  );
 }
 
 /**

@@ -7,11 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalView, Client, ExecId } from '../client/index.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { seen, summaryOf } from './approval-text.ts';
+import { withPassphrase } from './passphrase.ts';
 import { toExecId } from './reach.ts';
 import { Left, Terminal } from './terminal.ts';
-import { visible } from './visible.ts';
 
-const passphraseTries = 3;
 const pollMs = 10;
 const pollMsMax = 500;
 
@@ -96,18 +95,11 @@ async function answer(
     await terminal.rest();
     return;
   }
-  for (let left = passphraseTries; ; left -= 1) {
-    const passphrase = await terminal.secret('Run it? Passphrase (empty: no): ', signal);
-    if (passphrase === '') throw new Left();
-    try {
-      await client.decide({ ...approve, passphrase });
-      await terminal.rest();
-      return;
-    } catch (error) {
-      if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
-      terminal.write(`${visible(error.message)}\n`);
-    }
-  }
+  const prompt = 'Run it? Passphrase (empty: no): ';
+  await withPassphrase(terminal, { prompt, signal }, (passphrase) =>
+    client.decide({ ...approve, passphrase }),
+  );
+  await terminal.rest();
 }
 
 /** From the yes to the start: the runtime looks once more whether it is what was approved. */

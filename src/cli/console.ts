@@ -9,14 +9,12 @@ import type { Client } from '../client/index.ts';
 import { tokensFile } from '../identity/tokens.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
-import { Interrupts } from './interrupts.ts';
-import { passphraseFromStdin } from './passphrase.ts';
+import { exitInterrupted, Interrupts } from './interrupts.ts';
+import { asPerson, passphraseFromStdin } from './passphrase.ts';
 import { reach } from './reach.ts';
-import { asPerson } from './secrets-set.ts';
 import { say, sayJson } from './show.ts';
 import { Left } from './terminal.ts';
 
-const exitInterrupted = 130;
 /** A browser that runs has the page by then, in ms; one that must start has it a little later. */
 const openedMs = 3_000;
 

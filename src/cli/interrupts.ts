@@ -4,6 +4,9 @@ import { constants } from 'node:os';
 const handled = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const patience = 3;
 
+/** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
+export const exitInterrupted = 130;
+
 export class Interrupts implements Disposable {
   readonly #first = new AbortController();
   #count = 0;

@@ -1,7 +1,12 @@
-/** The enrolled person's passphrase out of a pipe. */
+/** The enrolled person's passphrase: asked for at the terminal, or out of a pipe. */
+import type { Client } from '../client/index.ts';
+import { isTrlError } from '../errors.ts';
 import { usage } from './args.ts';
+import { Left, Terminal } from './terminal.ts';
+import { visible } from './visible.ts';
 
 const passphraseBytesMax = 1_024;
+const triesMax = 3;
 
 /** @throws TrlError INVALID_PARAMS where standard input is a terminal, or it is too long */
 export async function passphraseFromStdin(verb: string): Promise<string> {
@@ -14,4 +19,45 @@ export async function passphraseFromStdin(verb: string): Promise<string> {
     if (text.length > passphraseBytesMax) throw usage(verb, 'the passphrase is too long');
   }
   return text.replace(/\r?\n$/, '');
+}
+
+/**
+ * Asks for the passphrase and tries `attempt` with it; after a wrong one again, three times in all.
+ *
+ * @throws Left for an empty one; what `attempt` throws, `AUTH_FAILED` after the last one only
+ */
+export async function withPassphrase<T>(
+  terminal: Terminal,
+  { prompt, signal }: { readonly prompt: string; readonly signal: AbortSignal },
+  attempt: (passphrase: string) => Promise<T>,
+): Promise<T> {
+  for (let left = triesMax; ; left -= 1) {
+    const passphrase = await terminal.secret(prompt, signal);
+    if (passphrase === '') throw new Left();
+    try {
+      return await attempt(passphrase);
+    } catch (error) {
+      if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
+      terminal.write(`${visible(error.message)}\n`);
+    }
+  }
+}
+
+/**
+ * Calls with the passphrase of the enrolled person, which is asked for at the terminal only; where
+ * nobody is enrolled, without one.
+ *
+ * @throws Left when they leave the prompt
+ */
+export async function asPerson<T>(
+  client: Client,
+  signal: AbortSignal,
+  call: (proof: { readonly passphrase?: string }) => Promise<T>,
+): Promise<T> {
+  const { enrolled } = await client.approvalStatus();
+  if (!enrolled) return call({});
+  using terminal = Terminal.open('prove that you are the enrolled person');
+  return await withPassphrase(terminal, { prompt: 'Passphrase: ', signal }, (passphrase) =>
+    call({ passphrase }),
+  );
 }

@@ -4,12 +4,12 @@ import { checkTarget, takePublication } from '../local/index.ts';
 import { isTrlError, type TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
-import { Interrupts } from './interrupts.ts';
+import { exitInterrupted, Interrupts } from './interrupts.ts';
 import { passphraseFromStdin } from './passphrase.ts';
 import { Progress } from './progress.ts';
 import { findingLines, summary, wayOut } from './publish-lines.ts';
 import { asking, targetOf } from './publish-target.ts';
-import { asPerson, exitInterrupted } from './secrets-set.ts';
+import { asPerson } from './passphrase.ts';
 import { say, sayJson } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
 

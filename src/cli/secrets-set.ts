@@ -2,11 +2,10 @@
  * `trl secrets set NAME`: takes a value from a person at a terminal, or from a pipe. Never from an
  * argument: every process of the host can read those, and shells write them down.
  */
-import type { Client } from '../client/index.ts';
-import { isTrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
-import { Interrupts } from './interrupts.ts';
+import { exitInterrupted, Interrupts } from './interrupts.ts';
+import { asPerson } from './passphrase.ts';
 import { reach } from './reach.ts';
 import { say, sayJson } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
@@ -14,9 +13,6 @@ import { visible } from './visible.ts';
 
 const verb = 'secrets set';
 const valueBytesMax = 64 * 1_024;
-const passphraseTries = 3;
-/** 128 and the number of SIGINT, as for every program that Ctrl-C ends. */
-export const exitInterrupted = 130;
 
 export async function set(args: Args): Promise<number> {
   const name = nameOf(args);
@@ -84,30 +80,4 @@ async function fromTerminal(name: string, signal: AbortSignal): Promise<string> 
     throw usage(verb, 'several lines were given; a value of several lines comes by --stdin');
   }
   return value;
-}
-
-/**
- * Calls with the passphrase of the enrolled person, which is asked for at the terminal only; where
- * nobody is enrolled, without one.
- *
- * @throws Left when they leave the prompt
- */
-export async function asPerson<T>(
-  client: Client,
-  signal: AbortSignal,
-  call: (proof: { readonly passphrase?: string }) => Promise<T>,
-): Promise<T> {
-  const { enrolled } = await client.approvalStatus();
-  if (!enrolled) return call({});
-  using terminal = Terminal.open('prove that you are the enrolled person');
-  for (let left = passphraseTries; ; left -= 1) {
-    const passphrase = await terminal.secret('Passphrase: ', signal);
-    if (passphrase === '') throw new Left();
-    try {
-      return await call({ passphrase });
-    } catch (error) {
-      if (left <= 1 || !isTrlError(error, 'AUTH_FAILED')) throw error;
-      terminal.write(`${visible(error.message)}\n`);
-    }
-  }
 }

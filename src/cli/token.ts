@@ -10,17 +10,14 @@ import { Tokens, tokensFile } from '../identity/tokens.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { record } from './audit-record.ts';
-import { Interrupts } from './interrupts.ts';
-import { passphraseFromStdin } from './passphrase.ts';
+import { exitInterrupted, Interrupts } from './interrupts.ts';
+import { passphraseFromStdin, withPassphrase } from './passphrase.ts';
 import { only } from './session.ts';
 import { say, sayJson, sayTable } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
 import { durationWanted, parseDuration } from './units.ts';
-import { visible } from './visible.ts';
 
 const verb = 'token create';
-const passphraseTries = 3;
-const exitInterrupted = 130;
 
 /** The token alone on standard output: it is shown this once. */
 export async function create(args: Args): Promise<number> {
@@ -125,20 +122,15 @@ async function prove(args: Args, signal: AbortSignal): Promise<Proof> {
     const why = 'policy wants the person proved; run: trl approvals enroll';
     throw new TrlError('AUTH_FAILED', `Cannot create the token: ${why}`);
   }
-  if (args.has('passphrase-stdin')) {
-    const passphrase = await passphraseFromStdin(verb);
+  const verify = async (passphrase: string): Promise<Proof> => {
     if (await enrolment.verify(passphrase)) return 'passphrase';
     throw new TrlError('AUTH_FAILED', 'Cannot create the token: the passphrase is wrong');
+  };
+  if (args.has('passphrase-stdin')) {
+    return verify(await passphraseFromStdin(verb));
   }
   using terminal = Terminal.open('create a token of this role without --passphrase-stdin');
-  for (let left = passphraseTries; ; left -= 1) {
-    const passphrase = await terminal.secret('Passphrase: ', signal);
-    if (passphrase === '') throw new Left();
-    if (await enrolment.verify(passphrase)) return 'passphrase';
-    const message = 'Cannot create the token: the passphrase is wrong';
-    if (left <= 1) throw new TrlError('AUTH_FAILED', message);
-    terminal.write(`${visible(message)}\n`);
-  }
+  return await withPassphrase(terminal, { prompt: 'Passphrase: ', signal }, verify);
 }
 
 /** By the policy that a runtime of this user starts with; one that runs goes by its own. */
