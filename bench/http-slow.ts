@@ -1,6 +1,8 @@
 /**
  * What 1,000 slow clients cost others: how long a request takes alone, beside as many idle clients
- * that mean well, and beside the slow ones, in turn. `npm run bench:http-slow -- [CLIENTS] [ROUNDS]`
+ * that mean well, and beside the slow ones, in turn.
+ *
+ *   npm run bench:http-slow -- [CLIENTS] [ROUNDS]
  *
  * Requests begin by the clock, whether or not those before were answered, so that a moment in which
  * nobody is answered counts for all who came in it. The slow clients are on this machine, too, and

@@ -1,5 +1,5 @@
 /**
- * Analyses of texts, one in each turn of the event loop: many that arrive at once must not keep
+ * Pieces of work, one in each turn of the event loop: many that arrive at once must not keep
  * everybody else waiting until the last of them is done.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';

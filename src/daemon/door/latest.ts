@@ -9,7 +9,7 @@ export interface LatestOptions {
   readonly signal: AbortSignal;
 }
 
-/** The message about a thing, made when it is sent; `null`: there is none any more. Not to throw. */
+/** The message about a thing, made when it is sent; `null`: there is none any more. */
 type Look = () => object | null | Promise<object | null>;
 
 /** A slow reader costs one entry a thing: it misses steps, never the last one. */

@@ -198,8 +198,12 @@ function wire(server: Server | TlsServer, { answerer, connections, refusals, say
       if (isDue) socket.destroy();
       else refuseUpgrade(socket, unreadable(code), says);
     };
+    const inTurn = async (): Promise<void> => {
+      await turns.next();
+      refuse();
+    };
     // Those that take too long are found all at once: others are answered between them.
-    if (code === late) void turns.next().then(refuse);
+    if (code === late) void inTurn();
     else refuse();
   });
 }
