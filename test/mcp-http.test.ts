@@ -25,6 +25,9 @@ before(async () => {
       const command = '[sh, -c, "echo once >>told; sleep 1; cat told"]';
       const text = `name: tell\ndescription: d\ncommand: ${command}\n`;
       writeFileSync(path.join(directory, 'tell.yaml'), text, { mode: 0o600 });
+      const last =
+        'name: last\ndescription: d\ntimeout: 300\ncommand: [sh, -c, ": >lasts; sleep 200"]\n';
+      writeFileSync(path.join(directory, 'last.yaml'), last, { mode: 0o600 });
       return {};
     },
   });
@@ -194,6 +197,26 @@ test('neither does one of a registered tool', bounded, async () => {
   const two = await post(44, {}, 'tell-1', tool);
   assert.equal(one.structuredContent.exit_code, 0, JSON.stringify(one));
   assert.equal(two.structuredContent.exec_id, one.structuredContent.exec_id);
+});
+
+test('a registered tool ends with its call', bounded, async () => {
+  const tool = { tool: 'last' };
+  const asked = await post(45, {}, undefined, tool);
+  await approve(asked.structuredContent.approval_id);
+  const call = post(46, {}, undefined, tool);
+  call.catch(() => {});
+  while (!existsSync(inRoot('lasts'))) await sleep(10);
+  await using runtime = await connect({ socketPath: daemon.socketPath });
+  const running = async (): Promise<number> => {
+    const execs = await runtime.execs();
+    return execs.filter(({ command, state }) => /lasts/.test(command) && state === 'running')
+      .length;
+  };
+  assert.equal(await running(), 1);
+  // A yes starts it: by the answer to a later request the call was heard, too.
+  await post(47, {}, undefined, { tool: 'terminal_list' });
+  call.drop();
+  while ((await running()) > 0) await sleep(50);
 });
 
 test('an idempotency key names a call for good', bounded, async () => {

@@ -58,10 +58,14 @@ export interface ExecResizeParams {
   /** As of {@link ExecWriteParams}. */
   readonly lease_id?: string;
 }
-/** With `signal` just that one is sent; without it: TERM, the grace time, KILL. */
+/**
+ * With `signal` just that one is sent; without it: TERM, the grace time, KILL. `exec_key`: what the
+ * caller began by that key, in whichever session.
+ */
 export type ExecCancelParams = (
   | { readonly exec_id: ExecId }
   | { readonly session_id: SessionId }
+  | { readonly exec_key: string }
 ) & { readonly signal?: string };
 
 /** What each method takes. */

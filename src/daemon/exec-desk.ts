@@ -200,10 +200,11 @@ export class ExecDesk implements ExecsDesk {
   }
 
   async cancel(
-    _: Caller,
-    target: { exec_id: ExecId } | { session_id: SessionId },
+    caller: Caller,
+    target: { exec_id: ExecId } | { session_id: SessionId } | { exec_key: string },
     signal: string | null,
   ): Promise<{ stopped: readonly ExecId[] }> {
+    if ('exec_key' in target) return this.#cancelKeyed(caller, target.exec_key, signal);
     const cancelled = this.#options.approving.approvals.cancel(
       'exec_id' in target ? { exec: target.exec_id } : { session: target.session_id },
     );
@@ -220,6 +221,19 @@ export class ExecDesk implements ExecsDesk {
       );
     }
     return { stopped: [...waiting, ...running.map(({ record }) => record.id)] };
+  }
+
+  /** In the caller's own sessions: another's key may be the same. */
+  async #cancelKeyed(caller: Caller, key: string, signal: string | null) {
+    const { execs, sessions } = this.#parts;
+    const own = new Set(
+      sessions.all().flatMap(({ record }) => (record.owner === caller.actor ? [record.id] : [])),
+    );
+    const found = execs
+      .of(null)
+      .filter(({ record }) => record.key === key && own.has(record.sessionId));
+    const each = found.map(({ record }) => this.cancel(caller, { exec_id: record.id }, signal));
+    return { stopped: (await Promise.all(each)).flatMap(({ stopped }) => stopped) };
   }
 
   /** A command that is just starting is waited for: a cancel must not miss it. */

@@ -134,6 +134,15 @@ export class Executions {
     return id === undefined ? null : (this.#all.get(id) ?? null);
   }
 
+  /** A later call goes on with it, and has a key of its own. */
+  rename(id: ExecId, key: string): void {
+    const found = this.get(id);
+    const { key: before, sessionId } = found.record;
+    if (before !== null) this.#keys.delete(keyOf(sessionId, before));
+    this.#keys.set(keyOf(sessionId, key), id);
+    this.update(found, { key });
+  }
+
   forget(id: ExecId): void {
     const found = this.#all.get(id);
     this.#all.delete(id);

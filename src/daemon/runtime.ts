@@ -219,7 +219,7 @@ export interface ExecsDesk {
   /** With a signal: sends just that. Without: TERM, grace, KILL. Answers what was stopped. */
   cancel(
     caller: Caller,
-    target: { exec_id: ExecId } | { session_id: SessionId },
+    target: { exec_id: ExecId } | { session_id: SessionId } | { exec_key: string },
     signal: string | null,
   ): Promise<{ stopped: readonly ExecId[] }>;
   list(caller: Caller, session: SessionId | null): Promise<readonly ExecView[]>;

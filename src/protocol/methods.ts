@@ -156,13 +156,15 @@ export const methods = {
     .object({
       session_id: z.exactOptional(field.sessionId),
       exec_id: z.exactOptional(field.execId),
+      exec_key: z.exactOptional(field.execKey),
       signal: z.exactOptional(field.signal),
     })
     .check(
-      z.refine((target) => (target.session_id === undefined) !== (target.exec_id === undefined), {
-        path: ['session_id'],
-        error: 'given, or "exec_id", and not both',
-      }),
+      z.refine(
+        ({ session_id: session, exec_id: exec, exec_key: key }) =>
+          [session, exec, key].filter((one) => one !== undefined).length === 1,
+        { path: ['session_id'], error: 'given, or "exec_id", or "exec_key", and one alone' },
+      ),
     ),
   'exec.list': z.object({ session_id: z.exactOptional(field.sessionId) }),
   'exec.info': exec,

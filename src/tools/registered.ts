@@ -9,6 +9,8 @@ import type { Tool, ToolContext, ToolResult } from './tool.ts';
 
 /** A person is asked anew where something changed since the yes; not for ever. */
 const questionsMax = 4;
+/** How often it is looked whether a cancelled call has begun its command, and after how many ms. */
+const [cancelTries, cancelPollMs] = [20, 100];
 /** From a person's yes to the end of the call. */
 const startMs = 10_000;
 
@@ -50,6 +52,7 @@ async function callRegistered(
 ): Promise<ToolResult> {
   const { client, sessions, signal, callKey, approvalWaitMs = 0 } = context;
   const session = await sessions.session();
+  const key = callKey ?? newKey();
   for (let asked = 0; ; asked += 1) {
     try {
       const params = {
@@ -57,18 +60,63 @@ async function callRegistered(
         arguments: given,
         session_id: session,
         wait_ms: asked === 0 ? approvalWaitMs : startMs,
-        ...(callKey === undefined ? {} : { exec_key: callKey }),
+        exec_key: key,
       };
-      return resultOf(await client.call('tool.call', params, { signal }));
+      const answer = client.call('tool.call', params);
+      return resultOf(await orCancelled(client, answer, { signal, key }));
     } catch (error) {
       const late = lateReceipt(error);
       if (late !== null) return resultOf({ name, receipt: late });
       const pending = await pendingOf(client, error);
       if (pending === null) throw error;
+      // Decided, and about to start: nobody is to be asked again.
+      if (pending.state !== 'pending' && asked < questionsMax) continue;
       const answer = asked < questionsMax ? ((await context.ask?.(pending)) ?? 'later') : 'later';
       if (answer === 'later') return waitingResult(pending);
       await decideFor(client, pending, answer);
     }
+  }
+}
+
+/** A key of its own, by which the call is ended. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/**
+ * What the call answers. When it is cancelled its command is ended, which may be starting still.
+ *
+ * @throws the signal's reason
+ */
+async function orCancelled<T>(
+  client: Client,
+  answer: Promise<T>,
+  { signal, key }: { readonly signal: AbortSignal; readonly key: string },
+): Promise<T> {
+  const gone = Promise.withResolvers<never>();
+  const stop = (): void => gone.reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([answer, gone.promise]);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    let isOver = false;
+    const over = (): void => {
+      isOver = true;
+    };
+    void answer.then(over, over);
+    for (let tries = 0; tries < cancelTries && !isOver; tries += 1) {
+      const stopped = await client.cancel({ exec_key: key }).catch(() => []);
+      if (stopped.length > 0) break;
+      await new Promise((resolve) => {
+        setTimeout(resolve, cancelPollMs);
+      });
+    }
+    throw signal.reason;
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
 }
 

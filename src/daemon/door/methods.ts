@@ -301,9 +301,10 @@ function refuseSecrets(params: object, masking: Masking): void {
 
 type Target = Parameters<ExecsDesk['cancel']>[1];
 
-/** The check of `exec.cancel` lets through exactly one of the two. */
+/** The check of `exec.cancel` lets through exactly one of them. */
 function targetOf(given: Partial<MethodParams['exec.cancel']>): Target {
   if (given.exec_id !== undefined) return { exec_id: given.exec_id };
   if (given.session_id !== undefined) return { session_id: given.session_id };
+  if (given.exec_key !== undefined) return { exec_key: given.exec_key };
   throw new Error('exec.cancel without a target passed its check');
 }

@@ -44,7 +44,7 @@ export interface ToolDeskOptions {
   readonly roots: readonly string[];
   readonly registered: Registered;
   readonly sessions: Sessions;
-  readonly execs: Pick<Executions, 'of'>;
+  readonly execs: Pick<Executions, 'of' | 'rename'>;
   readonly sessionDesk: SessionDesk;
   readonly execDesk: ExecDesk;
   /** Names of variables that could be passed on. */
@@ -169,8 +169,10 @@ export class ToolDesk implements ToolsDesk {
       ...(stdin === null ? {} : { stdin }),
       ...(params.exec_key === undefined ? {} : { exec_key: params.exec_key }),
     };
-    const { execDesk } = this.#options;
+    const { execDesk, execs } = this.#options;
     try {
+      const { exec_key: key } = params;
+      if (waiting !== null && key !== undefined) execs.rename(waiting, key);
       const receipt =
         waiting === null
           ? await execDesk.run(caller, asked)
