@@ -102,12 +102,10 @@ async function orCancelled<T>(
     return await Promise.race([answer, gone.promise]);
   } catch (error) {
     if (!signal.aborted) throw error;
-    let isOver = false;
-    const over = (): void => {
-      isOver = true;
-    };
-    void answer.then(over, over);
-    for (let tries = 0; tries < cancelTries && !isOver; tries += 1) {
+    const over = new AbortController();
+    const end = (): void => over.abort();
+    void answer.then(end, end);
+    for (let tries = 0; tries < cancelTries && !over.signal.aborted; tries += 1) {
       const stopped = await client.cancel({ exec_key: key }).catch(() => []);
       if (stopped.length > 0) break;
       await new Promise((resolve) => {

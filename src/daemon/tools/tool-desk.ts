@@ -107,7 +107,7 @@ export class ToolDesk implements ToolsDesk {
   /** Takes over what an earlier daemon left: sessions of calls that nobody may ask for again. */
   adopt(): void {
     for (const { record } of this.#options.sessions.all()) {
-      if (record.tool !== undefined) this.#endLater(record.id);
+      if (record.tool !== undefined) void this.#endLater(record.id);
     }
   }
 
@@ -152,7 +152,7 @@ export class ToolDesk implements ToolsDesk {
 
   async #run(caller: Caller, file: FileTool, call: ToolCall): Promise<ToolCallAnswer> {
     const { definition } = file;
-    const { origin, params, given } = call;
+    const { params, given } = call;
     const command = await this.#commandOf(file, call);
     const stdin = definition.stdin === null ? null : filled(parseTemplate(definition.stdin), given);
     const named = { caller, name: definition.name, call: callName(params) };
@@ -184,7 +184,7 @@ export class ToolDesk implements ToolsDesk {
       if (!isExecId(exec)) this.#leave(session);
       else if (!this.#waiting.has(session.record.id)) {
         this.#waiting.set(session.record.id, exec);
-        this.#endLater(session.record.id);
+        void this.#endLater(session.record.id);
       }
       throw error;
     }
@@ -271,16 +271,15 @@ export class ToolDesk implements ToolsDesk {
   }
 
   /** Once it is over, somebody may come for its result; a session that is kept is one less. */
-  #endLater(id: SessionId): void {
+  async #endLater(id: SessionId): Promise<void> {
     const { execs, sessions } = this.#options;
     const all = execs.of(id).map(({ settled }) => settled);
-    void Promise.allSettled(all).then(() => {
-      const end = (): void => {
-        const session = sessions.all().find(({ record }) => record.id === id);
-        if (session !== undefined) this.#leave(session);
-      };
-      setTimeout(end, all.length === 0 ? 0 : limits.journalKeepMs.default).unref();
-    });
+    await Promise.allSettled(all);
+    const end = (): void => {
+      const session = sessions.all().find(({ record }) => record.id === id);
+      if (session !== undefined) this.#leave(session);
+    };
+    setTimeout(end, all.length === 0 ? 0 : limits.journalKeepMs.default).unref();
   }
 }
 
