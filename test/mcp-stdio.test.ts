@@ -116,6 +116,16 @@ test(
   },
 );
 
+test('it ends with a line that no message is as long as', bounded, async (t) => {
+  const peer = onSocket();
+  t.after(() => peer.child.kill('SIGKILL'));
+  await peer.open();
+  peer.child.stdin?.on('error', () => {});
+  peer.child.stdin?.write('x'.repeat(11 * 1024 * 1024));
+  // Its input stays open: nothing else tells it to end.
+  await peer.ended();
+});
+
 test('it ends when its parent does, though its input stays open', bounded, async () => {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-mcp-'));
   try {

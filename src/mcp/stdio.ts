@@ -80,6 +80,12 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     if (process.ppid !== parent) ended.resolve();
   }, parentPollMs);
   const stop = (): void => ended.resolve();
+  // It closes by itself after what is no message by its length, and reads no end of the input then.
+  const closed = transport.onclose;
+  transport.onclose = () => {
+    closed?.();
+    stop();
+  };
   process.stdin.once('end', stop).once('close', stop).once('error', stop);
   process.stdout.once('error', stop);
   signal.addEventListener('abort', stop, { once: true });
