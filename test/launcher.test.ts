@@ -62,11 +62,16 @@ test(`the launcher adds less than ${overheadMaxMs} ms to the Node it starts`, (t
   assert.ok(launched - bare < overheadMaxMs);
 });
 
-/** What is bundled: the redactor, and a runner of this text. */
+/** What is bundled: a runner of this text, and programs that do nothing. */
 function programs(dir: string, runner: string): void {
-  for (const [name, text] of Object.entries({ redactor: 'export {};', runner })) {
-    mkdirSync(path.join(dir, 'src', name));
-    writeFileSync(path.join(dir, 'src', name, 'main.ts'), text);
+  for (const [file, text] of Object.entries({
+    'daemon/main.ts': 'export {};',
+    'daemon/auditing/reader.ts': 'export {};',
+    'redactor/main.ts': 'export {};',
+    'runner/main.ts': runner,
+  })) {
+    mkdirSync(path.dirname(path.join(dir, 'src', file)), { recursive: true });
+    writeFileSync(path.join(dir, 'src', file), text);
   }
 }
 

@@ -83,9 +83,9 @@ export function daemonEnvironment(): Record<string, string> {
   );
 }
 
-/** The daemon's program: beside this checkout's sources, or beside the built bundle. */
+/** The daemon's program: what a checkout builds before it starts anything, or what is published. */
 function daemonEntry(): string {
-  const entry = import.meta.url.endsWith('.ts') ? '../daemon/main.ts' : './daemon.js';
+  const entry = import.meta.url.endsWith('.ts') ? '../../dist/daemon.js' : './daemon.js';
   return fileURLToPath(new URL(entry, import.meta.url));
 }
 
