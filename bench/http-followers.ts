@@ -51,7 +51,8 @@ console.log(
     2,
   ),
 );
-if (digests.size !== 1 || missing !== 0) process.exitCode = 1;
+const isWhole = digests.size === 1 && missing === 0;
+if (!isWhole || found.some(({ exitCode }) => exitCode !== 0)) process.exitCode = 1;
 
 async function connected(wanted: number): Promise<void> {
   for (;;) {

@@ -40,7 +40,8 @@ function trlWith(...args: readonly string[]): string {
   }).trim();
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const sha256 = (bytes: string | Uint8Array): string =>
+  createHash('sha256').update(bytes).digest('hex');
 
 /** The next messages of a WebSocket, and those that came before somebody asked. */
 function messagesOf(ws: WebSocket) {
@@ -149,6 +150,31 @@ test('many who follow get the same bytes, whenever they come and however they re
   assert.ok(first !== undefined && first.bytes > 4_000_000 && first.missing === 0);
   assert.deepEqual(new Set(all.map(({ digest }) => digest)).size, 1);
   assert.deepEqual(new Set(all.map(({ exitCode }) => exitCode)), new Set([0]));
+});
+
+test('what is read behind the others is whole, wherever it begins and characters are cut', async () => {
+  // Three bytes a character, so that no window ends where one does.
+  const line = `${'€'.repeat(700)}\n`;
+  const count = 500;
+  const whole = Buffer.from(line.repeat(count));
+  const execId = await start(`yes ${line.trim()} | head -n ${count}; sleep 1`);
+  await data(daemon, `/v1/execs/${execId}/output?from=${whole.length - 1}&wait_ms=20000`);
+  // The first of each form stands near the end; the others begin behind it.
+  const starts = [whole.length - 2, 0, 0, 1, 65_537, 131_072];
+  const all = await Promise.all(
+    starts.flatMap((from) => {
+      const place = { port: daemon.port, execId, from };
+      return [followEvents(place), followSocket(place)].map(async (one) => ({
+        from,
+        ...(await one),
+      }));
+    }),
+  );
+  for (const { from, digest, bytes, missing, exitCode } of all) {
+    const wanted = whole.subarray(from);
+    const found = [bytes, missing, exitCode, digest];
+    assert.deepEqual(found, [wanted.length, 0, 0, sha256(wanted)], `from ${from}`);
+  }
 });
 
 test('one who reads nothing holds up nobody else', async () => {

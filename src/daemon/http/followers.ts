@@ -7,8 +7,6 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller, ExecId } from '../../command.ts';
-import type { StreamChunk } from '../../protocol/types.ts';
-import { redactedBytes, type RedactedBytes } from '../../redaction/text.ts';
 import type { OutputSink } from '../runtime.ts';
 import { Slots } from '../slots.ts';
 import type { DoorParts } from './desk.ts';
@@ -17,13 +15,12 @@ import { encoderOf, rest } from './encoding.ts';
 import type { Encoder, Form } from './encoding.ts';
 import { Ring } from './ring.ts';
 import type { Cursor, Piece } from './ring.ts';
+import { Windows } from './windows.ts';
 
 /** Of one ring, and of all of them together. */
 const ringBytesMax = 8 * 1_024 * 1_024;
 const ringBytesMin = 256 * 1_024;
 const ringsBytesMax = 64 * 1_024 * 1_024;
-/** Bytes that a follower reads for itself at once. */
-const ownBytes = 64 * 1_024;
 /** Those of one caller that read for themselves at once; the others follow. */
 const ownOfCallerMax = 1;
 /** How long those who are within the ring are waited for before they are behind it, in ms. */
@@ -55,12 +52,14 @@ interface Shared {
 export class Followers {
   readonly #parts: DoorParts;
   readonly #shared = new Map<string, Shared>();
+  readonly #windows: Windows;
   readonly #own = new Slots(ownOfCallerMax);
   /** Who reads for itself just now. */
   ownReaders = 0;
 
   constructor(parts: DoorParts) {
     this.#parts = parts;
+    this.#windows = new Windows(parts);
   }
 
   /** Sends output and events until the end, or until the follower has left. Never rejects. */
@@ -118,32 +117,30 @@ export class Followers {
    */
   async #readOwn(following: Following, from: number, ring: Ring): Promise<number | null> {
     const { outlet, execId, caller } = following;
-    const { says, runtime } = this.#parts;
-    const encoder = encoderOf(outlet.form, { execId, masking: says.masking });
-    const sink = new PieceSink(encoder, from, (piece) => outlet.send(piece));
+    let position = from;
+    const step = async (): Promise<number> => {
+      if (outlet.signal.aborted) return position;
+      const { pieces, next } = await this.#windows.read(following, position);
+      for (const piece of pieces) outlet.send(piece);
+      // Between two windows everybody else is answered.
+      await nextTurn();
+      return next;
+    };
     this.ownReaders += 1;
     try {
-      while (!outlet.signal.aborted && !ring.holds(sink.next)) {
-        const asked = { exec_id: execId, from: sink.next, max: ownBytes };
-        const isMore = await this.#own.within(caller.actor, async () => {
-          if (outlet.signal.aborted) return false;
-          const { next, gap, chunks } = await runtime.execs.read(caller, asked);
-          if (next === asked.from) return false;
-          if (gap !== undefined) sink.gap(gap.from, gap.to);
-          for (const chunk of chunks) sink.output(chunk.stream, chunk.seq, bytesOf(chunk));
-          // Between two pieces everybody else is answered.
-          await nextTurn();
-          return true;
-        });
-        if (!isMore) break;
+      while (!outlet.signal.aborted && !ring.holds(position)) {
+        const next = await this.#own.within(caller.actor, step);
+        if (next === position) break;
+        position = next;
         await outlet.ready();
       }
-      sink.flush();
-      return outlet.signal.aborted ? null : sink.next;
+      return outlet.signal.aborted ? null : position;
     } catch {
       // The journal is gone: what can still be told of it comes with the end.
-      const rest = forward(sink);
-      await this.#read(following, { from: sink.next, sink: rest, signal: outlet.signal }, sink);
+      const encoder = encoderOf(outlet.form, { execId, masking: this.#parts.says.masking });
+      const sink = new PieceSink(encoder, position, (piece) => outlet.send(piece));
+      const options = { from: position, sink: forward(sink), signal: outlet.signal };
+      await this.#read(following, options, sink);
       return null;
     } finally {
       this.ownReaders -= 1;
@@ -277,10 +274,3 @@ const forward = (sink: PieceSink): OutputSink => ({
   waiting: (info) => sink.waiting(info),
   exit: (offset, end) => sink.exit(offset, end),
 });
-
-/** What a redactor gave out, as bytes again. */
-function bytesOf(chunk: StreamChunk): RedactedBytes {
-  return redactedBytes(
-    'data' in chunk ? Buffer.from(chunk.data) : Buffer.from(chunk.b64, 'base64'),
-  );
-}

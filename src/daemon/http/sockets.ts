@@ -153,11 +153,12 @@ export class Sockets {
 
   /** Who asks over many sockets and reads none of them loses those that hold the most. */
   #dropUnread(): void {
-    const all = [...this.#open].map(([ws, { caller, stream }]) => ({
-      ws,
-      actor: caller.actor,
-      unsent: ws.bufferedAmount + (stream?.writableLength ?? 0),
-    }));
+    // Who follows a command is bounded alone, and shares with all who follow it what waits.
+    const all = [...this.#open].flatMap(([ws, { caller, stream }]) =>
+      stream === null
+        ? []
+        : [{ ws, actor: caller.actor, unsent: ws.bufferedAmount + stream.writableLength }],
+    );
     const held = new Map<string, number>();
     const waiting = all.filter(({ unsent }) => unsent > unsentBytesMax);
     for (const { ws, actor, unsent } of waiting.toSorted((a, b) => a.unsent - b.unsent)) {
