@@ -56,7 +56,7 @@ let directory = '';
 before(async () => {
   if (skip !== false) return;
   daemon = await startRuntime({
-    env: { TICKETS_TOKEN: token, TICKETS_URL: 'https://tickets.example' },
+    env: { PLANT_TOKEN: token, TICKETS_TOKEN: token, TICKETS_URL: 'https://tickets.example' },
     prepare: (home) => {
       directory = path.join(home, 'config', 'trl', 'tools');
       mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -251,6 +251,19 @@ test('of a project holds only while it is as it was trusted', { skip }, async ()
   writeFileSync(path.join(place, 'more.yaml'), 'name: more\ndescription: d\ncommand: [id]\n');
   assert.match((await call('own')).error.message, /none is called "own"/);
   rmSync(path.join(daemon.root, '.trl'), { recursive: true });
+});
+
+test('of a project keeps its variables from sessions of others', { skip }, async () => {
+  const project = path.join(daemon.root, 'plant');
+  const place = path.join(project, '.trl', 'tools');
+  mkdirSync(place, { recursive: true });
+  const text = 'name: plant\ndescription: d\ncommand: [id]\ninjects_env: [PLANT_TOKEN]\n';
+  writeFileSync(path.join(place, 'plant.yaml'), text);
+  await cli(daemon, ['tool', 'trust', project]);
+  // Nobody has asked for the tools of that project yet.
+  const { error } = await session.ask('true', { env_keys: ['PLANT_TOKEN'] });
+  assert.match(error?.message ?? '', /only the tool "plant" gets it/);
+  rmSync(project, { recursive: true });
 });
 
 test('is listed, called and checked at the command line', { skip }, async () => {

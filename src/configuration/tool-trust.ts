@@ -46,6 +46,13 @@ export function trustedTools(directory: string): readonly ToolBytes[] | null {
   return digestOf(files) === known ? files : null;
 }
 
+/**
+ * Directories whose tools somebody trusts, with the SHA-256 of what was there when that was said.
+ *
+ * @throws ToolFileError for a record that cannot be read
+ */
+export const trustedProjects = (): ReadonlyMap<string, string> => readTrusted(record());
+
 /** Whether the project has tools, trusted or not. */
 export const hasTools = (directory: string): boolean =>
   toolFilesIn(path.join(directory, projectTools)).length > 0;

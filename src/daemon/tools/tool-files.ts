@@ -6,7 +6,12 @@ import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { readTool, ToolFileError, type ToolDefinition } from '../../configuration/tool-file.ts';
-import { toolFilesIn, trustedTools, hasTools } from '../../configuration/tool-trust.ts';
+import {
+  hasTools,
+  toolFilesIn,
+  trustedProjects,
+  trustedTools,
+} from '../../configuration/tool-trust.ts';
 import { nameFits } from '../../names.ts';
 import { version } from '../../protocol/version.ts';
 import { readBytes, type Owner } from '../../yaml/gather.ts';
@@ -42,6 +47,8 @@ interface Read {
 export class ToolFiles {
   readonly #options: ToolFilesOptions;
   readonly #read = new Map<string, Read>();
+  /** Trusted projects, as they were trusted, whose tools were read at least once. */
+  readonly #known = new Set<string>();
   /** What was said, so that it is said once. */
   readonly #said = new Set<string>();
   /** Variables of tools by file, also of one that cannot be read any more. */
@@ -69,11 +76,24 @@ export class ToolFiles {
   managedBy(name: string, workspace: string | null): string | null {
     for (const directory of this.#options.directories) this.#in(directory);
     this.#ofProject(workspace);
+    this.#learnProjects();
     for (const { definition } of this.#managed.values()) {
       const isManaged = definition.injectsEnv.some((pattern) => nameFits(pattern, name));
       if (isManaged) return definition.name;
     }
     return null;
+  }
+
+  /** What the tool of one project manages no session of another one gets either. */
+  #learnProjects(): void {
+    try {
+      for (const [project, sha256] of trustedProjects()) {
+        const name = `${sha256} ${project}`;
+        if (!this.#known.has(name) && this.#ofProject(project).length > 0) this.#known.add(name);
+      }
+    } catch (error) {
+      this.#say(error instanceof Error ? error.message : String(error));
+    }
   }
 
   #in({ path: directory, source }: ToolDirectory): FileTool[] {
