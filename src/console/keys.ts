@@ -2,7 +2,7 @@
  * Letters as commands. The view on top may bind keys; others are everywhere. No key counts while
  * somebody types, with a modifier, or when it repeats because it is held down.
  */
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { shortcuts } from './live/settings.ts';
 
 /** Takes the time of the press (`performance.now()`'s clock). Must not throw. */
@@ -17,7 +17,8 @@ let prefix: { key: string; at: number } | null = null;
 
 /** Binds keys while the component is there. A two-letter name is a prefix and a letter: `ga`. */
 export function useKeys(bindings: Bindings): void {
-  useEffect(() => {
+  // Before it is painted: whoever sees it may press.
+  useLayoutEffect(() => {
     const entry = { bindings };
     stack.push(entry);
     return () => {
