@@ -71,7 +71,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     return made;
   };
   const ended = Promise.withResolvers<void>();
-  const transport = new StdioServerTransport();
+  const transport = new Wire(() => ended.resolve());
   const handle = serveStdio(server, {
     transport,
     onerror: (error) => process.stderr.write(`trl mcp: ${error.message}\n`),
@@ -80,12 +80,6 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     if (process.ppid !== parent) ended.resolve();
   }, parentPollMs);
   const stop = (): void => ended.resolve();
-  // It closes by itself after what is no message by its length, and reads no end of the input then.
-  const closed = transport.onclose;
-  transport.onclose = () => {
-    closed?.();
-    stop();
-  };
   process.stdin.once('end', stop).once('close', stop).once('error', stop);
   process.stdout.once('error', stop);
   signal.addEventListener('abort', stop, { once: true });
@@ -97,6 +91,21 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     signal.removeEventListener('abort', stop);
     await handle.close().catch(() => {});
     await within(endMs, destroyAll(client, kept.made()));
+  }
+}
+
+/** Tells that it has closed: after a line that is no message by its length no end of input comes. */
+class Wire extends StdioServerTransport {
+  readonly #closed: () => void;
+
+  constructor(closed: () => void) {
+    super();
+    this.#closed = closed;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.#closed();
   }
 }
 
