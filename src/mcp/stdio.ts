@@ -94,7 +94,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   }
 }
 
-/** Tells that it has closed: after a line that is no message by its length no end of input comes. */
+/** Tells that it closed: after a line that is no message by its length no end of input comes. */
 class Wire extends StdioServerTransport {
   readonly #closed: () => void;
 
