@@ -152,7 +152,7 @@ test('many who follow get the same bytes, whenever they come and however they re
   assert.deepEqual(new Set(all.map(({ exitCode }) => exitCode)), new Set([0]));
 });
 
-test('what is read behind the others is whole, wherever it begins and characters are cut', async () => {
+test('what is read behind the others is whole, wherever it begins or is cut', async () => {
   // Three bytes a character, so that no window ends where one does.
   const line = `${'€'.repeat(700)}\n`;
   const count = 500;

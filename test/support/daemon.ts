@@ -1,7 +1,8 @@
 /** A real daemon for tests, started as a user starts it, and a client that hides nothing. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, openSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -80,6 +81,7 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
   };
   const stop = async (): Promise<void> => {
     await end('SIGTERM');
+    endRunnerOf(home);
     rmSync(home, { recursive: true, force: true });
   };
   for (const begun = Date.now(); !(await answers(socketPath)); await sleep(pollMs)) {
@@ -98,6 +100,22 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** What a test started detached outlives its daemon, and would keep the runner for good. */
+function endRunnerOf(home: string): void {
+  const record = path.join(home, 'state/trl/runner.json');
+  if (!existsSync(record)) return;
+  const { dir }: { dir: string } = JSON.parse(readFileSync(record, 'utf8'));
+  for (const name of readdirSync('/proc').filter((one) => /^\d+$/.test(one))) {
+    try {
+      if (readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').includes(dir)) {
+        process.kill(Number(name), 'SIGTERM');
+      }
+    } catch {
+      // It ended meanwhile, or is somebody else's.
+    }
+  }
 }
 
 /** Standard streams are 0 to 2; what lies between them and the file is not open. */
