@@ -149,7 +149,7 @@ test('what docs/typescript.md shows runs as it is written', async () => {
      try {
        ${rest
          .join('\n')
-         .replace("'http://127.0.0.1:7601'", JSON.stringify(tunnel.url))
+         .replace("'http://127.0.0.1:7070'", JSON.stringify(tunnel.url))
          .replace(/await connect\((.*)\)/, 'watching(await connect($1))')}
      } catch (error) {
        if (!signal.aborted) throw error;
