@@ -26,7 +26,12 @@ interface Script {
   readonly session: SessionId;
   /** Aborts when the script has ended: nobody waits for its calls any more. */
   readonly over: AbortController;
+  /** Calls of it that are under way. */
+  calls: number;
 }
+
+/** How often late questions of a script that has ended are looked for, in ms. */
+const lateMs = 200;
 
 export class ScriptCalls {
   readonly #options: ScriptCallsOptions;
@@ -39,7 +44,7 @@ export class ScriptCalls {
   /** A script is about to start, or is asked about: its calls are those of `caller`. */
   expect(id: ExecId, caller: Caller, session: SessionId): void {
     const over = new AbortController();
-    this.#scripts.set(id, { caller: { ...caller, within: id }, session, over });
+    this.#scripts.set(id, { caller: { ...caller, within: id }, session, over, calls: 0 });
   }
 
   /** Its calls end with it. */
@@ -64,6 +69,13 @@ export class ScriptCalls {
     this.#scripts.delete(id);
     script.over.abort(new TrlError('BACKEND_UNAVAILABLE', 'The script that called has ended'));
     this.#options.cancelAsked(id);
+    if (script.calls === 0) return;
+    // A call that was on its way to its question then would ask for nobody.
+    const late = setInterval(() => {
+      this.#options.cancelAsked(id);
+      if (script.calls === 0) clearInterval(late);
+    }, lateMs);
+    late.unref();
   }
 
   /** A call as it came from the script, whatever that is. Never rejects. */
@@ -85,7 +97,16 @@ export class ScriptCalls {
     }
   }
 
-  async #do({ caller, session, over }: Script, request: Requested): Promise<string> {
+  async #do(script: Script, request: Requested): Promise<string> {
+    script.calls += 1;
+    try {
+      return await this.#call(script, request);
+    } finally {
+      script.calls -= 1;
+    }
+  }
+
+  async #call({ caller, session, over }: Script, request: Requested): Promise<string> {
     await using client = await this.#options.client(caller);
     const { callTool, listTools } = await import('../../tools/index.ts');
     if (request.kind === 'list') {
