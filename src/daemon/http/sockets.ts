@@ -10,6 +10,7 @@
  *   {"type":"lease","lease_id":"…"}            given with each write from then on
  */
 import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocketServer } from 'ws';
 import type { RawData, WebSocket } from 'ws';
@@ -54,6 +55,9 @@ interface Open {
   isAlive: boolean;
   /** What is written before it becomes messages; `null`: nothing is. */
   stream: Duplex | null;
+  readonly socket: Duplex;
+  /** Bytes that the other side had taken when it was last looked at. */
+  taken: number;
 }
 
 export class Sockets {
@@ -138,7 +142,7 @@ export class Sockets {
   #accept(server: WebSocketServer, { request, socket, head, caller }: Upgrade): Promise<WebSocket> {
     return new Promise((resolve) => {
       server.handleUpgrade(request, socket, head, (ws) => {
-        const known: Open = { caller, isAlive: true, stream: null };
+        const known: Open = { caller, isAlive: true, stream: null, socket, taken: 0 };
         this.#open.set(ws, known);
         const lives = (): void => {
           known.isAlive = true;
@@ -171,15 +175,22 @@ export class Sockets {
 
   #ping(): void {
     for (const [ws, known] of this.#open) {
-      if (!known.isAlive) {
+      // The answer to a ping comes behind all that is still to be read: who reads is there.
+      const taken = takenOf(known.socket);
+      if (!known.isAlive && taken === known.taken) {
         ws.terminate();
         continue;
       }
       known.isAlive = false;
+      known.taken = taken;
       if (ws.readyState === ws.OPEN) ws.ping();
     }
   }
 }
+
+/** Bytes that were written and wait no more. */
+const takenOf = (socket: Duplex): number =>
+  socket instanceof Socket ? socket.bytesWritten - socket.writableLength : 0;
 
 /** Whether the handshake asks for something that can be answered. */
 export function isWireOffer({ headers }: IncomingMessage): boolean {

@@ -11,7 +11,7 @@ import type { Piece } from './ring.ts';
 /** Windows end at multiples of it, so that all who read come to the same ones. */
 const windowBytes = 64 * 1_024;
 /** Of all that are kept, as they are sent. */
-const keptBytesMax = 16 * 1_024 * 1_024;
+const keptBytesMax = 32 * 1_024 * 1_024;
 
 export interface Window {
   readonly pieces: readonly Piece[];
@@ -75,10 +75,10 @@ export class Windows {
 }
 
 const bytesIn = ({ pieces }: Window): number =>
-  pieces.reduce(
-    (sum, { payload, output }) => sum + payload.length + (output?.bytes.length ?? 0),
-    0,
-  );
+  pieces.reduce((sum, { payload, output }) => {
+    const isWithin = output === null || output.bytes.buffer === payload.buffer;
+    return sum + payload.length + (isWithin ? 0 : output.bytes.length);
+  }, 0);
 
 /** What a redactor gave out, as bytes again. */
 function bytesOf(chunk: { readonly data: string } | { readonly b64: string }): RedactedBytes {
