@@ -39,7 +39,8 @@ function rawServer(): string {
   return `import { exec } from 'node:child_process';
 import { createServer } from 'node:http';
 const shell = '/bin/bash';
-globalThis.ballast = Array.from({ length: Number(process.env.BALLAST) }, () => Buffer.alloc(2 ** 20, 1));
+const mebibytes = Number(process.env.BALLAST);
+globalThis.ballast = Array.from({ length: mebibytes }, () => Buffer.alloc(2 ** 20, 1));
 const server = createServer((request, response) => {
   let body = '';
   request.setEncoding('utf8').on('data', (piece) => { body += piece; }).on('end', () => {
