@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { ExecRecorder } from '../src/daemon/auditing/exec-recorder.ts';
-import { Grounds } from '../src/daemon/grounds.ts';
+import { Grounds } from '../src/daemon/sessions/grounds.ts';
 import { Runners } from '../src/daemon/runners.ts';
 import { Committing } from '../src/daemon/workspaces/committing.ts';
 import { SessionWorkspace } from '../src/daemon/workspaces/session-workspace.ts';

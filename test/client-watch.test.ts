@@ -12,7 +12,7 @@ import { Latest } from '../src/client/latest.ts';
 import type { Caller, ExecId } from '../src/command.ts';
 import { FeedWatch } from '../src/daemon/door/feed.ts';
 import { Writer } from '../src/daemon/door/writer.ts';
-import { Leases } from '../src/daemon/leases.ts';
+import { Leases } from '../src/daemon/execs/leases.ts';
 import { connect } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime } from './support/daemon.ts';

@@ -17,7 +17,7 @@ import type { Piece } from '../src/daemon/http/ring.ts';
 import { routes } from '../src/daemon/http/routes.ts';
 import { traceOf } from '../src/daemon/http/trace.ts';
 import { Unsent } from '../src/daemon/http/unsent.ts';
-import { Slots } from '../src/daemon/slots.ts';
+import { Slots } from '../src/daemon/execs/slots.ts';
 import type { TrlError } from '../src/errors.ts';
 
 const token = 'x'.repeat(32);

@@ -8,7 +8,7 @@ import { openAuditLog } from '../src/audit/logs.ts';
 import { readEvents } from '../src/audit/read.ts';
 import type { RawLog } from '../src/command.ts';
 import { Auditing } from '../src/daemon/auditing/auditing.ts';
-import { RawLogs } from '../src/daemon/raw-logs.ts';
+import { RawLogs } from '../src/daemon/auditing/raw-logs.ts';
 import { newIdentity } from '../src/sealing/keys.ts';
 import { RawLogWriter } from '../src/sealing/writer.ts';
 

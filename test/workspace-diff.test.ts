@@ -19,9 +19,9 @@ import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import type { Change, Difference, Entry } from '../src/change.ts';
-import { redactedDiff } from '../src/daemon/diff-redaction.ts';
-import { Masking } from '../src/daemon/masking.ts';
-import { unifiedDiff } from '../src/daemon/unified-diff.ts';
+import { redactedDiff } from '../src/daemon/diffs/diff-redaction.ts';
+import { Masking } from '../src/daemon/secrets/masking.ts';
+import { unifiedDiff } from '../src/daemon/diffs/unified-diff.ts';
 import { limits } from '../src/limits.ts';
 import { Tags } from '../src/redaction/tag.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Change, Entry } from '../src/change.ts';
-import { netChanges } from '../src/daemon/net-changes.ts';
+import { netChanges } from '../src/daemon/diffs/net-changes.ts';
 import {
   changeHints,
   changesDigest,
@@ -12,7 +12,7 @@ import {
   pathFilter,
   receiptChanges,
   stateCounts,
-} from '../src/daemon/workspace-wire.ts';
+} from '../src/daemon/workspaces/wire.ts';
 import { limits } from '../src/limits.ts';
 import { isTrlError } from '../src/errors.ts';
 

@@ -8,10 +8,10 @@ import type { ApprovalId, Caller, SessionId } from '../command.ts';
 import type { FeedEvent } from '../protocol/feed.ts';
 import type { ExecView } from '../protocol/types.ts';
 import type { SecretRequests } from '../secrets/requests.ts';
-import { approvalView } from './approving.ts';
-import { execView, type Executions, type Tracked } from './executions.ts';
-import { requestView } from './secrets.ts';
-import { sessionView, type Sessions } from './sessions.ts';
+import { approvalView } from './approvals/approving.ts';
+import { execView, type Executions, type Tracked } from './execs/executions.ts';
+import { requestView } from './secrets/desk.ts';
+import { sessionView, type Sessions } from './sessions/sessions.ts';
 import type { Workspaces } from './workspaces/workspaces.ts';
 
 /** Who hears of what. */

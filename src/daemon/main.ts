@@ -19,7 +19,7 @@ import { openCore, sayProblem, type Opened } from './open-core.ts';
 import { OwnEnvironment } from './own-environment.ts';
 import { asksForDebugger, sealProcess } from './own-process.ts';
 import { openStateDir } from './places.ts';
-import { isTakenAlways } from './secrets-open.ts';
+import { isTakenAlways } from './secrets/open.ts';
 
 const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
 

@@ -56,7 +56,7 @@ import type { RedactedBytes } from '../redaction/text.ts';
 import type { ConsoleDesk } from './access/console.ts';
 import type { Gate } from './access/gate.ts';
 import type { Feed } from './feed.ts';
-import type { Masking } from './masking.ts';
+import type { Masking } from './secrets/masking.ts';
 
 /** Takes a stream's output. While a promise that `output` returned is open, nothing is sent. */
 export interface OutputSink {

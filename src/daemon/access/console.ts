@@ -3,8 +3,8 @@ import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { ConsoleLoginParams } from '../../protocol/console.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
-import { proverOf, type Prove, type Proving } from '../proof.ts';
-import { isoTime } from '../receipt.ts';
+import { proverOf, type Prove, type Proving } from '../approvals/proof.ts';
+import { isoTime } from '../execs/receipt.ts';
 import type { Identities } from './identities.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { ExecId, SessionId } from '../../command.ts';
 import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { AuditMark } from '../../run.ts';
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 import { countWithin, fitted, sizeOf, type Fitted } from './fitting.ts';
 import { masked } from './masked.ts';
 import type { Shown } from './basis.ts';

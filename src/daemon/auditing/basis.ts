@@ -4,7 +4,7 @@ import type { WorkspaceMode } from '../../change.ts';
 import type { Bounds, ExecId, Verdict } from '../../command.ts';
 import type { CommandBasis } from '../../provenance/statement.ts';
 import type { Decided, Ground } from '../../run.ts';
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 import { masked } from './masked.ts';
 
 /** Hides secrets in a text, known or likely. */

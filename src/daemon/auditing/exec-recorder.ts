@@ -4,7 +4,7 @@ import type { ExecId, Exit, OutputProgress, SessionId } from '../../command.ts';
 import type { RecordedChanges } from '../../change.ts';
 import { Refused as Verdicted } from '../../approval/approve.ts';
 import type { Asking, AuditMark, Decided, Outcome, Question, Recorder } from '../../run.ts';
-import { changesDigest, changeView, stateCounts } from '../workspace-wire.ts';
+import { changesDigest, changeView, stateCounts } from '../workspaces/wire.ts';
 import { failureOf, type Auditing, type Told } from './auditing.ts';
 import { commandData, verdictData, type ExecBasis, type Shown } from './basis.ts';
 

@@ -3,9 +3,9 @@
  * are not told, nor a digest of them: a password that is typed could be guessed by it.
  */
 import type { Caller, ExecId, SessionId } from '../../command.ts';
-import type { Masking } from '../masking.ts';
-import type { Sessions } from '../sessions.ts';
-import { noteTyped } from '../typed-secrets.ts';
+import type { Masking } from '../secrets/masking.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { noteTyped } from '../secrets/typed-secrets.ts';
 import type { Auditing } from './auditing.ts';
 
 export interface InputsOptions {

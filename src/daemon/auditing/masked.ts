@@ -3,7 +3,7 @@
  * runtime's own words and digests stay as they are: nobody can have them hidden by giving a session
  * a "secret" of that name, or break what was signed.
  */
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 
 /** Fields that hold no text which a caller or a command made. */
 const ownFields: ReadonlySet<string> = new Set([

@@ -1,8 +1,8 @@
 /** Texts of callers as the log keeps them: for good, so what is likely secret is hidden, too. */
 import { priorOf } from '../../redaction/detect/prior.ts';
 import { openRedactor } from '../../redaction/open.ts';
-import type { DiffRedaction } from '../diff-redaction.ts';
-import type { Masking } from '../masking.ts';
+import type { DiffRedaction } from '../diffs/diff-redaction.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { Shown } from './basis.ts';
 
 /** Shorter texts hold no secret that could be told from a word. */

@@ -10,7 +10,7 @@ import { ed25519Signer, inTotoPayload, seal, type Signer } from '../../provenanc
 import { shownPath } from '../../provenance/names.ts';
 import { ProgramDigests, type Program } from '../../provenance/programs.ts';
 import { payloadOf, statementOf } from '../../provenance/statement.ts';
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { Outcome } from '../../run.ts';
 import type { ExecBasis } from './basis.ts';
 import { masked } from './masked.ts';

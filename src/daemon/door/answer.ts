@@ -2,7 +2,7 @@
 import { diskFailure, isTrlError } from '../../errors.ts';
 import type { WireError } from '../../protocol/types.ts';
 import type { RedactedText } from '../../redaction/text.ts';
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 
 /** Writes one line to the runtime's log. Must not throw. */
 export type Log = (text: string) => void;

@@ -1,5 +1,5 @@
 /** What one connection is told of many things: of each the latest, when it has room to hear it. */
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { Writer } from './writer.ts';
 
 export interface LatestOptions {

@@ -9,7 +9,7 @@ import type { ToolAnswerParams, ToolRegisterParams } from '../../protocol/tool.t
 import type { FeedAnswer } from '../../protocol/feed.ts';
 import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
 import { TrlError } from '../../errors.ts';
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { ExecsDesk, Runtime } from '../runtime.ts';
 
 /** What a method sees of its connection. */

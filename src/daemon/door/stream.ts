@@ -5,7 +5,7 @@ import type { RedactedBytes } from '../../redaction/text.ts';
 import { ChunkWriter } from '../../protocol/chunks.ts';
 import type { ChunkForm } from '../../protocol/chunks.ts';
 import type { StreamChunk, StreamEvent, WireError } from '../../protocol/types.ts';
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { OutputSink } from '../runtime.ts';
 import type { Writer } from './writer.ts';
 

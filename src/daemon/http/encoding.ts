@@ -20,7 +20,7 @@ import { frameTypes } from '../../frame.ts';
 import { ChunkWriter } from '../../protocol/chunks.ts';
 import type { StreamChunk, StreamEvent, WireError } from '../../protocol/types.ts';
 import { redactedBytes, type RedactedBytes } from '../../redaction/text.ts';
-import type { Masking } from '../masking.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { OutputSink } from '../runtime.ts';
 import type { Piece } from './ring.ts';
 

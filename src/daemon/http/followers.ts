@@ -8,7 +8,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller, ExecId } from '../../command.ts';
 import type { OutputSink } from '../runtime.ts';
-import { Slots } from '../slots.ts';
+import { Slots } from '../execs/slots.ts';
 import type { DoorParts } from './desk.ts';
 import { wireError } from '../door/answer.ts';
 import { encoderOf, rest } from './encoding.ts';

@@ -2,7 +2,7 @@
 import { priorOf } from '../../redaction/detect/prior.ts';
 import { openRedactor } from '../../redaction/open.ts';
 import type { SecretHit } from '../../publish/gate-input.ts';
-import type { DiffRedaction } from '../diff-redaction.ts';
+import type { DiffRedaction } from '../diffs/diff-redaction.ts';
 
 const stepBytes = 64 * 1024;
 

@@ -5,9 +5,9 @@ import type { PublishCheckParams, PublishParams } from '../../protocol/publish.t
 import type { MethodAnswers } from '../../protocol/types.ts';
 import { isByToken } from '../access/permits.ts';
 import type { CoreOptions } from '../core.ts';
-import type { Executions } from '../executions.ts';
-import { proverOf } from '../proof.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Executions } from '../execs/executions.ts';
+import { proverOf } from '../approvals/proof.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { CommandSight } from './made-by.ts';
 
 export class Publications implements PublicationDesk {

@@ -12,8 +12,8 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../../limits.ts';
 import type { PublicationId, PublishedFile } from '../../protocol/publish.ts';
-import { octalMode } from '../git-text.ts';
-import { pathView } from '../workspace-wire.ts';
+import { octalMode } from '../diffs/git-text.ts';
+import { pathView } from '../workspaces/wire.ts';
 import type { Leaving } from './leaving.ts';
 
 export interface Laid {

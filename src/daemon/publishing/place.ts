@@ -9,7 +9,7 @@ import type { SessionRecord } from '../../session/record.ts';
 import { readVisibility, type Visibility } from '../../workspace/projection/visibility.ts';
 import { resolveWorkspace } from '../../workspace/roots.ts';
 import type { Policies } from '../policies.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
 import type { ChangeRecord } from '../workspaces/record.ts';
 

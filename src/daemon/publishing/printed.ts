@@ -2,9 +2,9 @@
 import { TrlError } from '../../errors.ts';
 import type { ExecId } from '../../command.ts';
 import type { RunnerLink } from '../../process/link.ts';
-import type { Tracked } from '../executions.ts';
-import { isOver } from '../executions.ts';
-import { range } from '../reading.ts';
+import type { Tracked } from '../execs/executions.ts';
+import { isOver } from '../execs/executions.ts';
+import { range } from '../execs/reading.ts';
 import type { Leaving, Unread } from './leaving.ts';
 import type { Allowance } from './reading.ts';
 

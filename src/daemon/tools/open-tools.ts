@@ -2,10 +2,10 @@
 import path from 'node:path';
 import { configDirectory, systemDirectory } from '../../yaml/places.ts';
 import type { CoreOptions } from '../core.ts';
-import type { ExecDesk } from '../exec-desk.ts';
-import type { Executions } from '../executions.ts';
-import type { SessionDesk } from '../session-desk.ts';
-import type { Sessions } from '../sessions.ts';
+import type { ExecDesk } from '../execs/desk.ts';
+import type { Executions } from '../execs/executions.ts';
+import type { SessionDesk } from '../sessions/desk.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { Registered } from './registered.ts';
 import { ToolDesk } from './tool-desk.ts';
 import { ToolFiles, type ToolDirectory } from './tool-files.ts';

@@ -10,7 +10,7 @@ import { isObject, parseObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Client } from '../../client/index.ts';
 import type { ToolContext, ToolResult } from '../../tools/index.ts';
-import type { Parked, Tracked } from '../executions.ts';
+import type { Parked, Tracked } from '../execs/executions.ts';
 
 export interface ScriptCallsOptions {
   /** A client within the daemon, for one call. */

@@ -20,14 +20,14 @@ import type {
 import { isBelow } from '../../workspace/inspect.ts';
 import { resolveWorkspace } from '../../workspace/roots.ts';
 import type { Gate } from '../access/gate.ts';
-import { redactedDiff, type DiffRedaction } from '../diff-redaction.ts';
-import type { Masking } from '../masking.ts';
-import { netChanges } from '../net-changes.ts';
+import { redactedDiff, type DiffRedaction } from '../diffs/diff-redaction.ts';
+import type { Masking } from '../secrets/masking.ts';
+import { netChanges } from '../diffs/net-changes.ts';
 import type { Policies } from '../policies.ts';
-import type { Prove } from '../proof.ts';
+import type { Prove } from '../approvals/proof.ts';
 import type { WorkspaceDesk } from '../runtime.ts';
-import type { Session, Sessions } from '../sessions.ts';
-import { unifiedDiff } from '../unified-diff.ts';
+import type { Session, Sessions } from '../sessions/sessions.ts';
+import { unifiedDiff } from '../diffs/unified-diff.ts';
 import {
   changesDigest,
   changeView,
@@ -35,7 +35,7 @@ import {
   listedChanges,
   pathFilter,
   stateCounts,
-} from '../workspace-wire.ts';
+} from './wire.ts';
 import type { OpenWorkspaces } from './open-workspaces.ts';
 import type { Waiting } from './pending.ts';
 import type { ChangeRecord } from './record.ts';

@@ -3,7 +3,7 @@ import type { Change, ChangeMethod, Entry, StatKey, TreeId, WorkspaceMode } from
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ExecId, SessionId } from '../../command.ts';
-import { kindOf } from '../net-changes.ts';
+import { kindOf } from '../diffs/net-changes.ts';
 
 export interface RecordedChange extends Change {
   /** Of what applying it left in the real tree. */

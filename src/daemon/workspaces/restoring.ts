@@ -7,7 +7,7 @@ import { TrlError } from '../../errors.ts';
 import { applyChanges } from '../../workspace/commit/apply.ts';
 import type { ItemResult } from '../../workspace/commit/item.ts';
 import { planUndo } from '../../workspace/commit/undo.ts';
-import { kindOf } from '../net-changes.ts';
+import { kindOf } from '../diffs/net-changes.ts';
 import {
   contentsOf,
   reachedBy,

@@ -1,0 +1,205 @@
+/** Approvals on the wire: what is waiting, who may decide, and when what waits is over. */
+import type { ApprovalId, Caller } from '../../command.ts';
+import type { Approval } from '../../approval/approval.ts';
+import { Approvals } from '../../approval/approvals.ts';
+import type { ApprovalStore, Permits } from '../../approval/approvals.ts';
+import type { Enrolment } from '../../approval/enrolment.ts';
+import type { Asked } from '../../approval/request.ts';
+import { TrlError } from '../../errors.ts';
+import { isByToken } from '../access/permits.ts';
+import type {
+  ApprovalDecideParams,
+  ApprovalListParams,
+  ApprovalStatus,
+  ApprovalView,
+  AskedView,
+} from '../../protocol/approval.ts';
+import { provedByRole, type Proved } from './proof.ts';
+import { isoTime } from '../execs/receipt.ts';
+import type { ApprovalDesk } from '../runtime.ts';
+
+export interface ApprovingOptions {
+  readonly store: ApprovalStore;
+  readonly enrolment: Enrolment;
+  /** What policy permits for a question; `null`: for any. */
+  readonly permits: (asked: Asked | null) => Permits;
+  /** Unix ms. Default `Date.now`. */
+  readonly clock?: () => number;
+}
+
+/** The longest that `setTimeout` takes, in ms. */
+const timerMsMax = 2 ** 31 - 1;
+/** After an expiry that could not be written down. */
+const retryMs = 1_000;
+
+export class Approving implements ApprovalDesk, Disposable {
+  /** For whoever parks and starts executions. */
+  readonly approvals: Approvals;
+  readonly #options: ApprovingOptions;
+  readonly #clock: () => number;
+  readonly #stop: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: ApprovingOptions) {
+    const { store, permits, clock = Date.now } = options;
+    this.#options = options;
+    this.#clock = clock;
+    // Who gives the passphrase is the enrolled person, never the actor of the connection.
+    this.approvals = new Approvals({ store, permits, allowSamePerson: false, clock });
+    this.approvals.load();
+    this.#stop = this.approvals.watch(() => this.#schedule());
+    this.#schedule();
+  }
+
+  listApprovals(_: Caller, params: ApprovalListParams): readonly ApprovalView[] {
+    this.approvals.expire();
+    const { state, session_id: session } = params;
+    const filter = {
+      ...(state === undefined ? {} : { state }),
+      ...(session === undefined ? {} : { session }),
+    };
+    return this.approvals.list(filter).map(approvalView);
+  }
+
+  getApproval(_: Caller, id: ApprovalId): ApprovalView {
+    this.approvals.expire();
+    return approvalView(this.approvals.get(id));
+  }
+
+  /**
+   * @throws TrlError `AUTH_FAILED` without the enrolled person's passphrase, or where policy takes
+   *   no decision that only the uid proves; `QUOTA_EXCEEDED` after too many wrong ones; what
+   *   {@link Approvals.decide} throws
+   */
+  async decideApproval(caller: Caller, params: ApprovalDecideParams): Promise<ApprovalView> {
+    const { approval_id: id, decision, scope, words, digest, passphrase } = params;
+    const approval = this.approvals.get(id);
+    const by = await this.#prove(approval, caller, passphrase);
+    const optional = {
+      ...(scope === undefined ? {} : { scope }),
+      ...(words === undefined || words === '' ? {} : { words }),
+    };
+    return approvalView(this.approvals.decide(id, { decision, digest, by, ...optional }));
+  }
+
+  watchApprovals(_: Caller, tell: (view: ApprovalView) => void): () => void {
+    this.approvals.expire();
+    for (const approval of this.approvals.list({ state: 'pending' })) tell(approvalView(approval));
+    return this.approvals.watch((approval) => tell(approvalView(approval)));
+  }
+
+  approvalStatus(): ApprovalStatus {
+    const { sameUid } = this.#options.permits(null);
+    return { enrolled: this.#isEnrolled(), same_uid_allowed: sameUid };
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+    clearTimeout(this.#timer);
+  }
+
+  async #prove(
+    { id, asked }: Approval,
+    caller: Caller,
+    passphrase: string | undefined,
+  ): Promise<{ readonly actor: string; readonly proof: Proved }> {
+    const { actor } = caller;
+    if (isByToken(caller)) {
+      const proof = provedByRole(caller);
+      // A token that may ask and answer would be an agent's way around the person.
+      const isAsker = actor === asked.requester;
+      if (proof !== null && !isAsker) return { actor, proof };
+      const why = isAsker ? 'who asked may not decide' : "this token is an agent's";
+      throw new TrlError('AUTH_FAILED', `Cannot decide ${id}: ${why}`);
+    }
+    const approver = this.#options.enrolment.approver();
+    if (approver === null) return { actor, proof: 'same_uid' };
+    if (passphrase === undefined) {
+      throw new TrlError('AUTH_FAILED', `Cannot decide ${id}: the passphrase is needed`);
+    }
+    if (await this.#options.enrolment.verify(passphrase)) {
+      return { actor: `approver:${approver}`, proof: 'passphrase' };
+    }
+    throw new TrlError('AUTH_FAILED', `Cannot decide ${id}: the passphrase is wrong`);
+  }
+
+  /** An enrolment that cannot be read is one: nobody may decide without it. */
+  #isEnrolled(): boolean {
+    try {
+      return this.#options.enrolment.approver() !== null;
+    } catch {
+      return true;
+    }
+  }
+
+  /** Expiry comes by itself, so that whoever waits is told in time. */
+  #schedule(atLeastMs = 0): void {
+    clearTimeout(this.#timer);
+    const due = this.approvals.nextDue();
+    if (due === null) return;
+    const waitMs = Math.min(Math.max(0, due - this.#clock()), timerMsMax);
+    this.#timer = setTimeout(
+      () => {
+        try {
+          this.approvals.expire();
+          this.#schedule();
+        } catch {
+          // A full disk is no end: what is overdue is refused all the same.
+          this.#schedule(retryMs);
+        }
+      },
+      Math.max(atLeastMs, waitMs),
+    );
+    this.#timer.unref();
+  }
+}
+
+export function approvalView(approval: Approval): ApprovalView {
+  const { answer, asked, supersededBy, changes } = approval;
+  const decided =
+    answer === null
+      ? {}
+      : {
+          scope: answer.scope,
+          decided_at: isoTime(answer.at),
+          decided_by: answer.by.actor,
+          ...(answer.by.proof === 'same_uid' ? { same_uid: true as const } : {}),
+          ...(answer.words === null ? {} : { words: answer.words }),
+        };
+  return {
+    approval_id: approval.id,
+    exec_id: approval.execId,
+    session_id: asked.session,
+    state: approval.state,
+    digest: approval.digest,
+    created_at: isoTime(approval.createdAt),
+    expires_at: isoTime(approval.expiresAt),
+    requester: asked.requester,
+    asked: askedView(asked),
+    verdict: approval.verdict,
+    ...decided,
+    ...(supersededBy === null ? {} : { superseded_by: supersededBy }),
+    ...(changes.length === 0 ? {} : { changes }),
+  };
+}
+
+function askedView(asked: Asked): AskedView {
+  return {
+    command: asked.command,
+    ...(asked.language === undefined ? {} : { language: asked.language }),
+    ...(asked.tool === undefined ? {} : { tool: asked.tool }),
+    shell: asked.shell,
+    mode: asked.mode,
+    cwd: asked.cwd,
+    workspace: asked.workspace?.path ?? null,
+    network: asked.network,
+    sandbox: { kind: asked.sandbox.kind, level: asked.sandbox.level },
+    files: asked.files,
+    stdin: asked.stdin.kind,
+    pty: asked.pty !== null,
+    timeout_ms: asked.bounds.timeoutMs,
+    variables: asked.env.map(({ name }) => name),
+    contents: asked.contents,
+    argv: asked.argv,
+  };
+}

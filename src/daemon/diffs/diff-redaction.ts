@@ -1,0 +1,60 @@
+/** A diff as it is given out: what output of commands hides, a diff hides too. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { WorkspaceDiff } from '../../protocol/workspace.ts';
+import { priorOf } from '../../redaction/detect/prior.ts';
+import type { KnownIndex } from '../../redaction/known/known-index.ts';
+import { openRedactor, type RedactionOptions } from '../../redaction/open.ts';
+import type { Tags } from '../../redaction/tag.ts';
+import type { DiffSection, UnifiedDiff } from './unified-diff.ts';
+import { pathView } from '../workspaces/wire.ts';
+
+export interface DiffRedaction {
+  readonly options: RedactionOptions;
+  readonly tags: Tags;
+  /** The values that are known; `null`: none. */
+  readonly index: KnownIndex | null;
+}
+
+/** Bytes looked through before others may go on. */
+const stepBytes = 64 * 1024;
+
+/** Each file by itself: its name says what is likely to be in it. Others go on meanwhile. */
+export async function redactedDiff(
+  { sections, truncated }: UnifiedDiff,
+  redaction: DiffRedaction,
+): Promise<WorkspaceDiff> {
+  const texts: string[] = [];
+  for (const section of sections) texts.push(await redacted(section, redaction));
+  const files = sections.map(({ change, added, removed, binary }) => ({
+    ...pathView(change.path),
+    kind: change.kind,
+    state: change.state,
+    added_lines: added,
+    removed_lines: removed,
+    binary,
+  }));
+  return { diff: texts.join(''), files, truncated };
+}
+
+async function redacted(
+  { change, text }: DiffSection,
+  { options, tags, index }: DiffRedaction,
+): Promise<string> {
+  if (text.length === 0) return '';
+  // What a command would be that prints this file.
+  const name = Buffer.from(change.path, 'latin1')
+    .toString('utf8')
+    .replaceAll(/[^\w./-]/gu, '_');
+  const prior = priorOf(`cat -- ./${name}`);
+  const stream = openRedactor({ options, prior, index, tags, told: () => {} });
+  const out: Uint8Array[] = [];
+  for (let at = 0; at < text.length; at += stepBytes) {
+    out.push(stream.push(text.subarray(at, at + stepBytes)));
+    await nextTurn();
+  }
+  out.push(stream.end());
+  const bytes = Buffer.concat(out);
+  const shown = bytes.toString('utf8');
+  // A line that was hidden whole took its end with it.
+  return shown.endsWith('\n') ? shown : `${shown}\n`;
+}

@@ -1,0 +1,269 @@
+/** What callers do with commands: start, follow, read, feed, end and look at them. */
+import type { Caller, ExecId, SessionId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type { ExecLeaseAnswer, ExecLeaseParams } from '../../protocol/feed.ts';
+import type { ExecParams, Receipt } from '../../protocol/types.ts';
+import type { Inputs } from '../auditing/inputs.ts';
+import type { CoreOptions } from '../core.ts';
+import { execView, isOver, waitingError, type Executions, type Tracked } from './executions.ts';
+import { Leases } from './leases.ts';
+import { chunksOf } from './reading-lines.ts';
+import { aborted, collect, range, stream, total } from './reading.ts';
+import type { Range } from './reading.ts';
+import { receipt } from './receipt.ts';
+import type { CommandParams } from './requests.ts';
+import type { ExecsDesk } from '../runtime.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { Slots } from './slots.ts';
+import type { Starter } from './starter.ts';
+
+export interface ExecDeskParts {
+  readonly sessions: Sessions;
+  readonly execs: Executions;
+  readonly starter: Starter;
+  readonly inputs: Inputs;
+}
+
+const readBytesDefault = 256 * 1024;
+/** How many hold the output of one command for an answer at once: many may be attached to it. */
+const gatheringMax = 4;
+/** How many ranges of output are read for one caller at once. */
+const rangesMax = 16;
+
+export class ExecDesk implements ExecsDesk {
+  readonly #options: Pick<CoreOptions, 'runners' | 'secrets' | 'approving'>;
+  readonly #parts: ExecDeskParts;
+  readonly #leases = new Leases();
+  readonly #gathering = new Slots(gatheringMax);
+  readonly #ranges = new Slots(rangesMax);
+
+  constructor(
+    options: Pick<CoreOptions, 'runners' | 'secrets' | 'approving'>,
+    parts: ExecDeskParts,
+  ) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  async run(caller: Caller, params: CommandParams): Promise<Receipt> {
+    const tracked = await this.#begin(caller, params, 'foreground');
+    return this.#receiptOf(tracked, params.output_bytes ?? limits.outputBytes.default);
+  }
+
+  /**
+   * As {@link run}, for one that was begun before.
+   *
+   * @throws TrlError `APPROVAL_REQUIRED` when a person must decide and nobody did in `waitMs`
+   */
+  async finish(
+    id: ExecId,
+    { waitMs, bytesMax }: { readonly waitMs: number; readonly bytesMax: number },
+  ): Promise<Receipt> {
+    const tracked = this.#parts.execs.get(id);
+    await this.#parts.starter.parking.decided(tracked, waitMs);
+    if (tracked.record.parked !== null) throw waitingError(tracked.record);
+    await tracked.started;
+    return this.#receiptOf(tracked, bytesMax);
+  }
+
+  async #receiptOf(tracked: Tracked, bytesMax: number): Promise<Receipt> {
+    const { runners } = this.#options;
+    const link = await runners.link();
+    const { id } = tracked.record;
+    const [head, output] = await this.#gathering.within(id, () =>
+      Promise.all([tracked.settled, collect(link, id, bytesMax)]),
+    );
+    this.#parts.starter.parking.collected(tracked.record.id);
+    const answer = receipt(
+      head,
+      total(output.stdout, head.stdout_bytes),
+      total(output.stderr, head.stderr_bytes),
+    );
+    if (!answer.timed_out) return answer;
+    const after = `${answer.duration_ms} ms`;
+    throw new TrlError('COMMAND_TIMEOUT', `The command was ended after ${after}`, {
+      data: { ...answer },
+    });
+  }
+
+  async openStream(caller: Caller, params: ExecParams): Promise<ExecId> {
+    return (await this.#begin(caller, params, 'foreground')).record.id;
+  }
+
+  async start(caller: Caller, params: ExecParams): Promise<ExecId> {
+    return (await this.#begin(caller, params, 'detached')).record.id;
+  }
+
+  /** @throws TrlError `APPROVAL_REQUIRED` when a person must decide and nobody did in `wait_ms` */
+  async #begin(
+    caller: Caller,
+    params: CommandParams,
+    mode: 'foreground' | 'detached',
+  ): Promise<Tracked> {
+    // What a file has since the last command is masked before anybody can read it.
+    await this.#options.secrets.load();
+    const tracked = await this.#parts.starter.begin(params, mode, caller);
+    await this.#parts.starter.parking.decided(tracked, params.wait_ms ?? 0);
+    if (tracked.record.parked !== null) throw waitingError(tracked.record);
+    // One that was joined may be on its way: the runner does not know it yet.
+    await tracked.started;
+    return tracked;
+  }
+
+  async follow(
+    _: Caller,
+    id: ExecId,
+    { from, sink, signal }: Parameters<ExecsDesk['follow']>[2],
+  ): Promise<void> {
+    const tracked = this.#parts.execs.get(id);
+    await Promise.race([tracked.started, aborted(signal)]);
+    if (signal.aborted) return;
+    const { runners } = this.#options;
+    const stop = runners.onWaiting(id, (info) => sink.waiting(info));
+    try {
+      await stream(() => runners.link(), tracked, { from, sink, signal });
+      this.#parts.starter.parking.collected(id);
+    } finally {
+      stop();
+    }
+  }
+
+  async read(
+    caller: Caller,
+    params: Parameters<ExecsDesk['read']>[1],
+  ): ReturnType<ExecsDesk['read']> {
+    const tracked = this.#parts.execs.get(params.exec_id);
+    await this.#parts.starter.parking.decided(tracked, params.wait_ms ?? 0);
+    const ask = {
+      from: params.from ?? 0,
+      max: params.max ?? readBytesDefault,
+      waitMs: params.wait_ms ?? 0,
+      within: (read: () => Promise<Range>) => this.#ranges.within(caller.actor, read),
+    };
+    const { state: before } = execView(tracked, null);
+    if (before === 'waiting' || before === 'refused') {
+      return { exec_id: params.exec_id, from: ask.from, next: ask.from, chunks: [], state: before };
+    }
+    await tracked.started;
+    const link = await this.#options.runners.link();
+    const found = await range(link, tracked.record.id, ask);
+    const view = execView(this.#parts.execs.get(params.exec_id), null);
+    return {
+      exec_id: params.exec_id,
+      from: ask.from,
+      next: found.next,
+      chunks: chunksOf(found.pieces, { grep: params.grep ?? null, tail: params.tail ?? null }),
+      ...(found.gap === null ? {} : { gap: found.gap }),
+      state: view.state,
+      ...(view.exit_code === undefined ? {} : { exit_code: view.exit_code }),
+    };
+  }
+
+  async write(
+    caller: Caller,
+    id: ExecId,
+    { bytes: data, eof, lease }: Parameters<ExecsDesk['write']>[2],
+  ): Promise<void> {
+    const { record } = await this.#parts.execs.begun(id);
+    this.#leases.check(id, lease);
+    this.#parts.inputs.wrote(caller, record, { data, eof });
+    const link = await this.#options.runners.link();
+    const base64 = Buffer.from(data).toString('base64');
+    await link.request({ op: 'stdin', exec_id: id, base64, eof });
+  }
+
+  async resize(
+    _: Caller,
+    id: ExecId,
+    { columns, rows, lease }: Parameters<ExecsDesk['resize']>[2],
+  ): Promise<void> {
+    await this.#parts.execs.begun(id);
+    this.#leases.check(id, lease);
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'resize', exec_id: id, columns, rows });
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` for a command that has ended; as {@link Leases} */
+  async lease(caller: Caller, params: ExecLeaseParams): Promise<ExecLeaseAnswer> {
+    const tracked = await this.#parts.execs.begun(params.exec_id);
+    const of = { session_id: tracked.record.sessionId } as const;
+    if (params.action === 'release') return { ...this.#leases.release(params), ...of };
+    if (isOver(tracked)) {
+      const message = `Cannot take ${params.exec_id}: it has ended`;
+      throw new TrlError('INVALID_PARAMS', message);
+    }
+    const lease = this.#leases.take(caller, params);
+    const end = (): void => this.#leases.end(params.exec_id);
+    void tracked.settled.then(end, end);
+    return { ...lease, ...of };
+  }
+
+  async cancel(
+    caller: Caller,
+    target: { exec_id: ExecId } | { session_id: SessionId } | { exec_key: string },
+    signal: string | null,
+  ): Promise<{ stopped: readonly ExecId[] }> {
+    if ('exec_key' in target) return this.#cancelKeyed(caller, target.exec_key, signal);
+    const cancelled = this.#options.approving.approvals.cancel(
+      'exec_id' in target ? { exec: target.exec_id } : { session: target.session_id },
+    );
+    const waiting = cancelled.map(({ execId }) => execId);
+    if ('exec_id' in target && waiting.length > 0) return { stopped: waiting };
+    const found = await this.#targets(target);
+    const running = found.filter(({ record }) => record.outcome === null && record.lost === null);
+    const link = await this.#options.runners.link();
+    for (const { record } of running) {
+      await link.request(
+        signal === null
+          ? { op: 'stop', exec_id: record.id, reason: 'cancelled' }
+          : { op: 'signal', exec_id: record.id, signal },
+      );
+    }
+    return { stopped: [...waiting, ...running.map(({ record }) => record.id)] };
+  }
+
+  /** In the caller's own sessions: another's key may be the same. */
+  async #cancelKeyed(caller: Caller, key: string, signal: string | null) {
+    const { execs, sessions } = this.#parts;
+    const own = new Set(
+      sessions.all().flatMap(({ record }) => (record.owner === caller.actor ? [record.id] : [])),
+    );
+    const found = execs
+      .of(null)
+      .filter(({ record }) => record.key === key && own.has(record.sessionId));
+    const each = found.map(({ record }) => this.cancel(caller, { exec_id: record.id }, signal));
+    return { stopped: (await Promise.all(each)).flatMap(({ stopped }) => stopped) };
+  }
+
+  /** A command that is just starting is waited for: a cancel must not miss it. */
+  async #targets(target: { exec_id: ExecId } | { session_id: SessionId }): Promise<Tracked[]> {
+    if ('exec_id' in target) {
+      const found = this.#parts.execs.get(target.exec_id);
+      return isOver(found) ? [] : [await this.#parts.execs.begun(found.record.id)];
+    }
+    const session = this.#parts.sessions.get(target.session_id);
+    await session.starting;
+    const found = this.#parts.execs.running(session.record.id);
+    await Promise.all(found.map(({ started }) => started));
+    return found;
+  }
+
+  list(_: Caller, session: SessionId | null): ReturnType<ExecsDesk['list']> {
+    return Promise.resolve(this.#parts.execs.of(session).map((tracked) => execView(tracked, null)));
+  }
+
+  async info(_: Caller, id: ExecId): ReturnType<ExecsDesk['info']> {
+    const tracked = this.#parts.execs.get(id);
+    const link = await this.#options.runners.link();
+    const info = await link.request({ op: 'info', exec_id: id }).catch(() => null);
+    const journal =
+      info === null
+        ? null
+        : {
+            from: Number(Reflect.get(info, 'journal_from')),
+            bytes: Number(Reflect.get(info, 'journal_bytes')),
+          };
+    return execView(tracked, journal);
+  }
+}

@@ -1,0 +1,252 @@
+/** Every execution the daemon knows: running here, adopted from before, ended, or lost. */
+
+import { waitingReason } from '../../approval/approve.ts';
+import type { WorkspaceMode } from '../../change.ts';
+import type { ApprovalId, Caller, ExecId, SessionId } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type { ExecView, WireError } from '../../protocol/types.ts';
+import type { Asking } from '../../run.ts';
+import type { Store } from '../../session/store.ts';
+import type { Masking } from '../secrets/masking.ts';
+import { isoTime, receiptHead, type Ended, type PlanFacts, type ReceiptHead } from './receipt.ts';
+
+/** What is kept of an execution, on disk as well: no variable's value, no output. */
+export interface ExecRecord {
+  readonly id: ExecId;
+  readonly sessionId: SessionId;
+  readonly mode: 'foreground' | 'detached';
+  readonly pty?: true;
+  readonly command: string;
+  readonly key: string | null;
+  /** The script that called for it; absent: none. */
+  readonly parent?: ExecId;
+  /** What becomes of what it changes; absent: as its session has it. */
+  readonly workspaceMode?: WorkspaceMode | null;
+  readonly startedAt: number;
+  readonly facts: PlanFacts;
+  readonly outcome: Ended | null;
+  readonly lost: WireError | null;
+  /** Unix ms at which it was lost or refused; absent in records of before. */
+  readonly lostAt?: number;
+  /** While a person has to decide first: what was asked, without any value. */
+  readonly parked: Parked | null;
+}
+
+/** A command that waits for a person. Values of variables and input are in memory only. */
+export interface Parked {
+  readonly approval: ApprovalId;
+  readonly request: Asking;
+  readonly caller: Caller;
+  /** Whether the request had values, which a daemon that starts over does not know. */
+  readonly hasValues: boolean;
+}
+
+export interface Tracked {
+  record: ExecRecord;
+  /** Settles with the receipt, or rejects when the execution failed or was lost. */
+  readonly settled: Promise<ReceiptHead>;
+  /** Settles when the runner has it, or will never have it. */
+  readonly started: Promise<unknown>;
+}
+
+const wireError = (error: unknown): WireError =>
+  isTrlError(error)
+    ? { code: error.code, message: error.message }
+    : { code: 'INTERNAL_ERROR', message: 'The runtime failed' };
+
+export class Executions {
+  /** Told of each one that begins, and of each change. Must not throw. */
+  onChange: (tracked: Tracked) => void = () => {};
+  readonly #store: Store;
+  readonly #masking: Masking;
+  readonly #all = new Map<ExecId, Tracked>();
+  readonly #keys = new Map<string, ExecId>();
+  started = 0;
+
+  constructor(store: Store, masking: Masking) {
+    this.#store = store;
+    this.#masking = masking;
+  }
+
+  /** Records of an earlier daemon. */
+  stored(): ExecRecord[] {
+    return this.#store.all('execs').map(({ json }): ExecRecord => JSON.parse(json));
+  }
+
+  /**
+   * Follows an execution to its end; `outcome` is what `run.ts` answers.
+   *
+   * @throws TrlError `BACKEND_UNAVAILABLE` when it cannot be kept: then it is not followed
+   */
+  track(record: ExecRecord, outcome: Promise<Ended>, started?: Promise<void>): Tracked {
+    // What is not kept must not be followed: nobody would know of it after a crash.
+    this.#store.put('execs', record.id, this.#kept(record));
+    const settled = outcome.then(
+      (done) => {
+        this.update(tracked, { outcome: done });
+        return receiptHead(tracked.record.facts, done);
+      },
+      (error: unknown) => {
+        const lostAt = tracked.record.lostAt ?? Date.now();
+        this.update(tracked, { lost: wireError(error), lostAt, parked: null });
+        throw error;
+      },
+    );
+    settled.catch(() => {});
+    const begun = Promise.race([started, settled]).catch(() => {});
+    const tracked: Tracked = { record, settled, started: begun };
+    this.#all.set(record.id, tracked);
+    if (record.key !== null) this.#keys.set(keyOf(record.sessionId, record.key), record.id);
+    this.#prune();
+    this.onChange(tracked);
+    return tracked;
+  }
+
+  /**
+   * One that the runner can be asked about: what is just starting is waited for.
+   *
+   * @throws TrlError `EXEC_NOT_FOUND`; `APPROVAL_REQUIRED` for one that waits for a person; why it
+   *   never ran
+   */
+  async begun(id: ExecId): Promise<Tracked> {
+    const found = this.get(id);
+    if (found.record.parked !== null) throw waitingError(found.record);
+    await found.started;
+    const { lost } = found.record;
+    if (lost !== null && stateOf(found.record) === 'refused') throw fromWire(lost);
+    return found;
+  }
+
+  /** @throws TrlError `EXEC_NOT_FOUND` */
+  get(id: ExecId): Tracked {
+    const found = this.#all.get(id);
+    if (found === undefined) throw new TrlError('EXEC_NOT_FOUND', `Cannot find execution ${id}`);
+    return found;
+  }
+
+  find(id: ExecId): Tracked | null {
+    return this.#all.get(id) ?? null;
+  }
+
+  byKey(session: SessionId, key: string | null): Tracked | null {
+    const id = key === null ? undefined : this.#keys.get(keyOf(session, key));
+    return id === undefined ? null : (this.#all.get(id) ?? null);
+  }
+
+  /** A later call goes on with it, and has a key of its own. */
+  rename(id: ExecId, key: string): void {
+    const found = this.get(id);
+    const { key: before, sessionId } = found.record;
+    if (before !== null) this.#keys.delete(keyOf(sessionId, before));
+    this.#keys.set(keyOf(sessionId, key), id);
+    this.update(found, { key });
+  }
+
+  forget(id: ExecId): void {
+    const found = this.#all.get(id);
+    this.#all.delete(id);
+    if (found?.record.key != null) {
+      this.#keys.delete(keyOf(found.record.sessionId, found.record.key));
+    }
+    this.#store.remove('execs', id);
+  }
+
+  of(session: SessionId | null): Tracked[] {
+    const all = [...this.#all.values()];
+    return session === null ? all : all.filter(({ record }) => record.sessionId === session);
+  }
+
+  running(session: SessionId | null): Tracked[] {
+    return this.of(session).filter(
+      ({ record }) => record.outcome === null && record.lost === null && record.parked === null,
+    );
+  }
+
+  update(tracked: Tracked, change: Partial<ExecRecord>): void {
+    tracked.record = { ...tracked.record, ...change };
+    if (this.#all.has(tracked.record.id)) {
+      this.#store.putSoon('execs', tracked.record.id, this.#kept(tracked.record));
+      this.onChange(tracked);
+    }
+  }
+
+  /** As it goes to disk: no value, and no known secret in any text. */
+  #kept(record: ExecRecord): ExecRecord {
+    return this.#masking.deep(withoutValues(record));
+  }
+
+  /** Ended executions leave with their journals. */
+  #prune(): void {
+    const oldest = Date.now() - limits.journalKeepMs.default;
+    for (const { record } of this.#all.values()) {
+      const ended = endOf(record);
+      if (ended === null) continue;
+      if (ended > oldest) break;
+      this.forget(record.id);
+    }
+  }
+}
+
+/** Unix ms, or `null` while it is not over. What waited for a person ends long after it began. */
+const endOf = ({ outcome, lost, lostAt, startedAt }: ExecRecord): number | null =>
+  outcome?.exit.ended_at ?? (lost === null ? null : (lostAt ?? startedAt));
+
+export const isOver = ({ record }: Tracked): boolean => endOf(record) !== null;
+
+export const fromWire = (lost: WireError | null): TrlError =>
+  new TrlError(lost?.code ?? 'BACKEND_UNAVAILABLE', lost?.message ?? 'The execution was lost');
+
+/** What a caller is told whose command waits for a person. */
+export function waitingError({ id, parked, facts }: ExecRecord): TrlError {
+  const approval = parked?.approval ?? '';
+  const message =
+    `${waitingReason(facts.verdict)}. A person must decide ${approval}; ` +
+    `it runs as ${id} when approved, so wait for it rather than repeat it`;
+  const data = { approval_id: approval, exec_id: id, verdict: facts.verdict };
+  return new TrlError('APPROVAL_REQUIRED', message, { data });
+}
+
+const keyOf = (session: SessionId, key: string): string => `${session} ${key}`;
+
+export function execView(
+  { record }: Tracked,
+  journal: { from: number; bytes: number } | null,
+): ExecView {
+  const { outcome } = record;
+  return {
+    exec_id: record.id,
+    session_id: record.sessionId,
+    state: stateOf(record),
+    ...(record.parked === null ? {} : { approval_id: record.parked.approval }),
+    mode: record.mode,
+    ...(record.pty === true ? { pty: true } : {}),
+    command: record.command,
+    started_at: isoTime(record.startedAt),
+    journal_from: journal?.from ?? outcome?.exit.journal_from ?? 0,
+    journal_bytes: journal?.bytes ?? outcome?.exit.journal_bytes ?? 0,
+    ...(outcome === null
+      ? {}
+      : { exit_code: outcome.exit.exit_code, receipt: receiptHead(record.facts, outcome) }),
+  };
+}
+
+/** What a person refused, or nobody decided, never ran; what was lost did. */
+export function stateOf({ outcome, lost, parked }: ExecRecord): ExecView['state'] {
+  if (parked !== null) return 'waiting';
+  if (lost !== null) return /^(APPROVAL|POLICY)_/.test(lost.code) ? 'refused' : 'lost';
+  return outcome === null ? 'running' : 'exited';
+}
+
+/** A record as it is kept: without the values of a parked command's variables and input. */
+function withoutValues(record: ExecRecord): ExecRecord {
+  const { parked } = record;
+  if (parked === null) return record;
+  const { env, stdin } = parked.request;
+  const names = Object.fromEntries(Object.keys(env).map((name) => [name, '']));
+  const input: typeof stdin = stdin.kind === 'bytes' ? { kind: 'bytes', base64: '' } : stdin;
+  return {
+    ...record,
+    parked: { ...parked, request: { ...parked.request, env: names, stdin: input } },
+  };
+}

@@ -1,0 +1,180 @@
+/** Reading an execution's output: to its end for an answer, live for a stream, or a range. */
+import type { ExecId } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import { Collector, type Collected } from '../../output/collect.ts';
+import type { RunnerLink } from '../../process/link.ts';
+import type { OutputSink } from '../runtime.ts';
+import type { Tracked } from './executions.ts';
+
+/** Both streams, whole or with a counted hole in the middle. */
+export interface Output {
+  readonly stdout: Collector;
+  readonly stderr: Collector;
+}
+
+/** Takes all output of `id` within a bound; resolves at its end. */
+export async function collect(link: RunnerLink, id: ExecId, bytesMax: number): Promise<Output> {
+  const output = { stdout: new Collector(bytesMax), stderr: new Collector(bytesMax) };
+  await new Promise<void>((resolve, reject) => {
+    link
+      .follow(
+        id,
+        { from: 0 },
+        {
+          output: (stream, _, bytes) => output[stream].take(bytes),
+          // The counts of the exit record tell how much was missed.
+          gap: () => {},
+          end: () => resolve(),
+        },
+      )
+      .catch(reject);
+  });
+  return output;
+}
+
+/** Sends output from `from` on until the end, then the receipt or the failure. */
+export async function stream(
+  link: () => Promise<RunnerLink>,
+  tracked: Tracked,
+  options: { from: number; sink: OutputSink; signal: AbortSignal },
+): Promise<void> {
+  const { from, sink, signal } = options;
+  let reached = from;
+  let stop = (): void => {};
+  const ended = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    void (async () => {
+      if (tracked.record.lost !== null) return;
+      stop = await (
+        await link()
+      ).follow(
+        tracked.record.id,
+        { from },
+        {
+          output: (name, offset, bytes) => {
+            reached = offset + bytes.length;
+            return sink.output(name, offset, bytes) ?? undefined;
+          },
+          gap: (start, end) => {
+            reached = end;
+            sink.gap(start, end);
+          },
+          end: () => resolve(),
+        },
+      );
+    })().then(
+      () => tracked.record.lost !== null && resolve(),
+      (error: unknown) => {
+        // The journal is gone: what was asked for is a gap up to the end.
+        const end = tracked.record.outcome?.exit.journal_bytes ?? from;
+        if (isTrlError(error, 'EXEC_NOT_FOUND') && end > from) sink.gap(from, (reached = end));
+        resolve();
+      },
+    );
+  });
+  await ended;
+  stop();
+  if (signal.aborted) return;
+  try {
+    const head = await tracked.settled;
+    if (!signal.aborted) sink.exit(reached, head);
+  } catch (error) {
+    if (signal.aborted) return;
+    const known = isTrlError(error);
+    sink.exit(reached, {
+      code: known ? error.code : 'INTERNAL_ERROR',
+      message: known ? error.message : 'The runtime failed',
+    });
+  }
+}
+
+/** A range of the journal. */
+export interface Range {
+  readonly pieces: readonly { stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }[];
+  readonly next: number;
+  readonly gap: { from: number; to: number } | null;
+}
+
+/**
+ * Reads at most `max` bytes from `from`; waits up to `waitMs` when there is nothing yet.
+ *
+ * @throws TrlError `STREAM_GAP` when the journal is no longer held at all
+ */
+export async function range(
+  link: RunnerLink,
+  id: ExecId,
+  ask: {
+    from: number;
+    max: number;
+    waitMs: number;
+    /** Runs what holds bytes in memory, not what only waits for some. Default: at once. */
+    within?: (read: () => Promise<Range>) => Promise<Range>;
+  },
+): Promise<Range> {
+  const info = await link.request({ op: 'info', exec_id: id }).catch((cause: unknown) => {
+    throw isTrlError(cause, 'EXEC_NOT_FOUND')
+      ? new TrlError('STREAM_GAP', `Cannot read ${id}: its output is no longer held`, { cause })
+      : cause;
+  });
+  const held = Number(Reflect.get(info, 'journal_bytes'));
+  const running = Reflect.get(info, 'state') === 'running';
+  if (held <= ask.from && (!running || ask.waitMs === 0)) {
+    return { pieces: [], next: Math.max(ask.from, 0), gap: null };
+  }
+  const isThere = held > ask.from;
+  const read = (): Promise<Range> => take(link, id, { ...ask, held });
+  return isThere && ask.within !== undefined ? ask.within(read) : read();
+}
+
+async function take(
+  link: RunnerLink,
+  id: ExecId,
+  ask: { from: number; max: number; waitMs: number; held: number },
+): Promise<Range> {
+  const { held } = ask;
+  const max = held > ask.from ? Math.min(ask.max, held - ask.from) : ask.max;
+  const pieces: { stream: 'stdout' | 'stderr'; offset: number; bytes: Buffer }[] = [];
+  let next = ask.from;
+  let gap: Range['gap'] = null;
+  let stop = (): void => {};
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, Math.max(ask.waitMs, held > ask.from ? 60_000 : 0));
+    const done = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    link
+      .follow(
+        id,
+        { from: ask.from, max },
+        {
+          output: (name, offset, bytes) => {
+            pieces.push({ stream: name, offset, bytes: Buffer.from(bytes) });
+            next = offset + bytes.length;
+            if (held <= ask.from) done();
+          },
+          gap: (from, to) => {
+            gap = { from, to };
+            next = to;
+          },
+          end: done,
+        },
+      )
+      .then((end) => (stop = end))
+      .catch(reject);
+  });
+  stop();
+  return { pieces, next, gap };
+}
+
+/** What a stream's answer holds, given the count of the exit record. */
+export function total(collector: Collector, bytes: number): Collected {
+  const result = collector.result();
+  return { ...result, bytes, omitted: result.omitted + Math.max(0, bytes - result.bytes) };
+}
+
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });

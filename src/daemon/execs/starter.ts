@@ -1,0 +1,397 @@
+/** Starts executions: the session's ground first, then the story of `run.ts`. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Patience } from '../../approval/patience.ts';
+import { askedDigest } from '../../approval/request.ts';
+import { Refused } from '../../approval/approve.ts';
+import { policyProfiles } from '../../command.ts';
+import type { Caller, Request, Verdict } from '../../command.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import type { Policy } from '../../policy/policy.ts';
+import type { ExecParams } from '../../protocol/types.ts';
+import { finish, permitted, prepare, run } from '../../run.ts';
+import type { Asking, Decided, Ground, Question, Standing, World } from '../../run.ts';
+import { newExecId } from '../../session/record.ts';
+import type { CoreOptions } from '../core.ts';
+import { fromWire } from './executions.ts';
+import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
+import { basisOf, type ExecBasis } from '../auditing/basis.ts';
+import { askedEvents, refusalEvents, type ExecRecorder } from '../auditing/exec-recorder.ts';
+import { tellUnended } from '../auditing/unended.ts';
+import { reachOf, revertLate } from '../sessions/ground.ts';
+import type { Grounds } from '../sessions/grounds.ts';
+import { begunRecord } from './begun-record.ts';
+import { hinted } from './hints.ts';
+import { Parking, type Unparking } from '../approvals/parking.ts';
+import { requestOf, type CommandParams } from './requests.ts';
+import type { Session, Sessions } from '../sessions/sessions.ts';
+import { takeTurn } from './taking-turns.ts';
+import { noteTyped, refuseToShow } from '../secrets/typed-secrets.ts';
+import { refuseNested, type ScriptCalls } from '../tools/script-calls.ts';
+import { refuseToolSession } from '../tools/tool-session.ts';
+import { namesOnly, sessionVariables } from '../secrets/variables.ts';
+import { worldOf } from '../world.ts';
+
+/** A command that a person has to be asked about. */
+interface Asks {
+  readonly question: Question;
+  readonly request: Asking;
+  readonly caller: Caller;
+  readonly record: Omit<ExecRecord, 'parked'>;
+}
+
+interface StarterParts {
+  readonly sessions: Sessions;
+  readonly execs: Executions;
+  readonly grounds: Grounds;
+  readonly recorder: ExecRecorder;
+  readonly scripts: ScriptCalls;
+}
+
+export class Starter {
+  readonly #options: CoreOptions;
+  readonly #sessions: Sessions;
+  readonly #execs: Executions;
+  readonly #world: World;
+  readonly #parking: Parking;
+  readonly #patience = new Patience();
+  readonly #starting = new Map<string, Promise<Tracked>>();
+  readonly #grounds: Grounds;
+  readonly #recorder: ExecRecorder;
+  readonly #scripts: ScriptCalls;
+
+  constructor(options: CoreOptions, parts: StarterParts) {
+    const { sessions, execs, grounds, recorder, scripts } = parts;
+    this.#scripts = scripts;
+    this.#options = options;
+    this.#recorder = recorder;
+    this.#sessions = sessions;
+    this.#execs = execs;
+    this.#world = worldOf(options, recorder);
+    this.#grounds = grounds;
+    const { approvals } = options.approving;
+    this.#parking = new Parking(approvals, execs, this.#unparking());
+    // A person's no counts as a block does, for the session's next question.
+    approvals.watch(({ state, asked }) => {
+      if (state === 'denied') this.#patience.refused(asked.session);
+    });
+  }
+
+  get parking(): Parking {
+    return this.#parking;
+  }
+
+  /** Takes over what an earlier daemon left: its executions run on, or are found lost. */
+  async adopt(): Promise<void> {
+    const stored = this.#execs.stored();
+    const open = stored.filter(({ outcome, lost }) => outcome === null && lost === null);
+    for (const record of stored) {
+      if (open.includes(record)) continue;
+      const { outcome, lost } = record;
+      const known = outcome === null ? Promise.reject(fromWire(lost)) : Promise.resolve(outcome);
+      this.#execs.track(record, known);
+    }
+    // What ran while nobody watched is put back before the workspace is looked at anew.
+    for (const { json } of this.#options.store.all('surveys')) {
+      await revertLate(JSON.parse(json), this.#options.quarantine).catch((error: unknown) =>
+        this.#options.log(`a workspace could not be put back: ${String(error)}`),
+      );
+    }
+    const runner = await this.#options.runners.open();
+    const answer = runner.adopted ? await runner.link.request({ op: 'list' }) : {};
+    const listed: unknown = Reflect.get(answer, 'executions');
+    const entries = Array.isArray(listed) ? listed : [];
+    const waiting: [Session, ExecRecord & { readonly parked: Parked }][] = [];
+    for (const record of open) {
+      const entry = entries.find(({ exec_id: id }) => id === record.id);
+      const session = this.#sessions.find(record.sessionId);
+      if (entry === undefined && session !== null && record.parked !== null) {
+        waiting.push([session, { ...record, parked: record.parked }]);
+        continue;
+      }
+      if (entry === undefined || session === null) {
+        const message = 'The execution was lost while no daemon was there';
+        const lost = new TrlError('BACKEND_UNAVAILABLE', message);
+        this.#recorder.failed(record.id, lost);
+        this.#execs.track(record, Promise.reject(lost));
+        continue;
+      }
+      this.#options.runners.expect(record.id);
+      if (entry.exit !== null) this.#options.runners.learn(entry.exit);
+      this.#resume(session, { ...record, parked: null });
+    }
+    // One that looks parked may have been started: its record is written after its yes is used.
+    const waits = new Set(waiting.map(([, { id }]) => id));
+    const known = open.filter(({ id }) => !waits.has(id)).map(({ id }) => id);
+    await tellUnended(this.#options.auditing, new Set(known));
+    // Last: by then it shows which sessions are busy.
+    for (const [session, record] of waiting) {
+      // What policy permits for its question must be known before somebody answers it.
+      await this.#policyOf(session).catch(() => null);
+      this.#parking.restore(session, record);
+      this.#scripts.restored(record.parked, this.#execs.get(record.id));
+    }
+    this.#parking.forgetOrphans();
+  }
+
+  /** From a call to a running command; a repeated key answers the first execution. */
+  async begin(params: CommandParams, asked: Request['mode'], caller: Caller): Promise<Tracked> {
+    refuseNested(params.language, caller);
+    const session = this.#sessions.get(params.session_id);
+    if (params.tool === undefined) refuseToolSession(session.record);
+    // Its script has the session as long as it runs: what it calls runs beside it.
+    const isBeside = caller.within !== undefined && session.busy === caller.within;
+    const mode = isBeside ? 'detached' : asked;
+    const key = params.exec_key ?? null;
+    const known = this.#execs.byKey(session.record.id, key);
+    if (known !== null) {
+      const policy = await this.#policyOf(session);
+      return this.#parking.supply(known, requestIn(session, params, { mode, policy }));
+    }
+    if (key === null) return this.#startIn(session, params, { mode, caller });
+    // A second call with the key of one that is still starting waits for that one.
+    const name = `${session.record.id} ${key}`;
+    const starting = this.#starting.get(name);
+    if (starting !== undefined) return starting;
+    const start = this.#startIn(session, params, { mode, caller });
+    this.#starting.set(name, start);
+    return start.finally(() => this.#starting.delete(name));
+  }
+
+  async #startIn(
+    session: Session,
+    params: CommandParams,
+    { mode, caller }: { mode: Request['mode']; caller: Caller },
+  ): Promise<Tracked> {
+    if (mode === 'foreground') {
+      if (session.busy !== null) {
+        const message = `Cannot run in ${session.record.id}: a command is running in it`;
+        throw new TrlError('SESSION_BUSY', message);
+      }
+      session.busy = 'starting';
+    }
+    let found: Tracked | Asks;
+    try {
+      const launching = this.#launch(session, params, { mode, caller });
+      if (mode === 'foreground') session.starting = launching.catch(() => {});
+      found = await launching;
+    } catch (error) {
+      if (mode === 'foreground') session.busy = null;
+      // Answered later the more refusals there were: trying spellings is no way out.
+      if (isTrlError(error, 'POLICY_DENIED')) {
+        await sleep(this.#patience.refused(session.record.id));
+      }
+      throw error;
+    }
+    const tracked = 'question' in found ? await this.#ask(session, found) : found;
+    this.#scripts.watch(tracked);
+    return tracked;
+  }
+
+  /** Slowness is the asker's: by now nobody else waits for the session. */
+  async #ask(session: Session, { question, request, caller, record }: Asks): Promise<Tracked> {
+    const waitMs = this.#patience.left(session.record.id);
+    if (waitMs > 0) await sleep(waitMs);
+    this.#sessions.get(session.record.id);
+    const tracked = this.#parking.park(session, question, { request, caller, record });
+    if (tracked.record.id !== record.id) this.#scripts.end(record.id);
+    else {
+      this.#options.auditing.noteAll(askedEvents(record.id, question, this.#options.shown));
+    }
+    return tracked;
+  }
+
+  async #launch(
+    session: Session,
+    params: CommandParams,
+    { mode, caller }: { mode: Request['mode']; caller: Caller },
+  ): Promise<Tracked | Asks> {
+    const { names: secrets } = this.#options.masking.look(params.command);
+    if (secrets.length > 0) noteTyped(session, secrets, this.#options);
+    const policy = await this.#policyOf(session);
+    const request = requestIn(session, params, { mode, policy });
+    const id = newExecId();
+    const { ground, prepared } = await this.#prepare(session, request, { policy, caller, id });
+    const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
+    const record = begunRecord({ id, session: session.record, request, ground, prepared, decided });
+    if (request.language === 'python') this.#scripts.expect(id, caller, session.record.id);
+    if (decided === null && !('approved' in prepared)) {
+      refuseToShow(secrets);
+      if (request.mode === 'foreground') session.busy = null;
+      return { question: prepared, request, caller, record };
+    }
+    if (decided === null) throw new TrlError('INTERNAL_ERROR', 'Cannot run what nobody decided');
+    this.#patience.reset(session.record.id);
+    const facts = { ...record.facts, basis: this.#expect(decided, ground) };
+    return this.#track(session, ground, decided, { ...record, facts, parked: null });
+  }
+
+  /** What is refused is recorded before anybody is told. */
+  async #prepare(
+    session: Session,
+    request: Asking,
+    of: { readonly policy: Policy; readonly caller: Caller; readonly id: ExecRecord['id'] },
+  ): Promise<{ ground: Ground; prepared: Decided | Question }> {
+    const { policy, caller, id } = of;
+    try {
+      const of = { policy, caller, request };
+      const { ground, standing } = await this.#circumstances(session, of);
+      return { ground, prepared: await prepare(this.#world, { ground, standing }, request, id) };
+    } catch (error) {
+      const { actor, within: parent = null } = caller;
+      const asked = { id, parent, session: session.record.id, actor, request };
+      await this.#options.auditing.tell(refusalEvents(asked, error, this.#options.shown));
+      throw error;
+    }
+  }
+
+  /** Tells the recorder of what is about to start; answers what is kept of it. */
+  #expect(decided: Decided, ground: Ground): ExecBasis {
+    const { masking, shown, workspaces } = this.#options;
+    const { session_id: session, exec_id: id } = decided.approved.plan;
+    const basis = basisOf(decided, ground, { masking, shown, mask: workspaces.maskOf(session) });
+    this.#recorder.expect(id, basis);
+    return basis;
+  }
+
+  /** What policy says of a command in a session; nothing is refused, asked or run. */
+  async explain(
+    session: Session,
+    asked: Pick<ExecParams, 'command' | 'language'>,
+    caller: Caller,
+  ): Promise<Verdict> {
+    const policy = await this.#policyOf(session);
+    const params = { session_id: session.record.id, ...asked };
+    const request = requestIn(session, params, { mode: 'detached', policy });
+    const { ground, standing } = await this.#circumstances(session, { policy, caller, request });
+    // Nothing is read for a question: where a value lies may ask somebody, or cost something.
+    const variables = namesOnly(this.#options.variables);
+    const world = { ...this.#world, variables };
+    try {
+      return (await prepare(world, { ground, standing }, request, newExecId())).verdict;
+    } catch (error) {
+      if (error instanceof Refused) return error.verdict;
+      throw error;
+    }
+  }
+
+  async #track(
+    session: Session,
+    ground: Ground,
+    decided: Decided,
+    record: ExecRecord,
+  ): Promise<Tracked> {
+    let running = (): void => {};
+    const started = new Promise<void>((resolve) => {
+      running = resolve;
+    });
+    const kept = Promise.withResolvers<void>();
+    const outcome = kept.promise.then(() =>
+      hinted(this.#options, ground, run(this.#world, ground, decided, running)),
+    );
+    let tracked: Tracked;
+    try {
+      tracked = this.#execs.track(record, outcome, started);
+    } catch (error) {
+      this.#recorder.failed(record.id, error);
+      throw error;
+    }
+    kept.resolve();
+    if (record.mode === 'foreground') this.#occupy(session, tracked);
+    try {
+      await Promise.race([started, tracked.settled]);
+    } catch (error) {
+      this.#execs.forget(record.id);
+      this.#scripts.end(record.id);
+      throw error;
+    }
+    this.#execs.started += 1;
+    return tracked;
+  }
+
+  /** What a person allowed for equal plans of this session. */
+  #granted(question: Question): Decided | null {
+    const { asked } = question;
+    const { approvals } = this.#options.approving;
+    const approval = approvals.sessionGrant(asked.session, askedDigest(asked));
+    return approval === null ? null : permitted(question, approval);
+  }
+
+  /** Looked up once for a command: what follows from it must not follow from two of them. */
+  #policyOf(session: Session): Promise<Policy> {
+    return this.#options.policies.of(session.record.workspace);
+  }
+
+  async #circumstances(
+    session: Session,
+    of: { readonly policy: Policy; readonly caller: Caller; readonly request: Asking },
+  ): Promise<{ ground: Ground; standing: Standing }> {
+    const { policy, caller, request } = of;
+    const ground = await this.#grounds.of(session, policy);
+    const { record } = session;
+    // Loaded when the first command comes: what knows commands takes a while to load.
+    const { judgeFor } = await import('../../policy/judge.ts');
+    const profiles = [record.policy, request.policy];
+    const atLeast = policyProfiles.findLast((one) => profiles.includes(one)) ?? null;
+    const standing = {
+      judge: judgeFor(policy, caller, atLeast),
+      reach: reachOf(record, ground),
+      requester: caller.actor,
+      parent: caller.within ?? null,
+      session: sessionVariables(record),
+    };
+    return { ground, standing };
+  }
+
+  #unparking(): Unparking {
+    return {
+      permitted,
+      prepare: async (session, { request, caller }, id) => {
+        const policy = await this.#policyOf(session);
+        const circumstances = await this.#circumstances(session, { policy, caller, request });
+        return prepare(this.#world, circumstances, request, id);
+      },
+      isThere: (session) => this.#sessions.find(session.record.id) === session,
+      turn: (session, signal) => takeTurn(session, this.#execs, signal),
+      run: async (session, decided, started) => {
+        const ground = await this.#grounds.of(session, await this.#policyOf(session));
+        const basis = this.#expect(decided, ground);
+        const tracked = this.#execs.get(decided.approved.plan.exec_id);
+        this.#execs.update(tracked, { facts: { ...tracked.record.facts, basis } });
+        this.#execs.started += 1;
+        return hinted(this.#options, ground, run(this.#world, ground, decided, started));
+      },
+      occupy: (session, tracked) => this.#occupy(session, tracked),
+    };
+  }
+
+  #resume(session: Session, record: ExecRecord): void {
+    const { basis } = record.facts;
+    if (basis !== undefined) this.#recorder.expect(record.id, basis);
+    const outcome = this.#policyOf(session)
+      .then((policy) => this.#grounds.of(session, policy))
+      .then(async (ground) => {
+        const { id, command: text, workspaceMode: mode = null, startedAt } = record;
+        await ground.changes?.begin({ id, text, mode, startedAt });
+        return hinted(this.#options, ground, finish(this.#world, ground, id));
+      });
+    const tracked = this.#execs.track(record, outcome);
+    if (record.mode === 'foreground') this.#occupy(session, tracked);
+  }
+
+  /** The session is busy until the command has ended. */
+  #occupy(session: Session, tracked: Tracked): void {
+    session.busy = tracked.record.id;
+    const free = (): void => {
+      session.busy = null;
+      const count = session.record.commandCount + 1;
+      this.#sessions.update(session, { lastActivity: Date.now(), commandCount: count });
+    };
+    void tracked.settled.then(free, free);
+  }
+}
+
+const requestIn = (
+  { record }: Session,
+  params: CommandParams,
+  { mode, policy }: { mode: Request['mode']; policy: Policy },
+): Asking => requestOf(record, params, { mode, maxima: policy.limits });

@@ -1,0 +1,187 @@
+/**
+ * Variables that a command asks for by name: a source of secrets gives them, else the runtime's own
+ * environment. And what is inherited where the mode is `legacy`.
+ */
+import type { Configuration } from '../../configuration/configuration.ts';
+import { isWithheld } from '../../environment/base.ts';
+import { legacyWarning, withheldOf } from '../../environment/tiers.ts';
+import { usedVariables } from '../../environment/usage.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { isInjectionName, variableForm, type EnvMode } from '../../names.ts';
+import type { RequestedName } from '../../policy/decide.ts';
+import type { EnvironmentView } from '../../protocol/environment.ts';
+import { managedError, withheldError } from '../../run.ts';
+import type { Asking, Ground, Standing, VariableSource } from '../../run.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
+import type { SessionRecord } from '../../session/record.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export interface VariablesOptions {
+  readonly configuration: Pick<Configuration, 'envMode' | 'withhold'>;
+  readonly secrets: Pick<Secrets, 'find' | 'value' | 'list'>;
+  /** All that the runtime was started with. */
+  readonly env: Env;
+  readonly log: (text: string) => void;
+}
+
+const shownMax = 64;
+
+export class Variables implements VariableSource {
+  readonly mode: EnvMode;
+  /** The tool that manages a variable; `null`: none does. Must not throw. */
+  managedBy: VariableSource['managedBy'] = () => null;
+  /** Patterns that the configuration withholds. */
+  readonly withhold: readonly string[];
+  readonly #options: VariablesOptions;
+  #inherited: Promise<Readonly<Record<string, string>>> | null = null;
+
+  constructor(options: VariablesOptions) {
+    this.mode = options.configuration.envMode;
+    this.withhold = options.configuration.withhold;
+    this.#options = options;
+  }
+
+  async find(names: readonly string[]): Promise<readonly RequestedName[]> {
+    return Promise.all(
+      names.map(async (name): Promise<RequestedName> => {
+        const source = await this.#sourceOf(name);
+        if (source === null) throw missing(name);
+        return { name, isSecret: source !== 'runtime' };
+      }),
+    );
+  }
+
+  /**
+   * Whether every command of a session can have these.
+   *
+   * @throws TrlError `INVALID_PARAMS` for a name that is withheld, or that nobody has
+   */
+  async check(names: readonly string[], withhold: readonly string[]): Promise<void> {
+    const held = names.find((name) => isWithheld(name, [...withhold, ...this.withhold]));
+    if (held !== undefined) throw withheldError(held);
+    for (const name of names) {
+      const manager = this.managedBy(name, null);
+      if (manager !== null) throw managedError(name, manager);
+    }
+    await this.find(names);
+  }
+
+  async values(requested: readonly RequestedName[]): Promise<Record<string, string>> {
+    const { env, secrets } = this.#options;
+    const found = await Promise.all(
+      requested.map(async ({ name, isSecret }): Promise<[string, string]> => {
+        if (isSecret) return [name, (await secrets.value(name)).value];
+        const value = Object.hasOwn(env, name) ? env[name] : undefined;
+        if (value === undefined) throw missing(name);
+        return [name, value];
+      }),
+    );
+    const bytes = found.reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
+    if (bytes > limits.envBytes.max) {
+      const most = `at most ${limits.envBytes.max} bytes of values are passed on to one command`;
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot pass on the variables asked for: ${most}`);
+    }
+    return Object.fromEntries(found);
+  }
+
+  /** What commands inherit besides the safe variables; `null` where the mode is `scoped`. */
+  async inherited(): Promise<Readonly<Record<string, string>> | null> {
+    if (this.mode === 'scoped') return null;
+    this.#inherited ??= this.#readInherited();
+    const all = Object.entries(await this.#inherited);
+    return Object.fromEntries(all.filter(([name]) => this.managedBy(name, null) === null));
+  }
+
+  /** The tiers of a session's commands, by name; never a value. */
+  async view(
+    record: SessionRecord,
+    ground: Pick<Ground, 'env' | 'inherited' | 'withhold'>,
+  ): Promise<EnvironmentView> {
+    const names = sessionVariables(record).requested;
+    const requested = await Promise.all(
+      names.map(async (name) => ({ name, source: (await this.#sourceOf(name)) ?? 'missing' })),
+    );
+    const own = Object.keys(ground.env);
+    return {
+      mode: this.mode,
+      safe: own.filter((name) => !ground.inherited.has(name)).toSorted(),
+      inherited: [...ground.inherited].toSorted(),
+      session: record.envKeys,
+      requested,
+      withheld_seen: withheldOf(Object.keys(this.#options.env), ground.withhold),
+    };
+  }
+
+  async #sourceOf(name: string): Promise<EnvironmentView['requested'][number]['source'] | null> {
+    const { env, secrets } = this.#options;
+    if (!variableForm.test(name)) throw wrongName(name);
+    const found = isInjectionName(name) ? null : await secrets.find(name);
+    // Names come from outside, and may be those of every object: `constructor`.
+    return found?.source ?? (Object.hasOwn(env, name) ? 'runtime' : null);
+  }
+
+  /** Secrets of the runtime's environment pass on too; one that cannot be masked does not. */
+  async #readInherited(): Promise<Readonly<Record<string, string>>> {
+    const { env, secrets, log } = this.#options;
+    const found = new Map<string, string>();
+    for (const [name, value] of Object.entries(env)) {
+      if (value !== undefined) found.set(name, value);
+    }
+    for (const { name, source } of await secrets.list()) {
+      if (source !== 'environment' || isWithheld(name, this.withhold)) continue;
+      found.delete(name);
+      try {
+        found.set(name, (await secrets.value(name)).value);
+      } catch (error) {
+        if (!isTrlError(error)) throw error;
+        log(`${name} is not inherited: ${error.message}`);
+      }
+    }
+    return Object.fromEntries(found);
+  }
+}
+
+/** Tells where names would come from, and reads no value. */
+export const namesOnly = (source: VariableSource): VariableSource => ({
+  find: (names) => source.find(names),
+  values: async () => ({}),
+  managedBy: (name, workspace) => source.managedBy(name, workspace),
+});
+
+/** What policy needs to know of the variables of a session. */
+export function sessionVariables(record: SessionRecord): Standing['session'] {
+  const names = [...(record.requested ?? []), ...(record.injected ?? [])];
+  return { requested: [...new Set(names)], given: record.envKeys };
+}
+
+/** One sentence for each variable that a command has by `legacy` mode alone, and uses. */
+export function warningsOf(ground: Ground, record: SessionRecord, request: Asking): string[] {
+  // What is looked for is written as shells write it.
+  if (request.language === 'python') return [];
+  const own = new Set([
+    ...Object.keys(request.env),
+    ...(request.requested ?? []),
+    ...record.envKeys,
+    ...sessionVariables(record).requested,
+  ]);
+  const hidden = [...ground.inherited].filter((name) => !own.has(name)).toSorted();
+  return usedVariables(request.command, hidden).map(legacyWarning);
+}
+
+function missing(name: string): TrlError {
+  if (isInjectionName(name)) {
+    const reason = 'programs run what this variable says, and no source of secrets gives it';
+    return new TrlError('INVALID_PARAMS', `Cannot pass on the variable ${name}: ${reason}`);
+  }
+  const message = `Cannot pass on the variable ${JSON.stringify(name)}: no source of secrets and`;
+  const help = `a person can give it: trl secrets set ${name}`;
+  return new TrlError('INVALID_PARAMS', `${message} not the runtime's environment has it; ${help}`);
+}
+
+function wrongName(name: string): TrlError {
+  const shown = JSON.stringify(name.slice(0, shownMax));
+  const wanted = 'letters, digits and "_" are wanted, not starting with a digit';
+  return new TrlError('INVALID_PARAMS', `Cannot pass on the variable ${shown}: ${wanted}`);
+}

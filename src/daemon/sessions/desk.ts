@@ -1,0 +1,149 @@
+/** What callers do with sessions: make, look at, change, fork and end them. */
+import type { Caller, SessionId } from '../../command.ts';
+import { checkVariable } from '../../environment/base.ts';
+import { TrlError } from '../../errors.ts';
+import type { SessionCreateParams, SessionView } from '../../protocol/types.ts';
+import { boundsOf } from '../../session/bounds.ts';
+import { newSessionId, type SessionRecord } from '../../session/record.ts';
+import { resolveWorkspace } from '../../workspace/roots.ts';
+import type { CoreOptions } from '../core.ts';
+import type { Executions } from '../execs/executions.ts';
+import { newRecord } from './new-session.ts';
+import { timeoutOf } from '../execs/requests.ts';
+import type { SessionsDesk } from '../runtime.ts';
+import { sessionWithEnvironment } from './environment.ts';
+import { sessionView, type Session, type Sessions } from './sessions.ts';
+import { refuseToolSession } from '../tools/tool-session.ts';
+
+export class SessionDesk implements SessionsDesk {
+  readonly #options: CoreOptions;
+  readonly #sessions: Sessions;
+  readonly #execs: Executions;
+
+  constructor(options: CoreOptions, sessions: Sessions, execs: Executions) {
+    this.#options = options;
+    this.#sessions = sessions;
+    this.#execs = execs;
+  }
+
+  /** @param tool the call of a registered tool that it is for */
+  async create(
+    { actor }: Caller,
+    params: SessionCreateParams,
+    tool: NonNullable<SessionRecord['tool']> | null = null,
+  ): Promise<SessionView> {
+    const { host, roots, policies, variables } = this.#options;
+    const { workspace_id: workspaceId } = params;
+    const opened = workspaceId === undefined ? null : this.#options.opened.get(workspaceId);
+    const workingDir = params.working_dir ?? opened?.path ?? null;
+    const place = await resolveWorkspace({ roots, workingDir, home: host.home });
+    const policy = await policies.of(place.workspace);
+    if (opened !== null && place.workspace !== opened.path) {
+      const message = `Cannot work in "${place.cwd}": it is outside workspace ${opened.id}`;
+      throw new TrlError('WORKSPACE_ESCAPE', message);
+    }
+    const made = newRecord(params, place, { policy, opened, owner: actor });
+    const record = tool === null ? made : { ...made, tool };
+    await variables.check(record.requested ?? [], policy.withhold);
+    const session = this.#sessions.add(record);
+    await this.#set(session, params.env ?? {});
+    return sessionView(session);
+  }
+
+  list(): readonly SessionView[] {
+    return this.#sessions.all().map(sessionView);
+  }
+
+  info(_: Caller, id: SessionId): Promise<SessionView> {
+    return sessionWithEnvironment(this.#options, this.#sessions.get(id));
+  }
+
+  async update(_: Caller, params: Parameters<SessionsDesk['update']>[1]): Promise<SessionView> {
+    const session = this.#sessions.get(params.session_id);
+    refuseToolSession(session.record);
+    const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
+    const env = params.env ?? {};
+    const unset = params.unset ?? [];
+    for (const [name, value] of Object.entries(env)) checkVariable(name, value);
+    const timeoutMs = timeoutOf(params);
+    const bounds = {
+      ...session.record.bounds,
+      ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+    };
+    boundsOf(bounds, 'foreground', maxima);
+    const kept = session.record.envKeys.filter((name) => !unset.includes(name));
+    this.#sessions.update(session, {
+      name: params.name ?? session.record.name,
+      bounds,
+      envKeys: [...new Set([...kept, ...Object.keys(env)])].toSorted(),
+    });
+    if (unset.length > 0) {
+      const link = await this.#options.runners.link();
+      await link.request({ op: 'unset', session_id: session.record.id, names: [...unset] });
+    }
+    await this.#set(session, env);
+    return sessionView(session);
+  }
+
+  async fork({ actor }: Caller, id: SessionId, name: string | null): Promise<SessionView> {
+    const { record } = this.#sessions.get(id);
+    refuseToolSession(record);
+    const now = Date.now();
+    const times = { createdAt: now, lastActivity: now };
+    const fork = { ...record, id: newSessionId(), name, owner: actor, ...times };
+    // What was injected was meant for that session: nobody could take it back from this one.
+    const bare = { commandCount: 0, assurance: null, injected: [] };
+    const session = this.#sessions.add({ ...fork, ...bare });
+    this.#options.masking.given.copy(id, session.record.id);
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'fork', session_id: id, to: session.record.id });
+    return sessionView(session);
+  }
+
+  async state(_: Caller, id: SessionId): ReturnType<SessionsDesk['state']> {
+    const { record } = this.#sessions.get(id);
+    const link = await this.#options.runners.link();
+    const answer = await link.request({ op: 'state', session_id: id });
+    const names: unknown = Reflect.get(answer, 'names');
+    const cwd: unknown = Reflect.get(answer, 'cwd');
+    return {
+      session_id: id,
+      cwd: typeof cwd === 'string' ? cwd : record.cwd,
+      names: Array.isArray(names) ? names.map(String) : [],
+    };
+  }
+
+  /** @throws TrlError `SESSION_BUSY` without `force` while a command runs in it */
+  async destroy(_: Caller, id: SessionId, force: boolean): Promise<void> {
+    await this.end(id, force);
+  }
+
+  /** As {@link destroy}, by the runtime itself. */
+  async end(id: SessionId, force: boolean): Promise<void> {
+    const session = this.#sessions.get(id);
+    if (session.busy !== null && !force) {
+      throw new TrlError(
+        'SESSION_BUSY',
+        `Cannot destroy ${id}: a command is running; force ends it`,
+      );
+    }
+    this.#options.approving.approvals.endSession(id);
+    this.#sessions.remove(id);
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'close', session_id: id });
+    await this.#options.workspaces.close(id);
+    this.#options.masking.given.forget(id);
+    for (const { record } of this.#execs.of(id)) {
+      if (record.outcome !== null || record.lost !== null) this.#execs.forget(record.id);
+    }
+  }
+
+  async #set(session: Session, env: Readonly<Record<string, string>>): Promise<void> {
+    if (Object.keys(env).length === 0) return;
+    const link = await this.#options.runners.link();
+    // The runner keeps the values, and outlives this daemon: it is told which are secret.
+    const secret = this.#options.masking.given.note(session.record.id, env);
+    await this.#options.runners.tellKnown(secret, session.record.id);
+    await link.request({ op: 'set', session_id: session.record.id, cwd: null, env });
+  }
+}

@@ -1,0 +1,99 @@
+/** The ground of each session: made with its first command, and anew when what it is on changed. */
+import { isTrlError, TrlError } from '../../errors.ts';
+import type { Assurance } from '../../command.ts';
+import type { Policy } from '../../policy/policy.ts';
+import type { Ground } from '../../run.ts';
+import type { WorkspaceFacts } from '../../workspace/protect.ts';
+import type { CoreOptions } from '../core.ts';
+import { openGround, placeOf } from './ground.ts';
+import { probeGround } from './probing.ts';
+import type { Session, Sessions } from './sessions.ts';
+import type { SessionWorkspace } from '../workspaces/session-workspace.ts';
+
+export class Grounds {
+  readonly #options: CoreOptions;
+  readonly #sessions: Sessions;
+
+  constructor(options: CoreOptions, sessions: Sessions) {
+    this.#options = options;
+    this.#sessions = sessions;
+  }
+
+  /** A session's workspace, opened where no command came yet. */
+  async workspaceOf(session: Session): Promise<SessionWorkspace> {
+    await this.of(session, await this.#options.policies.of(session.record.workspace));
+    const found = this.#options.workspaces.find(session.record.id);
+    if (found !== null) return found;
+    const message = `Cannot tell what changed: ${session.record.id} has no workspace`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+
+  async of(session: Session, policy: Policy): Promise<Ground> {
+    const { version } = policy;
+    // What came into the tree since the last command is seen, unless it may not be.
+    const opened = await this.#options.workspaces.find(session.record.id);
+    if (opened !== null && !(await opened.fresh())) session.ground = null;
+    // A policy that was read anew may show less, and withhold more.
+    if (session.policyVersion !== version) session.ground = null;
+    session.policyVersion = version;
+    const place = placeOf(session.record.workspace);
+    if (place !== null && place !== session.place) session.ground = null;
+    if (place !== null) session.place = place;
+    session.ground ??= this.#openGround(session, policy).catch((error: unknown) => {
+      session.ground = null;
+      throw error;
+    });
+    return session.ground;
+  }
+
+  async #openGround(session: Session, policy: Policy): Promise<Ground> {
+    const { host, env, quarantine, variables, workspaces, masking } = this.#options;
+    const { workspace } = session.record;
+    const open = async (lookup: typeof host): Promise<Ground> => {
+      const found = await openGround({
+        record: session.record,
+        host: lookup,
+        env,
+        quarantine,
+        policy,
+        withhold: variables.withhold,
+        legacy: await variables.inherited(),
+        workspaces,
+        masked: (text) => masking.text(text),
+      });
+      const { ground, facts } = found;
+      const granted = facts?.granted.map(({ path }) => path) ?? [];
+      const probed = await probeGround(this.#options.runners, ground, granted);
+      const assurance = withProtection(probed, facts);
+      this.#sessions.update(session, { assurance });
+      if (facts !== null) this.#options.store.put('surveys', session.record.id, facts);
+      // Now that the layers are mounted: what waited in them is known before the next command.
+      if (workspace !== null) await workspaces.open(session.record, workspace, found.opened);
+      return ground;
+    };
+    try {
+      return await open(host);
+    } catch (error) {
+      if (!isTrlError(error, 'SANDBOX_UNAVAILABLE')) throw error;
+      switch (error.data?.['reason']) {
+        // The file system refuses idmapped mounts: the lower level is named in every receipt.
+        case 'idmap':
+          return open({ ...host, idmap: false });
+        // Changes are found by scans then, as every receipt says.
+        case 'overlay':
+          workspaces.layering.refuse(workspace ?? '', error.message);
+          return open(host);
+        default:
+          throw error;
+      }
+    }
+  }
+}
+
+/** Names a workspace that was too large to look through, or had too much to cover. */
+function withProtection(probed: Assurance, facts: WorkspaceFacts | null): Assurance {
+  if (facts === null) return probed;
+  // What commands write to a layer passes the filter, however large the workspace is.
+  const enforced = facts.layered === true || (facts.complete && facts.unprotected === 0);
+  return { ...probed, checks: [...probed.checks, { name: 'workspace_protected', enforced }] };
+}

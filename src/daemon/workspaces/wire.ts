@@ -1,0 +1,221 @@
+/** Changes between their words (`change.ts`) and the wire (`protocol/workspace.ts`). */
+import { createHash } from 'node:crypto';
+import { isUtf8 } from 'node:buffer';
+import path from 'node:path';
+import type {
+  BytePath,
+  Change,
+  ChangeKind,
+  ChangeState,
+  Entry,
+  SnapshotPair,
+  WorkspaceMode,
+} from '../../change.ts';
+import { changeKinds, changeStates } from '../../change.ts';
+import { TrlError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type {
+  ChangeView,
+  EntryView,
+  PathsParams,
+  ReceiptChanges,
+} from '../../protocol/workspace.ts';
+import { octalMode } from '../diffs/git-text.ts';
+
+/** A path as text, and its bytes where they are no valid UTF-8. */
+export function pathView(name: BytePath): { path: string; path_base64?: string } {
+  const bytes = Buffer.from(name, 'latin1');
+  const text = bytes.toString('utf8');
+  return isUtf8(bytes) ? { path: text } : { path: text, path_base64: bytes.toString('base64') };
+}
+
+export function entryView(entry: Entry): EntryView {
+  switch (entry.type) {
+    case 'file':
+      return {
+        type: 'file',
+        mode: octalMode(entry.mode),
+        size: entry.size,
+        sha256: entry.sha256,
+      };
+    case 'symlink': {
+      const target = pathView(entry.target);
+      return {
+        type: 'symlink',
+        mode: null,
+        target: target.path,
+        ...(target.path_base64 === undefined ? {} : { target_base64: target.path_base64 }),
+      };
+    }
+    case 'directory':
+    case 'fifo':
+    case 'socket':
+    case 'device':
+      return { type: entry.type, mode: octalMode(entry.mode) };
+  }
+}
+
+export function changeView(change: Change): ChangeView {
+  const { before, after } = change;
+  return {
+    ...pathView(change.path),
+    kind: change.kind,
+    before: before === null ? null : entryView(before),
+    after: after === null ? null : entryView(after),
+    marks: change.marks,
+    state: change.state,
+    reason: change.reason,
+    concurrent_with: change.concurrentWith,
+  };
+}
+
+/** The first of them, as many as one list holds. */
+export const listedChanges = (changes: readonly Change[]): ChangeView[] =>
+  changes.slice(0, limits.changesListed.max).map(changeView);
+
+/** What waits or was refused is named before what simply happened: a receipt holds only so many. */
+const urgency: Readonly<Record<ChangeState, number>> = {
+  conflict: 0,
+  held: 1,
+  staged: 2,
+  applied: 3,
+  discarded: 4,
+};
+
+export function receiptChanges(
+  snapshot: SnapshotPair,
+  mode: WorkspaceMode,
+  changes: readonly Change[],
+): ReceiptChanges {
+  const { before, after, method } = snapshot;
+  const sorted = changes.toSorted((a, b) => urgency[a.state] - urgency[b.state]);
+  const shown = sorted.slice(0, limits.receiptChanges.max);
+  return {
+    snapshot: { before, after, method },
+    changes: shown.map(changeView),
+    changes_omitted: changes.length - shown.length,
+    workspace_mode: mode,
+  };
+}
+
+/** Sentences of a receipt about what did not simply happen. */
+export function changeHints(changes: readonly Change[], session: string): string[] {
+  const count = (state: ChangeState): number =>
+    changes.filter((change) => change.state === state).length;
+  const [held, conflicts, staged] = [count('held'), count('conflict'), count('staged')];
+  return [
+    ...(held === 0
+      ? []
+      : [
+          `${paths(held)} held back from the real tree until a person lets it: ` +
+            `trl workspace apply --held --session ${session}`,
+        ]),
+    ...(conflicts === 0
+      ? []
+      : [
+          `${paths(conflicts)} changed by somebody else meanwhile: theirs stands, ` +
+            `what the command wrote is kept (trl snapshot show)`,
+        ]),
+    ...(staged === 0
+      ? []
+      : [`${paths(staged)} staged; publish: trl workspace apply --session ${session}`]),
+  ];
+}
+
+/** Where some directories were not looked at, or not to their end. */
+export const incompleteHint =
+  'not all changes are told: there are too many, too deep, or some that cannot be read';
+
+const paths = (count: number): string => (count === 1 ? '1 path is' : `${count} paths are`);
+
+export const kindCounts = (changes: readonly Pick<Change, 'kind'>[]): Record<ChangeKind, number> =>
+  counted(
+    changeKinds,
+    changes.map(({ kind }) => kind),
+  );
+
+export const stateCounts = (
+  changes: readonly Pick<Change, 'state'>[],
+): Record<ChangeState, number> =>
+  counted(
+    changeStates,
+    changes.map(({ state }) => state),
+  );
+
+function counted<Word extends string>(
+  words: readonly Word[],
+  found: readonly Word[],
+): Record<Word, number>;
+function counted(words: readonly string[], found: readonly string[]): Record<string, number> {
+  const counts = Object.fromEntries(words.map((word) => [word, 0]));
+  for (const word of found) counts[word] = (counts[word] ?? 0) + 1;
+  return counts;
+}
+
+/**
+ * SHA-256 (hex) of what changes would bring into the real tree; `null` of none. Who lets them
+ * through names it, so that nothing can be put in their place after it was seen.
+ */
+export function changesDigest(changes: readonly Change[]): string | null {
+  if (changes.length === 0) return null;
+  const lines = changes
+    .map(({ path: name, kind, before, after, reason }) =>
+      JSON.stringify([name, kind, identity(before), identity(after), reason]),
+    )
+    .toSorted();
+  return createHash('sha256').update(lines.join('\n')).digest('hex');
+}
+
+/** Times are no part of what is let through. */
+function identity(entry: Entry | null): readonly unknown[] | null {
+  if (entry === null) return null;
+  if (entry.type === 'symlink') return [entry.type, entry.target];
+  if (entry.type !== 'file') return [entry.type, entry.mode];
+  // A content that nobody read is told apart by what else is known of it.
+  const content = entry.sha256 ?? `${entry.size} ${entry.mtimeMs}`;
+  return [entry.type, entry.mode, content];
+}
+
+/**
+ * Says of a path whether it is one of those that are meant, or lies below one.
+ *
+ * @param workspace absolute: paths inside it may be given so
+ * @throws TrlError `WORKSPACE_ESCAPE` for a path that leads out of it
+ */
+export function pathFilter(given: PathsParams, workspace: string): (name: BytePath) => boolean {
+  const named = pathsIn(given, workspace);
+  if (named === null) return () => true;
+  const wanted = new Set(named);
+  if (wanted.has('')) return () => true;
+  return (name) => {
+    for (let at = name.length; at !== -1; at = name.lastIndexOf('/', at - 1)) {
+      if (wanted.has(name.slice(0, at))) return true;
+      if (at === 0) break;
+    }
+    return false;
+  };
+}
+
+/** The paths that are named; `null`: none are, so all are meant. @throws as {@link pathFilter} */
+export function pathsIn(
+  { paths: given, paths_base64: encoded }: PathsParams,
+  workspace: string,
+): BytePath[] | null {
+  if (given === undefined && encoded === undefined) return null;
+  return [
+    ...(given ?? []).map((one) => within(Buffer.from(one).toString('latin1'), workspace)),
+    ...(encoded ?? []).map((one) => within(Buffer.from(one, 'base64').toString('latin1'), null)),
+  ];
+}
+
+function within(given: BytePath, workspace: string | null): BytePath {
+  const root = workspace === null ? null : Buffer.from(workspace).toString('latin1');
+  const isAbsolute = given.startsWith('/');
+  const relative = isAbsolute && root !== null ? path.posix.relative(root, given) : given;
+  const clean = path.posix.normalize(relative === '' ? '.' : relative).replace(/\/+$/, '');
+  if (clean === '..' || clean.startsWith('../') || clean.startsWith('/') || clean.includes('\0')) {
+    const shown = JSON.stringify(Buffer.from(given, 'latin1').toString('utf8'));
+    throw new TrlError('WORKSPACE_ESCAPE', `Cannot use the path ${shown}: it is outside`);
+  }
+  return clean === '.' ? '' : clean;
+}
