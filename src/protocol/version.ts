@@ -2,8 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { embeddedText } from '../embedded.ts';
 
-/** `0.1.0`; `unknown` where the package cannot tell. */
+let known: string | null = null;
+
+/** `0.1.0`; `unknown` where the package cannot tell. Read once: that of the running program. */
 export function version(): string {
+  return (known ??= readVersion());
+}
+
+function readVersion(): string {
   const found: unknown = JSON.parse(embeddedText('package.json') ?? readPackage());
   const value: unknown =
     typeof found === 'object' && found !== null ? Reflect.get(found, 'version') : null;

@@ -9,7 +9,7 @@ import type { CoreOptions } from '../core.ts';
 import { execView, isOver, waitingError, type Executions, type Tracked } from './executions.ts';
 import { Leases } from './leases.ts';
 import { chunksOf } from './reading-lines.ts';
-import { aborted, collect, range, stream, total } from './reading.ts';
+import { collect, orAborted, range, stream, total } from './reading.ts';
 import type { Range } from './reading.ts';
 import { receipt } from './receipt.ts';
 import type { CommandParams } from './requests.ts';
@@ -117,7 +117,7 @@ export class ExecDesk implements ExecsDesk {
     { from, sink, signal }: Parameters<ExecsDesk['follow']>[2],
   ): Promise<void> {
     const tracked = this.#parts.execs.get(id);
-    await Promise.race([tracked.started, aborted(signal)]);
+    await orAborted(tracked.started, signal);
     if (signal.aborted) return;
     const { runners } = this.#options;
     const stop = runners.onWaiting(id, (info) => sink.waiting(info));

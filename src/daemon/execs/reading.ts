@@ -42,7 +42,6 @@ export async function stream(
   let reached = from;
   let stop = (): void => {};
   const ended = new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
     void (async () => {
       if (tracked.record.lost !== null) return;
       stop = await (
@@ -72,7 +71,7 @@ export async function stream(
       },
     );
   });
-  await ended;
+  await orAborted(ended, signal);
   stop();
   if (signal.aborted) return;
   try {
@@ -173,8 +172,18 @@ export function total(collector: Collector, bytes: number): Collected {
   return { ...result, bytes, omitted: result.omitted + Math.max(0, bytes - result.bytes) };
 }
 
-export const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+/**
+ * Waits for `done` or the abort, whichever comes first. A signal lasts as long as its connection,
+ * so that nothing of a wait may stay with it.
+ */
+export async function orAborted(done: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const gone = Promise.withResolvers<void>();
+  const leave = (): void => gone.resolve();
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    await Promise.race([done, gone.promise]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}
