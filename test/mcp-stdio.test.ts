@@ -47,11 +47,16 @@ class Peer implements AsyncDisposable {
     this.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   }
 
-  ask(id: number, method: string, params: object): Promise<Json> {
+  answer(id: number | string | null): Promise<Json> {
     const { promise, resolve } = Promise.withResolvers<Json>();
     this.#answers.set(id, resolve);
-    this.send({ id, method, params });
     return promise;
+  }
+
+  ask(id: number, method: string, params: object): Promise<Json> {
+    const answer = this.answer(id);
+    this.send({ id, method, params });
+    return answer;
   }
 
   async open(): Promise<void> {
@@ -124,6 +129,29 @@ test('it ends with a line that no message is as long as', bounded, async (t) => 
   peer.child.stdin?.write('x'.repeat(11 * 1024 * 1024));
   // Its input stays open: nothing else tells it to end.
   await peer.ended();
+});
+
+test('it ends with its input, though nobody reads its answers', bounded, async (t) => {
+  const peer = onSocket();
+  t.after(() => peer.child.kill('SIGKILL'));
+  await peer.open();
+  peer.child.stdout?.pause();
+  for (let id = 1; id <= 100; id += 1) peer.send({ id, method: 'tools/list', params: {} });
+  // More than a pipe holds.
+  peer.child.stdin?.end();
+  await peer.ended();
+});
+
+test('what is no message is answered, and the next one, too', bounded, async () => {
+  await using peer = onSocket();
+  await peer.open();
+  const refused = peer.answer(null);
+  peer.child.stdin?.write('{"jsonrpc":"2.0","id":1,\n');
+  assert.equal((await refused).error.code, -32_700);
+  const batched = peer.answer('b');
+  peer.child.stdin?.write('[{"jsonrpc":"2.0","id":"b","method":"ping"}]\n');
+  assert.equal((await batched).error.code, -32_600);
+  assert.deepEqual((await peer.ask(2, 'ping', {})).result, {});
 });
 
 test('it ends when its parent does, though its input stays open', bounded, async () => {

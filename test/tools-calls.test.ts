@@ -56,8 +56,11 @@ test('a session keeps its directory for the next command, a project call does no
   assert.equal(second.session_id, first.session_id);
   const third = dataOf(await call(context, 'terminal_exec', { command: 'pwd; cd /tmp' }));
   assert.equal(third.stdout, `${daemon.root}\n`);
+  // Where it ran is told, not where the session is.
+  assert.equal(third.cwd, daemon.root);
   const below = { command: 'pwd', workingDirectory: 'sub' };
-  assert.equal(dataOf(await call(context, 'terminal_exec', below)).stdout, `${daemon.root}/sub\n`);
+  const fourth = dataOf(await call(context, 'terminal_exec', below));
+  assert.deepEqual([fourth.stdout, fourth.cwd], [`${daemon.root}/sub\n`, `${daemon.root}/sub`]);
   const same = dataOf(await call(context, 'terminal', { command: 'pwd' }));
   assert.equal(same.stdout, `${daemon.root}/sub\n`);
   // The name finds the session again, as a call that knows nothing of the one before needs it.
@@ -109,16 +112,45 @@ test('a directory that leaves the project, or reads as if it did, is refused', a
     const cwd = await call(context, 'terminal', { command: 'ls', cwd: workingDirectory });
     assert.equal(cwd.error?.code, 'WORKSPACE_ESCAPE', JSON.stringify([workingDirectory, cwd]));
   }
-  for (const workingDirectory of ['sub\0', '\0', '', '\ud800', 'missing', 1, ['sub'], {}]) {
+  const long = 'x'.repeat(10_240);
+  const unfit = ['sub\0', '\0', '', '\ud800', 'missing', long, `${long}/..`, 1, ['sub'], {}];
+  for (const workingDirectory of unfit) {
     const tried = { command: 'ls', workingDirectory };
     const { error } = await call(context, 'terminal_exec', tried);
     assert.equal(error?.code, 'INVALID_PARAMS', JSON.stringify([workingDirectory, error]));
+    // In the words of the tool, about what was given.
+    assert.match(error.message, /^Cannot (call terminal_exec|work in|use working directory)/);
   }
   for (const name of ['a..b', '...', 'ünï', 'a b', '%2e']) {
     mkdirSync(path.join(daemon.root, name), { recursive: true });
     const inside = { command: 'pwd', workingDirectory: name };
     const { stdout } = dataOf(await call(context, 'terminal_exec', inside));
     assert.equal(stdout, `${daemon.root}/${name}\n`);
+  }
+});
+
+test('a call that is cancelled while it is asked about leaves no question', async () => {
+  for (const background of [false, true]) {
+    const over = new AbortController();
+    // It is cancelled just when its question is there.
+    const watched = new Proxy(client, {
+      get: (target, name) => {
+        const found: unknown = Reflect.get(target, name, target);
+        if (typeof found !== 'function') return found;
+        return (...given: unknown[]): unknown => {
+          if (name === 'approval') over.abort(new Error('the caller left'));
+          return Reflect.apply(found, target, given);
+        };
+      },
+    });
+    const context = talk({ client: watched, signal: over.signal });
+    const command = `touch never-${background}`;
+    await assert.rejects(call(context, 'terminal', { command, background }), /the caller left/);
+    const { approvals } = await client.call('approval.list', {});
+    assert.deepEqual(
+      approvals.filter(({ asked, state }) => state === 'pending' && asked.command === command),
+      [],
+    );
   }
 });
 

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
 import type { Server } from '@modelcontextprotocol/server';
-import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Client, SessionId } from '../client/index.ts';
 import { conversation } from '../tools/index.ts';
 import type { Conversation } from '../tools/index.ts';
@@ -14,6 +14,7 @@ import type { Asked } from './approving.ts';
 import { GivenKeys } from './call-keys.ts';
 import { ListChanges } from './list-changes.ts';
 import { mcpServer } from './server.ts';
+import { Wire } from './wire.ts';
 
 export interface StdioOptions {
   /** Connected to the runtime; the caller closes it. */
@@ -71,7 +72,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     return made;
   };
   const ended = Promise.withResolvers<void>();
-  const transport = new Wire(() => ended.resolve());
+  const transport = new Wire(process.stdin, process.stdout, () => ended.resolve());
   const handle = serveStdio(server, {
     transport,
     onerror: (error) => process.stderr.write(`trl mcp: ${error.message}\n`),
@@ -80,8 +81,6 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     if (process.ppid !== parent) ended.resolve();
   }, parentPollMs);
   const stop = (): void => ended.resolve();
-  process.stdin.once('end', stop).once('close', stop).once('error', stop);
-  process.stdout.once('error', stop);
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   try {
@@ -91,21 +90,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     signal.removeEventListener('abort', stop);
     await handle.close().catch(() => {});
     await within(endMs, destroyAll(client, kept.made()));
-  }
-}
-
-/** Tells that it closed: after a line that is no message by its length no end of input comes. */
-class Wire extends StdioServerTransport {
-  readonly #closed: () => void;
-
-  constructor(closed: () => void) {
-    super();
-    this.#closed = closed;
-  }
-
-  override async close(): Promise<void> {
-    await super.close();
-    this.#closed();
+    await transport.flush();
   }
 }
 

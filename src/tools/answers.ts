@@ -30,7 +30,7 @@ export const commandOutput = {
   stderr_bytes: count,
   stdout_omitted_bytes: count,
   stderr_omitted_bytes: count,
-  cwd: z.nullable(z.string()),
+  cwd: z.nullable(z.string()).check(z.describe('of the session; of terminal_exec: where it ran')),
   changes: z.array(z.string()).check(z.describe('paths it changed, with what became of them')),
   notes: z.array(z.string()),
   approval_id: text('what a person is asked'),
@@ -39,7 +39,12 @@ export const commandOutput = {
 /** The answer to a command that ended, at its time-out too. */
 export function endedResult(
   receipt: Receipt,
-  more: { readonly timeoutSeconds: number; readonly notes: readonly string[] },
+  more: {
+    readonly timeoutSeconds: number;
+    readonly notes: readonly string[];
+    /** Where it ran, of one that leaves its session where it is. */
+    readonly cwd?: string | null;
+  },
 ): ToolResult {
   const notes = [...more.notes, ...receipt.hints, ...receipt.warnings];
   if (receipt.truncated) notes.push(readOn(receipt));
@@ -63,7 +68,7 @@ export function endedResult(
     stderr_bytes: receipt.stderr_bytes,
     stdout_omitted_bytes: receipt.stdout_omitted_bytes,
     stderr_omitted_bytes: receipt.stderr_omitted_bytes,
-    cwd: receipt.cwd,
+    cwd: more.cwd === undefined ? receipt.cwd : more.cwd,
     changes: changesOf(receipt),
     notes,
   };

@@ -34,7 +34,8 @@ export const argument = {
   execId: handle('an execution id', 'exec_id of an earlier answer'),
   command: z.string({ error: 'text' }).check(
     z.refine((text) => text.trim() !== '', 'text that is not empty'),
-    z.refine((text) => text.isWellFormed() && !text.includes('\0'), 'text without NUL'),
+    z.refine((text) => text.isWellFormed(), 'well-formed text'),
+    z.refine((text) => !text.includes('\0'), 'text without NUL'),
     z.refine(
       (text) => new TextEncoder().encode(text).length <= limits.commandBytes.max,
       `text of at most ${limits.commandBytes.max} bytes`,

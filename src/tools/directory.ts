@@ -6,6 +6,8 @@ import path from 'node:path';
 import { TrlError } from '../errors.ts';
 
 const shownMax = 128;
+/** `PATH_MAX` of Linux. */
+const bytesMax = 4_096;
 
 /**
  * An absolute path at or below `root` (absolute, normal).
@@ -22,6 +24,10 @@ export function directoryIn(root: string, given: string): string {
   if (given.startsWith('~')) throw escape(root, given, 'a "~" is not expanded');
   const found = path.resolve(root, given);
   if (!isBelow(found, root)) throw escape(root, given, `it leaves the project "${root}"`);
+  if (new TextEncoder().encode(given).length > bytesMax) {
+    const why = `it is over ${bytesMax} bytes`;
+    throw new TrlError('INVALID_PARAMS', `Cannot work in ${show(given)}: ${why}`);
+  }
   for (const reading of readings(given)) {
     if (reading === given || isBelow(path.resolve(root, reading), root)) continue;
     throw escape(root, given, `it reads as ${show(reading)}, which leaves the project`);

@@ -75,7 +75,9 @@ export async function startCommand(
     begin: async () => {
       const { command: text, ...rest } = params;
       const options = { ...common(context), ...rest };
-      return { exec_id: await context.client.session(sessionId).start(text, options) };
+      const execId = await context.client.session(sessionId).start(text, options);
+      await withdrawIfOver(context, execId);
+      return { exec_id: execId };
     },
     resume: async (execId) => ({ exec_id: execId }),
   });
@@ -112,6 +114,7 @@ async function withPerson<T>(
     if (!('question' in question)) return question.done;
     const { question: approval } = question;
     execId = approval.exec_id;
+    await withdrawIfOver(context, execId);
     remember(parked, key, execId);
     const answer = asked < questionsMax ? ((await context.ask?.(approval)) ?? 'later') : 'later';
     if (answer === 'later') return approval;
@@ -125,9 +128,20 @@ async function askedStill(context: ToolContext, execId: ExecId, waitMs: number) 
   try {
     return await stillAsked(context, execId, waitMs);
   } catch (error) {
-    if (context.signal.aborted) await context.client.cancel({ exec_id: execId }).catch(() => {});
+    await withdrawIfOver(context, execId);
     throw error;
   }
+}
+
+/**
+ * A call that was cancelled while its command was begun leaves neither command nor question.
+ *
+ * @throws the signal's reason, where it was cancelled
+ */
+async function withdrawIfOver({ client, signal }: ToolContext, execId: ExecId): Promise<void> {
+  if (!signal.aborted) return;
+  await client.cancel({ exec_id: execId }).catch(() => {});
+  throw signal.reason;
 }
 
 /** What was parked for an equal call; `null` where the runtime knows it no more. */

@@ -150,7 +150,7 @@ export async function runBounded(
   const { ms, seconds, notes } = timeoutOf(timeoutSeconds);
   const params = { ...command.params, timeout_ms: ms };
   const ran = await runCommand(context, { ...command, params });
-  return ran.kind === 'asks'
-    ? waitingResult(ran.approval)
-    : endedResult(ran.receipt, { timeoutSeconds: seconds, notes });
+  if (ran.kind === 'asks') return waitingResult(ran.approval);
+  const cwd = command.mode === 'detached' ? { cwd: command.params.cwd ?? null } : {};
+  return endedResult(ran.receipt, { timeoutSeconds: seconds, notes, ...cwd });
 }

@@ -1,0 +1,155 @@
+/**
+ * Lines of JSON-RPC on standard input and output: one message a line. What is no message is
+ * answered as JSON-RPC says, so that nobody waits for an answer that never comes.
+ */
+import type { Readable, Writable } from 'node:stream';
+import { parseJSONRPCMessage } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import { isTrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { isObject, parseObject } from '../protocol/json.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { LineReader } from '../protocol/lines.ts';
+
+/** Answers that the other side does not take, in bytes: with more of them it is given up. */
+const unreadBytesMax = 32 * 1024 * 1024;
+/** How long the last answers may take to leave, in `ms`. */
+const flushMs = 1_000;
+const blank: ReadonlySet<number> = new Set([0x09, 0x0d, 0x20]);
+const openBracket = 0x5b;
+
+const parseError = -32_700;
+const invalidRequest = -32_600;
+
+export class Wire implements Transport {
+  onmessage?: (message: JSONRPCMessage) => void;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #lines = new LineReader(limits.frameBytes.max);
+  /** Told once, after the last message was read. */
+  readonly #over: () => void;
+  #isClosed = false;
+
+  constructor(input: Readable, output: Writable, over: () => void) {
+    this.#input = input;
+    this.#output = output;
+    this.#over = over;
+  }
+
+  start(): Promise<void> {
+    this.#input.on('data', this.#read);
+    for (const end of ['end', 'close', 'error']) this.#input.once(end, this.#end);
+    this.#output.once('error', this.#end);
+    if (this.#input.readableEnded || this.#input.destroyed) setImmediate(this.#end);
+    return Promise.resolve();
+  }
+
+  /** Never waits for the reader; one that takes nothing is given up. */
+  send(message: JSONRPCMessage): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#write(message);
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#isClosed = true;
+    this.#input.off('data', this.#read).pause();
+    this.onclose?.();
+    this.#over();
+    return Promise.resolve();
+  }
+
+  /** Lets the last answers leave, as long as somebody takes them. */
+  async flush(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const late = setTimeout(resolve, flushMs);
+    this.#output.write('', () => resolve());
+    await promise;
+    clearTimeout(late);
+    if (this.#output.writableLength > 0) this.#output.destroy();
+  }
+
+  readonly #end = (): void => {
+    void this.close();
+  };
+
+  readonly #read = (chunk: Buffer): void => {
+    this.#lines.feed(chunk);
+    for (let line = this.#lines.take(); line !== null; line = this.#lines.take()) {
+      if (this.#isClosed) return;
+      if (line.kind === 'line') this.#take(line.bytes);
+      else this.#giveUp(`a line is over ${limits.frameBytes.max} bytes`);
+    }
+  };
+
+  #take(bytes: Uint8Array): void {
+    const found = messageIn(bytes);
+    if (found === null) return;
+    if ('message' in found) {
+      this.onmessage?.(found.message);
+      return;
+    }
+    this.onerror?.(new Error(`A line is no message: ${found.why}`));
+    for (const id of found.ids) {
+      this.#write({ jsonrpc: '2.0', id, error: { code: found.code, message: found.why } });
+    }
+  }
+
+  #write(message: object): void {
+    if (this.#output.writableLength > unreadBytesMax) {
+      this.#giveUp(`${unreadBytesMax} bytes of answers are not read`);
+    } else this.#output.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #giveUp(why: string): void {
+    this.onerror?.(new Error(`The connection is ended: ${why}`));
+    void this.close();
+  }
+}
+
+type Found =
+  | { readonly message: JSONRPCMessage }
+  /** `ids`: of the requests that get this for an answer. */
+  | { readonly ids: readonly unknown[]; readonly code: number; readonly why: string };
+
+/** What a line holds; `null`: nothing. */
+function messageIn(bytes: Uint8Array): Found | null {
+  const first = bytes.find((byte) => !blank.has(byte));
+  if (first === undefined) return null;
+  const isBatch = first === openBracket;
+  let value: JsonObject;
+  try {
+    value = parseObject(isBatch ? Buffer.concat([batchStart, bytes, batchEnd]) : bytes);
+  } catch (error) {
+    const why = isTrlError(error) ? error.message : 'it cannot be read';
+    return { ids: [null], code: parseError, why };
+  }
+  if (isBatch) return batchIn(value['batch']);
+  try {
+    return { message: parseJSONRPCMessage(value) };
+  } catch {
+    // What came as an answer gets none.
+    const isAnswer = !('method' in value) && ('result' in value || 'error' in value);
+    const why = 'it is no message of JSON-RPC 2.0';
+    return { ids: isAnswer ? [] : [idOf(value)], code: invalidRequest, why };
+  }
+}
+
+const batchStart = Buffer.from('{"batch":');
+const batchEnd = Buffer.from('}');
+
+/** Revisions of today have no batches: each request of one is told so. */
+function batchIn(batch: unknown): Found {
+  const all: readonly unknown[] = Array.isArray(batch) ? batch : [];
+  const ids = all.map(idOf).filter((id) => id !== null);
+  const why = 'batches are not taken: one message is one line';
+  return { ids: ids.length === 0 ? [null] : ids, code: invalidRequest, why };
+}
+
+function idOf(request: unknown): string | number | null {
+  const id = isObject(request) ? request['id'] : null;
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
