@@ -188,6 +188,25 @@ test('direct: a server goes on in a committed directory with its log open', { sk
   assert.deepEqual([filesOf(dir), await seenBy(session)], [now, now]);
 });
 
+test(
+  'direct: a directory that a command only passed through goes with theirs',
+  { skip },
+  async () => {
+    await using one = await scene();
+    const { dir, session } = one;
+    await session.run('touch d/lock; rm d/lock');
+    const run = await startPaused(session, 'ls d; pause; true');
+    await run.reached();
+    rmSync(path.join(dir, 'd'), { recursive: true });
+    assert.equal((await session.run('ls')).stdout, 'f\ngone\n');
+    await run.go();
+    assert.deepEqual(states(await run.ended()), []);
+    await session.run('mkdir d; touch d/lock; rm d/lock');
+    replaceDirectory(dir, 'd', { new: 'theirs\n' });
+    assert.deepEqual(await seenBy(session), filesOf(dir));
+  },
+);
+
 test('staged: nothing of theirs is overwritten when it is published', { skip }, async () => {
   await using one = await scene({ workspace_mode: 'staged' });
   const { dir, session, ask } = one;

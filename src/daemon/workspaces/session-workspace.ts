@@ -83,6 +83,8 @@ export class SessionWorkspace {
     if (changed !== null) {
       if (!(await remask(changed))) this.#isOutdated = true;
       await this.#giveWay(layer, changed);
+      if (this.#running.size > 0) await layer.dropStaleDirectories();
+      else if (!isDue) await layer.clearApplied([]);
     }
     if (changed !== null || isDue) await refresh(this.#namesIn(changed ?? []));
     this.#staleness.refreshed(at, this.#running.size === 0);
@@ -359,10 +361,11 @@ export class SessionWorkspace {
     const { layer, log } = this.parts;
     if (layer === null || this.#running.size > 0) return;
     const paths = [...this.committing.shadowing, ...this.pending.conflicts('stored')];
-    if (paths.length === 0 && layer.clearable === 0) return;
+    const isDue = layer.isClearDue(paths);
     try {
-      await layer.clearApplied(paths);
+      if (isDue) await layer.clearApplied(paths);
       this.committing.cleared(this.pending.conflicts('over-cap'));
+      if (!isDue) return;
       await this.#refresh(true);
     } catch (error) {
       // The next command has its overlay mounted anew, or is refused with the reason.

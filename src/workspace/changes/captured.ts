@@ -87,11 +87,18 @@ export interface LayerCapture extends ChangeCapture {
    */
   leftAt: (path: BytePath) => StatKey | null;
   /**
-   * Paths that `clearApplied([])` would try: besides those that it was given, entries that say what
-   * the real tree says, as after an open for writing. Until they are cleared they hide what
-   * somebody else writes there later: clear them after each command, changed or not.
+   * Whether `clearApplied(paths)` is due: the layer has something at one of `paths`, or an entry
+   * that says what the real tree says, as after an open for writing. Until it is cleared it hides
+   * what somebody else writes there later. A few directories that say nothing, as after making and
+   * removing a file in them, can stay: to clear them costs a refresh, after which the next walk
+   * over the tree finds nothing cached.
    */
-  readonly clearable: number;
+  isClearDue(paths: readonly BytePath[]): boolean;
+  /**
+   * Lets directories that stayed in the layer and say nothing go, where the real tree has none any
+   * more, or the session is not to see it: for a refresh while commands run.
+   */
+  dropStaleDirectories(): Promise<void>;
   /**
    * Removes entries from the upper layer: those of `paths` that still are what was captured, and
    * directories that say nothing more. Whatever else stands there stays. Only while no command of

@@ -216,7 +216,32 @@ function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boole
   }
 }
 
-function realStat(ground: ClearGround, path: BytePath): BigIntStats | null {
+/** Takes out directories that say nothing, and that the session should not see any more. */
+export function dropStale(
+  ground: Pick<ClearGround, 'ledger' | 'settled' | 'upperCursor' | 'realCursor'> & {
+    readonly isMasked: (path: BytePath) => boolean;
+  },
+): void {
+  const { ledger, settled, upperCursor } = ground;
+  const isMasked = (path: BytePath): boolean =>
+    path !== '' && (ground.isMasked(path) || isMasked(parentOf(path)));
+  // Deeper ones first.
+  for (const path of [...settled].toSorted().toReversed()) {
+    if (ledger.get(path)?.entry?.type !== 'directory') continue;
+    if (!isMasked(path) && realStat(ground, path)?.isDirectory() === true) continue;
+    if (upperCursor.goto(parentOf(path)) !== 'here') continue;
+    try {
+      rmdirSync(upperCursor.at(nameOf(path)));
+    } catch {
+      // A command put something in it meanwhile, or removed it: the next capture tells.
+      continue;
+    }
+    ledger.forget([path]);
+    settled.delete(path);
+  }
+}
+
+function realStat(ground: Pick<ClearGround, 'realCursor'>, path: BytePath): BigIntStats | null {
   const { realCursor } = ground;
   if (realCursor.goto(parentOf(path)) !== 'here') return null;
   try {

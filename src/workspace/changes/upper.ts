@@ -5,7 +5,7 @@ import { TrlError } from '../../errors.ts';
 import { modeOf, permissions, statKey } from '../stat.ts';
 import { Allowance } from './allowance.ts';
 import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
-import { clearLayer } from './clear.ts';
+import { clearLayer, dropStale } from './clear.ts';
 import { Comparison } from './comparison.ts';
 import { TreeCursor } from './cursor.ts';
 import { emptyDirectory } from './empty.ts';
@@ -15,6 +15,8 @@ import { Pace } from './pace.ts';
 import { survey } from './survey.ts';
 import { isOvertaken, Young, type Waiting } from './young.ts';
 
+/** Directories that say nothing and stay in the layer: each costs every capture a look. */
+const lentDirectoriesMax = 32;
 /** How often a capture begins anew where somebody moved what it was reading. */
 const attemptsMax = 3;
 
@@ -57,14 +59,31 @@ export class UpperCapture implements LayerCapture {
     });
   }
 
-  get clearable(): number {
-    return this.#settled.size;
+  isClearDue(paths: readonly BytePath[]): boolean {
+    const ledger = this.#ledger;
+    if (this.#settled.size > lentDirectoriesMax) return true;
+    if (paths.some((path) => ledger.get(path) !== undefined)) return true;
+    for (const path of this.#settled) {
+      if (ledger.get(path)?.entry?.type !== 'directory') return true;
+    }
+    return false;
+  }
+
+  dropStaleDirectories(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#settled.size === 0) return;
+      using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
+      using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
+      const cursors = { upperCursor, realCursor };
+      dropStale({ ledger: this.#ledger, settled: this.#settled, ...cursors, ...this.#options });
+    });
   }
 
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]> {
     return this.#alone(async () => {
       const { upper, root, attributes } = this.#options;
       for (const path of paths) this.#settled.add(path);
+      if (this.#settled.size === 0) return [];
       const pace = new Pace();
       using upperCursor = new TreeCursor(upper, { mayWiden: true });
       using realCursor = new TreeCursor(root, { mayWiden: false });
