@@ -17,7 +17,10 @@ from __future__ import annotations
 
 import base64
 import codecs
+import contextlib
+import functools
 import http.client
+import io
 import ipaddress
 import json
 import os
@@ -44,6 +47,7 @@ from typing import (
     Tuple,
     Type,
     TypedDict,
+    TypeVar,
     Union,
 )
 
@@ -341,7 +345,7 @@ class _HttpTransport:
         body = {"id": "1", "method": method, "params": params}
         try:
             response = self._send(connection, _Message("POST", "/rpc", body), deadline)
-            answer = _object(_body(connection, response, deadline))
+            answer = _object(_body(response))
         except BaseException:
             connection.close()
             raise
@@ -353,11 +357,11 @@ class _HttpTransport:
         try:
             response = self._send(connection, opening.over_http(), deadline)
             if _media_type(response) != "text/event-stream":
-                _data(_object(_body(connection, response, deadline)))
+                _data(_object(_body(response)))
                 raise _Lost(f"it answered {response.status} where events were wanted")
             made = (response.getheader("Location") or "").rpartition("/")[2]
             yield {"exec_id": made} if made else {}
-            yield from _server_sent(connection, response, deadline)
+            yield from _server_sent(response, deadline)
         finally:
             connection.close()
 
@@ -369,20 +373,24 @@ class _HttpTransport:
 
     def _send(
         self, connection: http.client.HTTPConnection, message: _Message, deadline: _Deadline
-    ) -> http.client.HTTPResponse:
+    ) -> _Response:
         headers = {**self._headers, "Accept": message.accept}
         body = None
         if message.body is not None:
             body = json.dumps(message.body, separators=(",", ":"), allow_nan=False).encode()
             headers["Content-Type"] = "application/json"
+        setattr(connection, "response_class", functools.partial(_Response, deadline))
         try:
-            _bound(connection, deadline.left())
+            if connection.sock is not None:
+                connection.sock.settimeout(deadline.left())
             connection.request(message.method, self._prefix + message.path, body, headers)
-            return connection.getresponse()
-        except socket.timeout:
+            response = connection.getresponse()
+        except (socket.timeout, TimeoutError):
             raise TimeoutError("the deadline is over") from None
         except (OSError, http.client.HTTPException) as error:
             raise _Lost(f"the connection was lost ({_reason(error)})") from error
+        assert isinstance(response, _Response)
+        return response
 
     def _dial(self, deadline: _Deadline) -> http.client.HTTPConnection:
         left = deadline.left()
@@ -452,47 +460,73 @@ class _Opening:
         return _Message("POST", "/v1/execs?mode=stream", self.params, accept)
 
 
-def _server_sent(
-    connection: http.client.HTTPConnection,
-    response: http.client.HTTPResponse,
-    deadline: _Deadline,
-) -> Iterator[Json]:
+class _Timed(io.RawIOBase):
+    """What a connection reads. No read waits past the deadline, however slowly bytes drip in."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, deadline: _Deadline) -> None:
+        self._raw = raw
+        self._socket = sock
+        self._deadline = deadline
+        self.silence_s: Optional[float] = None
+        """How long nothing at all may come; ``None``: the deadline alone counts."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Optional[int]:
+        waits = (self._deadline.left(), self.silence_s)
+        self._socket.settimeout(min((one for one in waits if one is not None), default=None))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer whose status and headers, too, come within the deadline."""
+
+    def __init__(self, deadline: _Deadline, sock: socket.socket, *args: Any, **more: Any) -> None:
+        super().__init__(sock, *args, **more)
+        self.timed = _Timed(self.fp.detach(), sock, deadline)
+        self.fp = io.BufferedReader(self.timed)
+
+
+def _server_sent(response: _Response, deadline: _Deadline) -> Iterator[Json]:
     """The data of each event; comments and other fields are passed over."""
     data: List[bytes] = []
+    size = 0
+    response.timed.silence_s = _SILENCE_SECONDS
     while True:
-        left = deadline.left()
-        is_bounded = left is not None and left < _SILENCE_SECONDS
-        _bound(connection, left if is_bounded else _SILENCE_SECONDS)
+        deadline.left()
         try:
             line = response.readline(_LINE_BYTES_MAX)
-        except socket.timeout:
-            if is_bounded:
-                raise TimeoutError("the deadline is over") from None
+        except (socket.timeout, TimeoutError):
+            deadline.left()
             raise _Lost("the stream is silent") from None
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise _Lost(f"the connection was lost ({_reason(error)})") from error
+        size += len(line)
+        if size > _LINE_BYTES_MAX:
+            raise TrlError("INTERNAL_ERROR", f"an event is longer than {_LINE_BYTES_MAX} bytes")
         if not line.endswith(b"\n"):
             raise _Lost("the runtime ended the connection")
         line = line.rstrip(b"\r\n")
         if line.startswith(b"data:"):
             data.append(line[5:].lstrip(b" "))
-        elif not line and data:
-            yield _object(b"\n".join(data))
-            data = []
+        elif not line:
+            if data:
+                yield _object(b"\n".join(data))
+            data, size = [], 0
 
 
-def _body(
-    connection: http.client.HTTPConnection,
-    response: http.client.HTTPResponse,
-    deadline: _Deadline,
-) -> bytes:
+def _body(response: _Response) -> bytes:
     pieces: List[bytes] = []
     size = 0
     while True:
-        _bound(connection, deadline.left())
         try:
             piece = response.read(_READ_BYTES)
-        except socket.timeout:
+        except (socket.timeout, TimeoutError):
             raise TimeoutError("the deadline is over") from None
         except (OSError, http.client.HTTPException) as error:
             raise _Lost(f"the connection was lost ({_reason(error)})") from error
@@ -502,11 +536,6 @@ def _body(
         size += len(piece)
         if size > _LINE_BYTES_MAX:
             raise _Lost(f"an answer is longer than {_LINE_BYTES_MAX} bytes")
-
-
-def _bound(connection: http.client.HTTPConnection, seconds: Optional[float]) -> None:
-    if connection.sock is not None:
-        connection.sock.settimeout(seconds)
 
 
 def _media_type(response: http.client.HTTPResponse) -> str:
@@ -535,7 +564,7 @@ def _reason(error: BaseException) -> str:
 def _object(text: bytes) -> Json:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _Lost("what it answered is not JSON") from error
     if not isinstance(value, dict):
         raise _Lost("what it answered is not a JSON object")
@@ -556,6 +585,27 @@ def _data(answer: Json) -> Json:
         str(error.get("message") or "the runtime failed"),
         data if isinstance(data, dict) else None,
     )
+
+
+_T = TypeVar("_T")
+
+
+def _field(answer: Json, name: str, kind: Type[_T]) -> _T:
+    value = answer.get(name)
+    if isinstance(value, kind):
+        return value
+    message = f'Cannot read what the runtime answered: "{name}" is no {kind.__name__}'
+    raise TrlError("INTERNAL_ERROR", message)
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """An answer that is not of the shape that is read is an error of the runtime."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        message = f"Cannot read what the runtime answered: {type(error).__name__}"
+        raise TrlError("INTERNAL_ERROR", message) from error
 
 
 # --- what programs use ---------------------------------------------------------------------------
@@ -621,7 +671,8 @@ class Stream:
                 kept[event.stream].add(event.data)
         if self._ended is None:
             raise TrlError("BACKEND_UNAVAILABLE", "Cannot tell the end: the stream was left")
-        return _receipt(self._ended, kept["stdout"].bytes(), kept["stderr"].bytes())
+        with _reading():
+            return _receipt(self._ended, kept["stdout"].bytes(), kept["stderr"].bytes())
 
     def cancel(self, signal: Optional[str] = None) -> None:
         """Sends ``signal``, or without one ends the command: TERM, the grace time, KILL."""
@@ -652,9 +703,9 @@ class Stream:
         while True:
             params = {"exec_id": self._exec_id, "from": start, "wait_ms": 1000}
             read = self._client._transport.call("exec.read", params, deadline)
-            if read["state"] not in ("waiting", "running"):
+            if _field(read, "state", str) not in ("waiting", "running"):
                 return
-            start = int(read["next"])
+            start = _field(read, "next", int)
 
     def _all(self) -> Generator[Event, None, None]:
         patience = _Patience(self._deadline)
@@ -688,7 +739,9 @@ class Stream:
         try:
             for message in messages:
                 self._note_id(message)
-                yield from self._take(message)
+                with _reading():
+                    taken = list(self._take(message))
+                yield from taken
                 if self._ended is not None:
                     return
         finally:
@@ -788,7 +841,7 @@ class Session:
 
     def start(self, command: str, **options: Unpack[ExecOptions]) -> str:
         """Starts a command beside others that outlives this client; answers its ``exec_id``."""
-        return str(self._client._start(self._params(command, options))["exec_id"])
+        return _field(self._client._start(self._params(command, options)), "exec_id", str)
 
     def info(self) -> Json:
         return self._client.call("session.info", {"session_id": self.id})
@@ -804,7 +857,8 @@ class Session:
     def fork(self, name: Optional[str] = None) -> Session:
         """A new session that begins where this one stands."""
         params = _given(session_id=self.id, name=name)
-        return Session(self._client, self._client.call("session.fork", params)["session_id"])
+        made = self._client.call("session.fork", params)
+        return Session(self._client, _field(made, "session_id", str))
 
     def diff(self, **params: Any) -> Json:
         """What its commands changed, net, as a unified diff."""
@@ -858,14 +912,14 @@ class Client:
 
     def create_session(self, **params: Any) -> Session:
         """Makes a session; ``params`` are those of ``session.create``."""
-        return Session(self, self.call("session.create", params)["session_id"])
+        return Session(self, _field(self.call("session.create", params), "session_id", str))
 
     def session(self, session_id: str) -> Session:
         """A session that exists. Nothing is asked: an unknown id fails at the first use."""
         return Session(self, session_id)
 
     def sessions(self) -> List[Json]:
-        return list(self.call("session.list")["sessions"])
+        return _field(self.call("session.list"), "sessions", list)
 
     def attach(self, exec_id: str, start: int = 0, deadline: Optional[float] = None) -> Stream:
         """The output of an execution from a journal offset on, to its end."""
@@ -873,7 +927,7 @@ class Client:
         return Stream(self, opening, deadline)
 
     def execs(self, session_id: Optional[str] = None) -> List[Json]:
-        return list(self.call("exec.list", _given(session_id=session_id))["execs"])
+        return _field(self.call("exec.list", _given(session_id=session_id)), "execs", list)
 
     def exec(self, exec_id: str) -> Json:
         return self.call("exec.info", {"exec_id": exec_id})
@@ -889,7 +943,7 @@ class Client:
         raw = data.encode() if isinstance(data, str) else data
         encoded = base64.b64encode(raw).decode("ascii")
         params = {"exec_id": exec_id, "data": encoded, "encoding": "base64", "eof": eof}
-        return int(self.call("exec.write", params)["bytes"])
+        return _field(self.call("exec.write", params), "bytes", int)
 
     def resize(self, exec_id: str, columns: int, rows: int) -> None:
         self.call("exec.resize", {"exec_id": exec_id, "columns": columns, "rows": rows})
@@ -902,7 +956,7 @@ class Client:
     ) -> List[str]:
         """Ends a command, or what runs in a session, or sends a signal; answers their ids."""
         params = _given(exec_id=exec_id, session_id=session_id, signal=signal)
-        return list(self.call("exec.cancel", params)["stopped"])
+        return _field(self.call("exec.cancel", params), "stopped", list)
 
     def explain(self, command: str, session_id: Optional[str] = None) -> Json:
         """What policy would say of a command; nothing runs."""
@@ -913,7 +967,7 @@ class Client:
     ) -> List[Json]:
         """Questions to people, oldest first."""
         params = _given(state=state, session_id=session_id)
-        return list(self.call("approval.list", params)["approvals"])
+        return _field(self.call("approval.list", params), "approvals", list)
 
     def approval(self, approval_id: str) -> Json:
         return self.call("approval.get", {"approval_id": approval_id})
@@ -925,7 +979,7 @@ class Client:
 
     def secrets(self) -> List[Json]:
         """Secrets by name; there is no way to read a value."""
-        return list(self.call("secrets.list")["secrets"])
+        return _field(self.call("secrets.list"), "secrets", list)
 
     def close(self) -> None:
         """Ends the connections. Commands and sessions go on."""

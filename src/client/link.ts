@@ -142,6 +142,7 @@ export class Link {
     sink: StreamSink,
   ): Promise<StreamAnswer> {
     const register = (opened: StreamAnswer): void => {
+      if (typeof opened.stream_id !== 'string') throw new TypeError('a stream has no id');
       this.#streams.set(opened.stream_id, sink);
       if (opened.channel !== undefined) {
         this.#channels.set(opened.channel, opened.stream_id);
@@ -315,12 +316,13 @@ export class Link {
       return;
     }
     const pending = this.#pending.get(message.id);
-    this.#pending.delete(message.id);
     if (message.ok === true && message.data !== undefined) {
       pending?.accept(message.data);
     } else {
       pending?.refuse(toError(message.error, message.data ?? null));
     }
+    // Only now: an answer that cannot be read is still waited for when the connection fails by it.
+    this.#pending.delete(message.id);
     this.#settle();
   }
 
@@ -334,11 +336,11 @@ export class Link {
       sink?.output(event.stream, event.seq, fromBase64(event.b64));
       return;
     }
+    sink?.event(event);
     if (event.stream === 'exit') {
       this.#streams.delete(event.stream_id);
       this.#settle();
     }
-    sink?.event(event);
   }
 
   get #busy(): boolean {

@@ -43,7 +43,7 @@ export interface RemoteOptions {
 /**
  * @throws TrlError AUTH_FAILED for a token that the runtime does not take, PERMISSION_DENIED for a
  *   host or a page that it does not let in, BACKEND_UNAVAILABLE when it is not reached,
- *   INVALID_PARAMS for what is no URL of HTTP or without a WebSocket.
+ *   INVALID_PARAMS for what is no URL of HTTP, `http:` beyond this machine, or no WebSocket.
  */
 export async function dialWebSocket(options: RemoteOptions): Promise<Channel> {
   const base = baseOf(options.url);
@@ -77,7 +77,20 @@ function baseOf(url: string): URL {
   base.username = '';
   base.password = '';
   if (!base.pathname.endsWith('/')) base.pathname += '/';
+  if (base.protocol === 'http:' && !isLoopback(base.hostname) && !isOfThisPage(base)) {
+    const message = `Cannot send a token to "${base.href}" in clear text: use https`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
   return base;
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || /^127(?:\.\d+){3}$/.test(host);
+
+/** What a page came from is its own to ask: whoever is on that way wrote the page. */
+function isOfThisPage(base: URL): boolean {
+  const page: unknown = Reflect.get(globalThis, 'location');
+  return typeof page === 'object' && page !== null && Reflect.get(page, 'origin') === base.origin;
 }
 
 async function opened(socket: WebSocketLike, signal?: AbortSignal): Promise<boolean> {
