@@ -216,6 +216,19 @@ test('a key of the client names a call for good, and no other call', bounded, as
   assert.equal(other.error.code, 'IDEMPOTENCY_CONFLICT');
 });
 
+test('a session that ended between two calls is replaced, and the call runs in it', async () => {
+  await using peer = onSocket();
+  await peer.open();
+  const { session_id: first } = await peer.call(1, 'terminal', { command: 'pwd' });
+  await using runtime = await connect({ socketPath: daemon.socketPath });
+  await runtime.session(first).destroy();
+  const again = await peer.call(2, 'terminal', { command: 'pwd' });
+  assert.deepEqual([again.stdout, again.exit_code], [`${daemon.root}\n`, 0]);
+  assert.notEqual(again.session_id, first);
+  const named = await peer.call(3, 'terminal', { command: 'pwd', session_id: first });
+  assert.equal(named.error.code, 'SESSION_NOT_FOUND');
+});
+
 /** Of a file that may not be there yet. */
 function textOf(file: string): string {
   try {

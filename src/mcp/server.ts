@@ -57,6 +57,8 @@ export type CallNaming = (call: {
   readonly digest: string;
   /** What the client named it, by `_meta["trl/call-key"]`; at most 256 characters. */
   readonly given: string | null;
+  /** In which it runs. */
+  readonly sessions: Conversation;
 }) => Promise<string | null>;
 
 const callKeyMeta = 'trl/call-key';
@@ -128,9 +130,7 @@ async function answer(
     const asked = before?.call === digest ? before : undefined;
     const said = asked === undefined ? 'later' : answerIn(ctx.mcpReq.inputResponses);
     if (asked !== undefined) await follow(client, asked, said);
-    const found = await contextOf(options, call, { digest, asked });
-    const context = said === 'done' ? { ...found, approvalWaitMs: doneMs } : found;
-    const result = await callTool(context, name, args);
+    const result = await called(options, call, { digest, asked, isDone: said === 'done' });
     const { approval } = result;
     // A form that was closed is not shown again at once: the answer says what waits.
     const asks = approval !== undefined && call.asks && approval.approval_id !== asked?.approval_id;
@@ -145,6 +145,29 @@ async function answer(
   }
 }
 
+interface Round {
+  readonly digest: string;
+  readonly asked: Asked | undefined;
+  /** Whether a person says that they have decided elsewhere. */
+  readonly isDone: boolean;
+}
+
+/**
+ * Calls the tool in the session that the conversation had last. Where that one turns out to have
+ * ended nothing was begun, and the call is made once more, in its successor and by a key of that.
+ */
+async function called(options: McpOptions, call: Call, round: Round): Promise<ToolResult> {
+  const { sessions } = options;
+  const attempt = async (own: Conversation): Promise<ToolResult> => {
+    const found = await contextOf(options, call, { ...round, sessions: own });
+    const context = round.isDone ? { ...found, approvalWaitMs: doneMs } : found;
+    return callTool(context, call.name, call.args);
+  };
+  const result = await attempt({ ...sessions, session: () => sessions.likely() });
+  const isGone = result.error?.code === 'SESSION_NOT_FOUND' && !('session_id' in call.args);
+  return isGone ? attempt(sessions) : result;
+}
+
 /** What a person said of a question: it is decided, or, where it cannot be here, withdrawn. */
 async function follow(client: Client, asked: Asked, said: Answer): Promise<void> {
   const decision = said === 'approve' || said === 'deny' ? said : null;
@@ -156,14 +179,16 @@ async function follow(client: Client, asked: Asked, said: Answer): Promise<void>
 async function contextOf(
   options: McpOptions,
   { name, ctx }: Call,
-  of: { readonly digest: string; readonly asked: Asked | undefined },
+  of: Pick<Round, 'digest' | 'asked'> & { readonly sessions: Conversation },
 ): Promise<ToolContext> {
-  const { client, root, sessions, keyOf } = options;
+  const { client, root, keyOf } = options;
+  const { sessions } = of;
   const { id, _meta: meta } = ctx.mcpReq;
   const also = options.signalOf?.(id, of.digest) ?? null;
   const signal = also === null ? ctx.mcpReq.signal : AbortSignal.any([ctx.mcpReq.signal, also]);
   const given: unknown = meta?.[callKeyMeta];
-  const named = { id, digest: of.digest, given: given === undefined ? null : checkedKey(given) };
+  const key = given === undefined ? null : checkedKey(given);
+  const named = { id, digest: of.digest, given: key, sessions };
   // A retry follows what its first round was parked as; what only reads may be done twice.
   const isNamed = isRegistered(name) || (of.asked === undefined && namedTools.has(name));
   const callKey = isNamed ? await keyOf(named) : null;

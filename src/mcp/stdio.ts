@@ -58,12 +58,12 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
       version,
       mayDecide: true,
       codec,
-      keyOf: async ({ id, digest, given: named }) => {
+      keyOf: async ({ id, digest, given: named, sessions: own }) => {
         if (named !== null) given.check(named, digest);
         const scope = named === null ? `${typeof id} ${id}` : `given ${named}`;
         // The id of the session parts the calls of this conversation from those of another. Where
         // there can be none, the call says why.
-        const session = await sessions.session().catch(() => '');
+        const session = await own.session().catch(() => '');
         return sha256(`${name}\n${session}\n${scope}\n${digest}`);
       },
       listed: (tools) => changes.listed(tools),
@@ -112,6 +112,7 @@ function keeping(inner: Conversation): {
   return {
     sessions: {
       session: () => note(inner.session()),
+      likely: () => note(inner.likely()),
       open: () => note(inner.open()),
       parked: inner.parked,
     },

@@ -52,5 +52,6 @@ export function conversation(options: ConversationOptions): Conversation {
     known = find();
     return known;
   };
-  return { session, open: () => create(`${name} +`), parked: new Map() };
+  const likely = async (): Promise<SessionId> => (await known?.catch(() => null)) ?? session();
+  return { session, likely, open: () => create(`${name} +`), parked: new Map() };
 }

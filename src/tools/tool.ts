@@ -67,8 +67,10 @@ export interface ToolContext {
 
 /** The sessions of one conversation of an agent. */
 export interface Conversation {
-  /** The default session: found, or made at its first use. */
+  /** The default session: found, or made at its first use; one that has ended is replaced. */
   session(): Promise<SessionId>;
+  /** The same without a look whether it is still there, where one was known before. */
+  likely(): Promise<SessionId>;
   /** Another session like it. */
   open(): Promise<SessionId>;
   /** Commands that wait for a person, by the calls that asked for them; the tools keep it. */

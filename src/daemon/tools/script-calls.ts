@@ -152,6 +152,7 @@ async function contextOf(
     workspace: { root },
     sessions: {
       session: () => Promise.resolve(session),
+      likely: () => Promise.resolve(session),
       open: () => others.open(),
       parked: new Map(),
     },
