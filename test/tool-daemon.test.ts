@@ -1,6 +1,7 @@
 // Registered tools through the front door: what they run, who gets their variables, who may not.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -8,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { connect } from '../src/local/index.ts';
 import { isTrlError } from '../src/errors.ts';
+import { callUntil } from '../src/tools/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, surroundings, type Daemon, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
@@ -320,6 +322,56 @@ test('that a program offers is answered by it, as long as it lasts', { skip }, a
   await offer.close();
   while ((await names()).includes('add')) await new Promise(setImmediate);
   assert.match((await call('add', { a: 1, b: 2 })).error.message, /none is called "add"/);
+});
+
+test('is cancelled with its call, and so is a program that answers one', { skip }, async () => {
+  await using client = await connect({ socketPath: daemon.socketPath, ephemeral: false });
+  const heard: string[] = [];
+  const begun = new EventEmitter();
+  await using _ = await client.registerTool({
+    name: 'endless',
+    description: 'Answers when nobody waits any more.',
+    inputSchema: { type: 'object', properties: { as: { type: 'string' } }, required: ['as'] },
+    timeoutMs: 1_000,
+    handler: async ({ as }, { signal }) => {
+      begun.emit(String(as));
+      if (!signal.aborted) await once(signal, 'abort');
+      heard.push(`${String(as)} ${String(signal.reason?.name)}`);
+      begun.emit('over');
+      return null;
+    },
+  });
+  // Too late is nobody's, too.
+  let over = once(begun, 'over');
+  const late = await call('endless', { as: 'late' });
+  assert.equal(late.error.code, 'BACKEND_UNAVAILABLE');
+  await over;
+  over = once(begun, 'over');
+  const other = await client.registerTool({
+    name: 'patient',
+    description: 'Waits for long.',
+    handler: async (_, { signal }) => {
+      begun.emit('patient');
+      if (!signal.aborted) await once(signal, 'abort');
+      heard.push('patient');
+      begun.emit('over');
+    },
+  });
+  const stop = new AbortController();
+  void once(begun, 'patient').then(() => stop.abort(new Error('enough')));
+  await assert.rejects(callUntil(client, { name: 'patient' }, stop.signal), /enough/);
+  await over;
+  over = once(begun, 'over');
+  const hears = once(begun, 'patient');
+  const keyed = call('patient', {}, { exec_key: 'mine' });
+  await hears;
+  await client.cancel({ exec_key: 'mine' });
+  const cancelled = await keyed;
+  assert.equal(cancelled.error.code, 'COMMAND_FAILED');
+  assert.match(cancelled.error.message, /was cancelled/);
+  await over;
+  await other.close();
+  assert.deepEqual(heard, ['late AbortError', 'patient', 'patient']);
 });
 
 /** What the daemon says may come a moment later. */

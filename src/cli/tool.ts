@@ -9,6 +9,7 @@ import { readBytes } from '../yaml/gather.ts';
 import { showProblem } from '../yaml/problem.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
+import { exitInterrupted, Interrupts } from './interrupts.ts';
 import { findSession, reach } from './reach.ts';
 import { only } from './session.ts';
 import { plain, say, sayJson, sayTable } from './show.ts';
@@ -33,18 +34,30 @@ export async function list(args: Args): Promise<number> {
   return 0;
 }
 
-/** Exits as the tool's command does; 0 where the tool is no command. */
+/**
+ * Exits as the tool's command does; 0 where the tool is no command. An interrupt ends the call, and
+ * what runs for it.
+ */
 export async function call(args: Args): Promise<number> {
   const name = only(args, 'tool call');
   const waitMs = args.read('wait', parseDuration, durationWanted);
   const given = inputOf(args);
-  await using client = await reach(args);
-  const answer = await client.call('tool.call', {
+  using interrupts = new Interrupts();
+  const { signal } = interrupts;
+  await using client = await reach(args, { signal });
+  const params = {
     name,
     arguments: given,
     ...(await ofSession(args, client)),
     ...(waitMs === undefined ? {} : { wait_ms: waitMs }),
+  };
+  // Loaded here alone: no other verb of tools pays for it.
+  const { callUntil } = await import('../tools/index.ts');
+  const answer = await callUntil(client, params, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    return null;
   });
+  if (answer === null) return interrupts.exitCode ?? exitInterrupted;
   const { receipt, result } = answer;
   if (args.has('json')) sayJson(answer);
   else if (receipt === undefined) process.stdout.write(`${plain(JSON.stringify(result))}\n`);

@@ -86,7 +86,7 @@ export type {
   FeedEvent,
   FeedId,
 } from '../protocol/feed.ts';
-export type { OfferedTool, ToolOffer } from './register-tool.ts';
+export type { OfferedCall, OfferedTool, ToolOffer } from './register-tool.ts';
 export type { ToolCallAnswer, ToolCallParams, ToolListParams, ToolView } from '../protocol/tool.ts';
 export type {
   ApprovalDecideParams,

@@ -17,7 +17,7 @@ import type { Frame } from '../frame.ts';
 import { LineReader } from '../protocol/lines.ts';
 import type { ApprovalEvent } from '../protocol/approval.ts';
 import type { FeedMessage } from '../protocol/feed.ts';
-import type { ToolCallEvent } from '../protocol/tool.ts';
+import type { ToolEvent } from '../protocol/tool.ts';
 import type { StreamAnswer, StreamChunk, StreamEvent, WireError } from '../protocol/types.ts';
 import type { Data, Method, Params } from './methods.ts';
 import { concat, fromBase64, textOf, utf8 } from './bytes.ts';
@@ -40,7 +40,8 @@ export type StreamNotice = Exclude<StreamEvent, StreamChunk>;
 
 /** Methods that tell their connection of changes as long as it lasts. */
 type Watching = 'approval.watch' | 'system.watch' | 'tool.register';
-type Told = ApprovalEvent | FeedMessage | ToolCallEvent;
+type Told = ApprovalEvent | FeedMessage | ToolEvent;
+const toldKeys = ['approval', 'event', 'call', 'cancel'] as const;
 
 /** Takes what a connection is told of changes. Must not throw. */
 export interface WatchSink {
@@ -308,11 +309,8 @@ export class Link {
   #message(bytes: Uint8Array): void {
     const message: Incoming & (StreamEvent | Told) = JSON.parse(textOf(bytes));
     if (message.id === undefined) {
-      if ('approval' in message || 'event' in message || 'call' in message) {
-        this.#watch?.told(message);
-      } else {
-        this.#event(message);
-      }
+      if (isTold(message)) this.#watch?.told(message);
+      else this.#event(message);
       return;
     }
     const pending = this.#pending.get(message.id);
@@ -380,3 +378,5 @@ export class Link {
     watch?.lost(failure);
   }
 }
+
+const isTold = (message: object): message is Told => toldKeys.some((key) => key in message);

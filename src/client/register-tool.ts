@@ -1,6 +1,6 @@
 /** A tool whose calls this program answers, over a connection of its own. */
 import { isTrlError } from '../errors.ts';
-import type { ToolCallEvent, ToolRegisterParams } from '../protocol/tool.ts';
+import type { ToolCallEvent, ToolCallId, ToolRegisterParams } from '../protocol/tool.ts';
 import type { Link, WatchSink } from './link.ts';
 import type { Links } from './links.ts';
 
@@ -18,7 +18,14 @@ export interface OfferedTool {
    * Does a call whose arguments fit the schema, and answers what JSON can say. What it throws is
    * the call's failure, and its message is told.
    */
-  handler(args: Readonly<Record<string, unknown>>, call: { readonly caller: string }): unknown;
+  handler(args: Readonly<Record<string, unknown>>, call: OfferedCall): unknown;
+}
+
+export interface OfferedCall {
+  /** The actor that calls. */
+  readonly caller: string;
+  /** Aborted when nobody waits for the answer: cancelled, too late, or the connection ended. */
+  readonly signal: AbortSignal;
 }
 
 /** A tool that is offered, until {@link close} or the end of the connection. */
@@ -35,11 +42,19 @@ export async function offerTool(links: Links, tool: OfferedTool): Promise<ToolOf
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
+  const open = new OpenCalls();
   const sink: WatchSink = {
     told: (message) => {
-      if ('call' in message) void answer(link, tool, message.call);
+      if ('cancel' in message) open.cancel(message.cancel.call_id);
+      if (!('call' in message)) return;
+      const { call } = message;
+      const signal = open.begin(call.call_id);
+      void answer({ link, tool, signal }, call).then(() => open.end(call.call_id));
     },
-    lost: () => end(),
+    lost: () => {
+      open.close();
+      end();
+    },
   };
   try {
     await link.watch('tool.register', sink, paramsOf(tool));
@@ -49,6 +64,7 @@ export async function offerTool(links: Links, tool: OfferedTool): Promise<ToolOf
   }
   const close = async (): Promise<void> => {
     link.unwatch();
+    open.close();
     // The connection is what offers it; the only one there is goes on, and calls fail.
     if (!links.single) await link.close();
     release();
@@ -68,13 +84,49 @@ function paramsOf(tool: OfferedTool): ToolRegisterParams {
   };
 }
 
+/** Calls that are under way. */
+class OpenCalls {
+  readonly #calls = new Map<ToolCallId, AbortController>();
+
+  begin(id: ToolCallId): AbortSignal {
+    const call = new AbortController();
+    this.#calls.set(id, call);
+    return call.signal;
+  }
+
+  end(id: ToolCallId): void {
+    this.#calls.delete(id);
+  }
+
+  cancel(id: ToolCallId): void {
+    const reason = new DOMException('Nobody waits for the call any more', 'AbortError');
+    this.#calls.get(id)?.abort(reason);
+  }
+
+  close(): void {
+    for (const id of this.#calls.keys()) this.cancel(id);
+  }
+}
+
+interface Answering {
+  readonly link: Link;
+  readonly tool: OfferedTool;
+  readonly signal: AbortSignal;
+}
+
 /** Never rejects: a call that took too long is nobody's any more. */
-async function answer(link: Link, tool: OfferedTool, call: ToolCallEvent['call']): Promise<void> {
+async function answer(
+  { link, tool, signal }: Answering,
+  call: ToolCallEvent['call'],
+): Promise<void> {
   const { call_id: id, arguments: args, caller } = call;
   try {
-    const result: unknown = await tool.handler(args, { caller });
+    const result: unknown = await tool.handler(args, { caller, signal });
+    // No such call is open any more.
+    if (signal.aborted) return;
     await link.call('tool.answer', { call_id: id, result: result ?? null });
   } catch (error) {
+    if (signal.aborted) return;
     const message = error instanceof Error && error.message !== '' ? error.message : 'it failed';
     const why = isTrlError(error) ? `${error.code}: ${message}` : message;
     const told = { call_id: id, error: why.slice(0, messageMax) };

@@ -46,10 +46,10 @@ import type { MetricsView } from '../protocol/metrics.ts';
 import type {
   ToolAnswerParams,
   ToolCallAnswer,
-  ToolCallEvent,
   ToolCallParams,
   ToolListParams,
   ToolRegisterParams,
+  ToolTold,
   ToolView,
 } from '../protocol/tool.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
@@ -155,9 +155,11 @@ export interface ToolsDesk {
    */
   register(
     params: ToolRegisterParams,
-    by: { readonly owner: object; readonly tell: (call: ToolCallEvent['call']) => void },
+    by: { readonly owner: object; readonly tell: (told: ToolTold) => void },
   ): Promise<void>;
   answer(owner: object, params: ToolAnswerParams): void;
+  /** Tells who answers the caller's calls of this key that nobody waits for them any more. */
+  cancel(caller: Caller, key: string): void;
   leave(owner: object): void;
 }
 

@@ -76,3 +76,13 @@ export interface ToolCallEvent {
     readonly caller: string;
   };
 }
+
+/** Nobody waits for the answer to a call any more: it was cancelled, or took too long. */
+export interface ToolCancelEvent {
+  readonly stream_id: ToolStreamId;
+  readonly cancel: { readonly call_id: ToolCallId };
+}
+
+export type ToolEvent = ToolCallEvent | ToolCancelEvent;
+/** What its connection is told of a tool, without the stream's name. */
+export type ToolTold = Pick<ToolCallEvent, 'call'> | Pick<ToolCancelEvent, 'cancel'>;

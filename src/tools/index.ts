@@ -11,6 +11,7 @@ import type { Tool, ToolContext, ToolResult } from './tool.ts';
 import { publishCheck, workspaceDiff } from './workspace.ts';
 
 export { conversation } from './conversation.ts';
+export { callUntil } from './registered.ts';
 export { decideFor, setApart, takesAnswers, visible } from './asking.ts';
 export type { Conversation, Tool, ToolContext, ToolResult } from './tool.ts';
 

@@ -1,7 +1,7 @@
 /** Tools that were registered with the runtime, by files or by connections. */
 import { isTrlError } from '../errors.ts';
 import type { Client } from '../client/index.ts';
-import type { ToolCallAnswer, ToolView } from '../protocol/tool.ts';
+import type { ToolCallAnswer, ToolCallParams, ToolView } from '../protocol/tool.ts';
 import type { Receipt } from '../protocol/types.ts';
 import { endedResult, waitingResult } from './answers.ts';
 import { decideFor, pendingOf } from './asking.ts';
@@ -62,13 +62,16 @@ async function callRegistered(
         wait_ms: asked === 0 ? approvalWaitMs : startMs,
         exec_key: key,
       };
-      const answer = client.call('tool.call', params);
-      return resultOf(await orCancelled(client, answer, { signal, key }));
+      return resultOf(await callUntil(client, params, signal));
     } catch (error) {
       const late = lateReceipt(error);
       if (late !== null) return resultOf({ name, receipt: late });
       const pending = await pendingOf(client, error);
       if (pending === null) throw error;
+      if (signal.aborted) {
+        await client.cancel({ exec_id: pending.exec_id }).catch(() => {});
+        throw signal.reason;
+      }
       // Decided, and about to start: nobody is to be asked again.
       if (pending.state !== 'pending' && asked < questionsMax) continue;
       const answer = asked < questionsMax ? ((await context.ask?.(pending)) ?? 'later') : 'later';
@@ -85,19 +88,22 @@ function newKey(): string {
 }
 
 /**
- * What the call answers. When it is cancelled its command is ended, which may be starting still.
+ * Calls a registered tool. When `signal` aborts, its command is ended, which may be starting still,
+ * or the program that answers it is told.
  *
- * @throws the signal's reason
+ * @throws the signal's reason; what `tool.call` throws
  */
-async function orCancelled<T>(
+export async function callUntil(
   client: Client,
-  answer: Promise<T>,
-  { signal, key }: { readonly signal: AbortSignal; readonly key: string },
-): Promise<T> {
+  params: ToolCallParams,
+  signal: AbortSignal,
+): Promise<ToolCallAnswer> {
+  signal.throwIfAborted();
+  const { exec_key: key = newKey() } = params;
+  const answer = client.call('tool.call', { ...params, exec_key: key });
   const gone = Promise.withResolvers<never>();
   const stop = (): void => gone.reject(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
   try {
     return await Promise.race([answer, gone.promise]);
   } catch (error) {
@@ -105,9 +111,11 @@ async function orCancelled<T>(
     const over = new AbortController();
     const end = (): void => over.abort();
     void answer.then(end, end);
-    for (let tries = 0; tries < cancelTries && !over.signal.aborted; tries += 1) {
+    for (let tries = 0; tries < cancelTries; tries += 1) {
+      // Once more after its end: a question that it ended with is withdrawn.
+      const isOver = over.signal.aborted;
       const stopped = await client.cancel({ exec_key: key }).catch(() => []);
-      if (stopped.length > 0) break;
+      if (stopped.length > 0 || isOver) break;
       await new Promise((resolve) => {
         setTimeout(resolve, cancelPollMs);
       });

@@ -180,8 +180,10 @@ const handlers: Handlers = {
     await runtime.execs.resize(caller, id, { columns, rows, lease: by ?? null });
     return { exec_id: id };
   },
-  'exec.cancel': ({ runtime, caller }, { signal, ...target }) =>
-    runtime.execs.cancel(caller, targetOf(target), signal ?? null),
+  'exec.cancel': ({ runtime, caller }, { signal, ...target }) => {
+    if (target.exec_key !== undefined) runtime.tools.cancel(caller, target.exec_key);
+    return runtime.execs.cancel(caller, targetOf(target), signal ?? null);
+  },
   'exec.lease': ({ runtime, caller }, params) => runtime.execs.lease(caller, params),
   'policy.explain': ({ runtime, caller }, params) => runtime.explain(caller, params),
   'exec.list': async ({ runtime, caller }, { session_id: id }) => ({

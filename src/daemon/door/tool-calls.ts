@@ -1,14 +1,16 @@
 /**
  * Calls of the tools that one connection registered: `{"stream_id":"t-…","call":{…}}` for each,
- * which it answers by `tool.answer`. Its tools end with it.
+ * which it answers by `tool.answer`, and `{…,"cancel":{…}}` where nobody waits for the answer any
+ * more. Its tools end with it.
  */
 import { randomBytes } from 'node:crypto';
 import { TrlError } from '../../errors.ts';
 import type {
   ToolAnswerParams,
-  ToolCallEvent,
+  ToolEvent,
   ToolRegisterParams,
   ToolStreamId,
+  ToolTold,
 } from '../../protocol/tool.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import type { Runtime } from '../runtime.ts';
@@ -25,7 +27,7 @@ export class ToolCalls {
   readonly #options: ToolCallsOptions;
   readonly #id: ToolStreamId = `t-${randomBytes(16).toString('hex')}`;
   /** Calls that came before the answer to the registration had left. */
-  #early: ToolCallEvent[] | null = [];
+  #early: ToolEvent[] | null = [];
   #isOn = false;
 
   constructor(options: ToolCallsOptions) {
@@ -42,7 +44,7 @@ export class ToolCalls {
   ): Promise<{ readonly answer: MethodAnswers['tool.register']; readonly start: () => void }> {
     const { runtime, signal } = this.#options;
     if (signal.aborted) throw new TrlError('BACKEND_UNAVAILABLE', 'The client is gone');
-    const tell = (call: ToolCallEvent['call']): void => this.#tell({ stream_id: this.#id, call });
+    const tell = (told: ToolTold): void => this.#tell({ stream_id: this.#id, ...told });
     await runtime.tools.register(params, { owner: this, tell });
     if (!this.#isOn) {
       this.#isOn = true;
@@ -64,7 +66,7 @@ export class ToolCalls {
     for (const event of early) this.#tell(event);
   }
 
-  #tell(event: ToolCallEvent): void {
+  #tell(event: ToolEvent): void {
     if (this.#early !== null) this.#early.push(event);
     else this.#options.writer.message(this.#options.runtime.masking.json(event));
   }

@@ -7,19 +7,31 @@ import type { ToolDescription } from '../../configuration/tool-file.ts';
 import { badSchema, inputSchema, noInput } from '../../configuration/tool-input.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { ToolAnswerParams, ToolCallEvent, ToolCallId } from '../../protocol/tool.ts';
-import type { ToolRegisterParams } from '../../protocol/tool.ts';
+import type {
+  ToolAnswerParams,
+  ToolCallId,
+  ToolRegisterParams,
+  ToolTold,
+} from '../../protocol/tool.ts';
 
 const timeoutMsDefault = 30_000;
 
 /** What a connection is told. Must not throw. */
-export type Tell = (call: ToolCallEvent['call']) => void;
+export type Tell = (told: ToolTold) => void;
 
 export interface RegisteredTool extends ToolDescription {
   readonly timeoutMs: number;
   readonly tell: Tell;
   /** Of who registered it: nobody else answers its calls. */
   readonly owner: object;
+}
+
+interface Asked {
+  /** The actor that calls. */
+  readonly caller: string;
+  readonly given: Readonly<Record<string, unknown>>;
+  /** Cancels the call. */
+  readonly signal: AbortSignal;
 }
 
 interface Open {
@@ -62,25 +74,35 @@ export class Registered {
     this.#tools.set(name, { name, title, description, input, timeoutMs, ...by });
   }
 
-  /** @throws TrlError with what the owner says, or why nobody answers */
-  ask(
-    tool: RegisteredTool,
-    { caller, given }: { caller: string; given: Readonly<Record<string, unknown>> },
-  ): Promise<unknown> {
+  /**
+   * The owner is told when nobody waits any more: at the time-out, or when `signal` aborts.
+   *
+   * @throws TrlError with what the owner says, or why nobody answers
+   */
+  ask(tool: RegisteredTool, { caller, given, signal }: Asked): Promise<unknown> {
     if (this.#calls.size >= limits.toolCallsOpen.max) {
       const most = `${limits.toolCallsOpen.max} calls are under way`;
       throw new TrlError('QUOTA_EXCEEDED', `Cannot call the tool "${tool.name}": ${most}`);
     }
     const id: ToolCallId = `c-${randomBytes(16).toString('hex')}`;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const leave = (error: TrlError): void => {
+      reject(error);
+      tool.tell({ cancel: { call_id: id } });
+    };
     const late = setTimeout(() => {
       const message = `Cannot call the tool "${tool.name}": no answer in ${tool.timeoutMs} ms`;
-      reject(new TrlError('BACKEND_UNAVAILABLE', message));
+      leave(new TrlError('BACKEND_UNAVAILABLE', message));
     }, tool.timeoutMs);
+    const cancelled = (): void =>
+      leave(new TrlError('COMMAND_FAILED', `The call of the tool "${tool.name}" was cancelled`));
     this.#calls.set(id, { tool, resolve, reject });
-    tool.tell({ call_id: id, name: tool.name, arguments: given, caller });
+    tool.tell({ call: { call_id: id, name: tool.name, arguments: given, caller } });
+    signal.addEventListener('abort', cancelled, { once: true });
+    if (signal.aborted) cancelled();
     return promise.finally(() => {
       clearTimeout(late);
+      signal.removeEventListener('abort', cancelled);
       this.#calls.delete(id);
     });
   }

@@ -62,6 +62,8 @@ export class ToolDesk implements ToolsDesk {
   readonly #keyed = new KeyedCalls();
   /** Commands that wait for a person, by their sessions: an equal call goes on there. */
   readonly #waiting = new Map<SessionId, ExecId>();
+  /** Calls that programs answer, by who called and the key. */
+  readonly #open = new Map<string, Set<AbortController>>();
 
   constructor(options: ToolDeskOptions) {
     this.#options = options;
@@ -100,8 +102,28 @@ export class ToolDesk implements ToolsDesk {
     if (handler === null) throw await this.#missing(caller, params);
     checkInput(name, handler.input, given);
     return this.#once(caller, params, async () => {
-      return { name, result: await registered.ask(handler, { caller: caller.actor, given }) };
+      using open = this.#cancellable(caller, params.exec_key);
+      const asked = { caller: caller.actor, given, signal: open.signal };
+      return { name, result: await registered.ask(handler, asked) };
     });
+  }
+
+  /** Commands are ended by their own keys; see `exec.cancel`. */
+  cancel({ actor }: Caller, key: string): void {
+    for (const one of this.#open.get(canonicalJson([actor, key])) ?? []) one.abort();
+  }
+
+  /** A call that {@link cancel} finds by its key, until it is disposed of. */
+  #cancellable({ actor }: Caller, key: string | undefined): Disposable & { signal: AbortSignal } {
+    const own = new AbortController();
+    const name = canonicalJson([actor, key ?? null]);
+    const all = this.#open.get(name) ?? new Set();
+    this.#open.set(name, all.add(own));
+    const end = (): void => {
+      all.delete(own);
+      if (all.size === 0) this.#open.delete(name);
+    };
+    return { signal: own.signal, [Symbol.dispose]: end };
   }
 
   /** Takes over what an earlier daemon left: sessions of calls that nobody may ask for again. */
