@@ -40,16 +40,19 @@ export interface DaemonOptions {
   readonly roots?: readonly string[];
   /** For the daemon's Node. */
   readonly flags?: readonly string[];
+  /** A module that changes classes of the sources: loaded first, and no bundle is started then. */
+  readonly patch?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Starts a daemon and waits for the answer to a first ping. */
 export async function startDaemon(place: Place, options: DaemonOptions = {}): Promise<Daemon> {
-  const { roots = [place.work], flags = [], env = {} } = options;
+  const { roots = [place.work], flags = [], env = {}, patch } = options;
   const rootArgs = roots.flatMap((root) => ['--workspace-root', root]);
   const args = ['serve', '--socket-path', place.socketPath, ...rootArgs];
   const nodeFlags = [...daemonFlags(), ...flags];
-  const child = spawn(process.execPath, [...nodeFlags, ...daemonCommand(), ...args], {
+  const command = patch === undefined ? daemonCommand() : fromSources(patch);
+  const child = spawn(process.execPath, [...nodeFlags, ...command, ...args], {
     cwd: place.work,
     env: { ...place.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -73,6 +76,11 @@ export async function startDaemon(place: Place, options: DaemonOptions = {}): Pr
       await ended;
     },
   };
+}
+
+function fromSources(patch: string): string[] {
+  const main = path.join(import.meta.dirname, '../src/daemon/main.ts');
+  return [...daemonCommand().slice(0, -1), '--import', patch, main];
 }
 
 /** Flags for the daemon's Node, to look into it: `TRL_BENCH_DAEMON_FLAGS="--cpu-prof"`. */

@@ -49,12 +49,12 @@ export async function measureCost(
   {
     await using daemon = await startDaemon(place, {
       roots: [...trees, quiet].map(({ dir }) => dir),
-      flags: ['--import', path.join(import.meta.dirname, 'workspace-timing.ts')],
+      patch: path.join(import.meta.dirname, 'workspace-timing.ts'),
       // More than 200,000 entries are not looked through, so the shipped policy asks a person.
       env: { TRL_BENCH_TIMES: times, TRL_POLICY: 'trusted' },
     });
     await using silent = await startDaemon(other, {
-      flags: ['--import', path.join(import.meta.dirname, 'workspace-unrecorded.ts')],
+      patch: path.join(import.meta.dirname, 'workspace-unrecorded.ts'),
       env: { TRL_POLICY: 'trusted' },
     });
     const create = (dir: string) =>
