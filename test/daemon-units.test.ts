@@ -1,7 +1,8 @@
 // The runtime in the background: units that a service manager takes, and a process without one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -43,8 +44,9 @@ test('every word of a command reaches the program as it is', () => {
   const word = fc.string({ unit: 'grapheme-ascii', maxLength: 20 });
   fc.assert(
     fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (argv) => {
-      const line = /^ExecStart=(.*)$/m.exec(serviceUnit({ ...service, argv }))?.[1] ?? '';
-      assert.deepEqual(asSystemd(line), argv);
+      const all = ['/a b/node', ...argv];
+      const line = /^ExecStart=(.*)$/m.exec(serviceUnit({ ...service, argv: all }))?.[1] ?? '';
+      assert.deepEqual(asSystemd(line), all);
     }),
   );
 });
@@ -66,6 +68,62 @@ test('no line end gets into a unit, where it would be a line of its own', () => 
     }
     assert.throws(() => socketUnit({ ...service, socketPath: bad }));
   }
+});
+
+test('what a unit would read otherwise than it is written is refused', () => {
+  const program = (path: string): string => serviceUnit({ ...service, argv: [path, '$x'] });
+  assert.match(program('/a $HOME/node'), /^ExecStart="\/a \$HOME\/node" "\$\$x"$/m);
+  for (const bad of ['/a"b/node', "/a'b/node", '/a\\b/node']) {
+    assert.throws(() => program(bad), /systemd starts no program with quotes/);
+  }
+  // A backslash at the end would take SocketMode=0600 into the path.
+  for (const socketPath of ['/run/trl\\', '/run/trl ', '/run/trl\u2003']) {
+    assert.throws(() => socketUnit({ ...service, socketPath }), /ends in a backslash or a space/);
+  }
+  assert.match(socketUnit({ ...service, socketPath: '/a b/%t' }), /^ListenStream=\/a b\/%%t$/m);
+  assert.throws(() => launchAgent({ ...service, logFile: '/\ufffe' }), /control character/);
+});
+
+test("somebody else's unit of that name, or a link, is neither written nor obeyed", () => {
+  const home = path.join(base, 'foreign');
+  const bin = path.join(home, 'bin');
+  const units = path.join(home, 'config/systemd/user');
+  mkdirSync(bin, { recursive: true });
+  mkdirSync(units, { recursive: true });
+  // It stands for systemd, which does not run everywhere; what it was asked is looked at.
+  const calls = path.join(home, 'calls');
+  writeFileSync(path.join(bin, 'systemctl'), `#!/bin/sh\necho "$@" >>'${calls}'\n`, {
+    mode: 0o755,
+  });
+  const env = {
+    ...surroundings(home),
+    PATH: `${bin}:${process.env['PATH'] ?? ''}`,
+    HOME: home,
+    XDG_CONFIG_HOME: path.join(home, 'config'),
+  };
+  const daemon = (...args: string[]): string => {
+    const { stdout, stderr } = spawnSync(trl, ['daemon', ...args], {
+      env,
+      cwd: base,
+      encoding: 'utf8',
+    });
+    return stdout + stderr;
+  };
+  const [socket, unit] = ['trl.socket', 'trl.service'].map((name) => path.join(units, name));
+  const foreign = '[Unit]\nDescription=Tape robot\n';
+  writeFileSync(unit ?? '', foreign);
+  const install = ['install', '--workspace-root', bin];
+  assert.match(daemon(...install), /trl\.service" is of somebody else, and is left as it is/);
+  rmSync(unit ?? '');
+  writeFileSync(path.join(home, 'target'), foreign);
+  symlinkSync(path.join(home, 'target'), socket ?? '');
+  assert.match(daemon(...install), /trl\.socket" is a link, and is left as it is/);
+  writeFileSync(unit ?? '', foreign);
+  assert.match(daemon('stop'), /it does not run/);
+  assert.match(daemon('uninstall'), /it is not installed/);
+  assert.equal(readFileSync(unit ?? '', 'utf8'), foreign);
+  assert.equal(readFileSync(path.join(home, 'target'), 'utf8'), foreign);
+  assert.doesNotMatch(readFileSync(calls, 'utf8'), /stop|start|enable|disable|reload/);
 });
 
 test('the units take nothing away that sandboxes are made of', () => {

@@ -1,13 +1,16 @@
 /** Asks the service manager of this user, systemd or launchd, where there is one. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { agentLabel, launchAgent, serviceUnit, socketUnit, unitName } from './daemon-units.ts';
+import { agentLabel, isOurs, launchAgent, serviceUnit } from './daemon-units.ts';
+import { socketUnit, unitName } from './daemon-units.ts';
 import type { Service } from './daemon-units.ts';
 
 const answerMs = 30_000;
+const logBytesMax = 64 * 1024 * 1024;
+const fileBytesMax = 64 * 1024;
 
 /** One file of a service. */
 export interface UnitFile {
@@ -57,7 +60,7 @@ function systemd(): Manager {
         ? null
         : "systemd does not run for this user (no session bus, or not this user's)";
     },
-    installed: () => files.every((file) => existsSync(file)),
+    installed: () => files.every((file) => stateOf(file) === 'ours'),
     install: (service) => {
       write(systemd().filesOf(service));
       ask('daemon-reload');
@@ -90,7 +93,7 @@ function launchd(): Manager {
     filesOf: (service) => [{ file, text: launchAgent(service) }],
     problem: () =>
       run('launchctl', ['print', domain]).status === 0 ? null : 'there is no session',
-    installed: () => existsSync(file),
+    installed: () => stateOf(file) === 'ours',
     install: (service) => {
       run('launchctl', ['bootout', domain, file]);
       write(launchd().filesOf(service));
@@ -115,17 +118,35 @@ function launchd(): Manager {
   };
 }
 
+/** What is at the place of a file of a service. */
+function stateOf(file: string): 'ours' | 'none' | 'a link' | 'no file' | 'of somebody else' {
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (found === undefined) return 'none';
+  // Also how systemd masks a unit: what it leads to is nothing to write to.
+  if (found.isSymbolicLink()) return 'a link';
+  if (!found.isFile()) return 'no file';
+  const isReadable = found.size <= fileBytesMax;
+  return isReadable && isOurs(readFileSync(file, 'utf8')) ? 'ours' : 'of somebody else';
+}
+
+/** @throws TrlError INVALID_PARAMS where another file is in the way; then none is written */
 function write(files: readonly UnitFile[]): void {
+  for (const { file } of files) {
+    const state = stateOf(file);
+    if (state === 'ours' || state === 'none') continue;
+    const message = `Cannot install the service: "${file}" is ${state}, and is left as it is`;
+    throw new TrlError('INVALID_PARAMS', `${message}; move it away first`);
+  }
   for (const { file, text } of files) {
-    if (existsSync(file) && readFileSync(file, 'utf8') === text) continue;
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(`${file}.new`, text, { mode: 0o644 });
+    rmSync(`${file}.new`, { force: true });
+    writeFileSync(`${file}.new`, text, { mode: 0o644, flag: 'wx' });
     renameSync(`${file}.new`, file);
   }
 }
 
 const run = (program: string, args: readonly string[]) =>
-  spawnSync(program, args, { encoding: 'utf8', timeout: answerMs });
+  spawnSync(program, args, { encoding: 'utf8', timeout: answerMs, maxBuffer: logBytesMax });
 
 /** @throws TrlError BACKEND_UNAVAILABLE with what it said */
 function done(program: string, args: readonly string[]): string {

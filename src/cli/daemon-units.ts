@@ -16,12 +16,17 @@ export interface Service {
 export const unitName = 'trl';
 export const agentLabel = 'dev.terminal-runtime-layer.trl';
 
+/** Whether a file of that name was written here; somebody else may have a `trl.service`, too. */
+export const isOurs = (text: string): boolean =>
+  /^Description=(?:Socket of the )?Terminal Runtime Layer$/m.test(text) ||
+  text.includes(`<key>Label</key><string>${agentLabel}</string>`);
+
 /**
  * `trl.socket`: systemd listens, and starts the daemon for the first client. The mode is that of
  * a socket of the daemon's own; it refuses one that is more open.
  */
 export function socketUnit({ socketPath }: Service): string {
-  const path = socketPath === null ? '%t/trl.sock' : escaped(socketPath);
+  const path = socketPath === null ? '%t/trl.sock' : listened(socketPath);
   return `[Unit]
 Description=Socket of the Terminal Runtime Layer
 
@@ -51,7 +56,7 @@ After=trl.socket
 
 [Service]
 Type=exec
-ExecStart=${argv.map((word) => quoted(word, true)).join(' ')}
+ExecStart=${argv.map((word, at) => (at === 0 ? program(word) : quoted(word, true))).join(' ')}
 ${variables.join('')}# TRL_AUTH_TOKEN and the like: a file of this user's alone, mode 0600.
 EnvironmentFile=-%E/trl/daemon.env
 # Commands outlive the daemon in their runner; the next daemon takes it over.
@@ -100,6 +105,20 @@ function quoted(word: string, isCommand: boolean): string {
   return `"${isCommand ? plain.replaceAll('$', '$$$$') : plain}"`;
 }
 
+/** The program itself: no variable is expanded in it, and systemd takes no quoting for a part. */
+function program(path: string): string {
+  if (!/["'\\]/.test(path)) return quoted(path, false);
+  const message = `Cannot write a unit: systemd starts no program with quotes or "\\" in its path`;
+  throw new TrlError('INVALID_PARAMS', `${message}, as in ${JSON.stringify(path)}`);
+}
+
+/** Stands without quotes: at its end a backslash would join the next line to it. */
+function listened(path: string): string {
+  if (!/\\$|^\s|\s$/u.test(path)) return escaped(path);
+  const message = `Cannot write a unit: the socket's path ${JSON.stringify(path)} ends in a`;
+  throw new TrlError('INVALID_PARAMS', `${message} backslash or a space`);
+}
+
 function escaped(text: string): string {
   if (/[\p{Cc}]/u.test(text)) {
     const message = `Cannot write a unit: ${JSON.stringify(text)} has a control character`;
@@ -109,7 +128,7 @@ function escaped(text: string): string {
 }
 
 function xml(text: string): string {
-  if (/[\p{Cc}]/u.test(text)) {
+  if (/[\p{Cc}\p{Cs}\ufffe\uffff]/u.test(text)) {
     const message = `Cannot write an agent: ${JSON.stringify(text)} has a control character`;
     throw new TrlError('INVALID_PARAMS', message);
   }

@@ -4,7 +4,7 @@
  */
 import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
-import { TrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import { connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
@@ -16,9 +16,12 @@ import type { Service } from './daemon-units.ts';
 import { say, sayJson } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
 import { httpFlags } from './verb.ts';
+import { visible } from './visible.ts';
 
 const notRunning = 3;
 const linesUsual = 100;
+const linesMost = 100_000;
+const answerMs = 5_000;
 
 export async function install(args: Args): Promise<number> {
   noWords(args, 'daemon install');
@@ -98,13 +101,17 @@ export async function status(args: Args): Promise<number> {
   const installed = manager.installed();
   const record = runningDaemon();
   const socketPath = args.text('socket-path') ?? record?.socketPath ?? defaultSocketPath();
-  const isUp = await answers(socketPath);
+  const listens = await answers(socketPath);
+  const found = listens ? await ask(socketPath) : silent;
+  const isUp = found.version !== null;
   const by = serving() !== null ? manager.name : record !== null ? 'trl daemon start' : null;
   const pid = record?.pid ?? (by === manager.name ? manager.pid() : null);
-  const found = isUp ? await ask(socketPath) : { version: null, uptime_s: null };
   const told = { running: isUp, socket_path: socketPath, pid, started_by: by, installed, ...found };
   if (args.has('json')) sayJson(told);
-  else if (!isUp) say(`nothing listens on ${socketPath}; start it: trl daemon start`);
+  else if (listens && !isUp) {
+    const seconds = answerMs / 1_000;
+    say(`what listens on ${socketPath} does not answer within ${seconds} s; see: trl daemon logs`);
+  } else if (!isUp) say(`nothing listens on ${socketPath}; start it: trl daemon start`);
   else {
     const process_ = pid === null ? '' : `, process ${pid}`;
     say(`${found.version} listens on ${socketPath}${process_}, up ${found.uptime_s} s`);
@@ -114,18 +121,32 @@ export async function status(args: Args): Promise<number> {
 
 export async function logs(args: Args): Promise<number> {
   noWords(args, 'daemon logs');
-  const count = args.read('tail', parseCount, countWanted) ?? linesUsual;
+  const wanted = args.read('tail', parseCount, countWanted) ?? linesUsual;
+  const count = Math.min(wanted, linesMost);
   const manager = serving();
   const text = manager?.name === 'systemd' ? manager.logs(count) : tailOf(logFile(), count);
-  if (args.has('json')) sayJson({ lines: text.split('\n').slice(0, -1) });
-  else process.stdout.write(text);
+  const lines = text.split('\n').slice(0, -1);
+  if (args.has('json')) sayJson({ lines });
+  // Names that others chose are in it.
+  else for (const line of lines) process.stdout.write(`${visible(line)}\n`);
   return 0;
 }
 
-async function ask(socketPath: string): Promise<{ version: string; uptime_s: number }> {
-  await using client = await connect({ socketPath });
-  const { version, uptime_s } = await client.ping();
-  return { version, uptime_s };
+const silent = { version: null, uptime_s: null };
+
+/** One that stands still takes connections all the same. */
+async function ask(
+  socketPath: string,
+): Promise<{ version: string; uptime_s: number } | typeof silent> {
+  const signal = AbortSignal.timeout(answerMs);
+  try {
+    await using client = await connect({ socketPath, signal });
+    const { version, uptime_s } = await client.call('system.ping', {}, { signal });
+    return { version, uptime_s };
+  } catch (error) {
+    if (signal.aborted || isTrlError(error, 'BACKEND_UNAVAILABLE')) return silent;
+    throw error;
+  }
 }
 
 /** The manager, where the service is installed and it can be asked. */
