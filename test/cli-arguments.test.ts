@@ -57,6 +57,11 @@ test('flags after the first word belong to the command', () => {
   assert.deepEqual(args.words, ['ls', '--json', '-l']);
   const behind = parseArgs('run', takes, ['--', '--json']);
   assert.deepEqual([behind.words, behind.has('json')], [['--json'], false]);
+  // A program whose name has spaces is still one, where "--" says so.
+  const spaced = parseArgs('run', takes, ['--', 'my program', '--json']);
+  assert.deepEqual(spaced.words, ['my program', '--json']);
+  const list = parseArgs('run', takes, ['echo', 'a b', '--json']);
+  assert.deepEqual(list.words, ['echo', 'a b', '--json']);
 });
 
 test('a value comes behind the flag or behind =', () => {
@@ -70,6 +75,8 @@ const wrong: readonly (readonly [readonly string[], RegExp])[] = [
   [['--timeout'], /"--timeout" needs a value \(TIME\)/],
   [['--timeout', '1', '--timeout', '2'], /"--timeout" is given twice/],
   [['--json=yes'], /"--json" takes no value, got "yes"/],
+  [['echo hi', '--json'], /"--json" is behind the command, .* put it before: trl run --json …/],
+  [['make\ttest', '-j', '4', '--timeout=5m'], /"--timeout" is behind the command/],
 ];
 for (const [argv, message] of wrong) {
   test(`refuses ${argv.join(' ')} with a reason`, () => {
@@ -133,6 +140,9 @@ test('what cannot be understood is a sentence with its code, and exit code 125',
   assert.match(value.stderr, /--timeout: it must be a duration such as .*, got "soon"/);
   const group = cli('session', 'kill');
   assert.match(group.stderr, /session destroy/);
+  const near = cli('session', 'lst');
+  assert.match(near.stderr, /^trl: Cannot run "trl session lst": .* mean "session list"\?.*\n$/);
+  assert.match(cli('exec', 'write').stderr, /which one\? see: trl exec list/);
   const codes = [misspelt, empty, value, group, cli()].map(({ status }) => status);
   assert.deepEqual(codes, [125, 125, 125, 125, 125]);
 });

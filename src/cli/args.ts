@@ -79,7 +79,9 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
     if (!word.startsWith('-') || word === '-') {
       words.push(word);
       if (takes.command) {
-        words.push(...argv.slice(at + 1));
+        const others = argv.slice(at + 1);
+        refuseFlagsBehind(verb, takes, word, others);
+        words.push(...others);
         break;
       }
       continue;
@@ -107,6 +109,27 @@ export function parseArgs(verb: string, takes: Takes, argv: readonly string[]): 
     }
   }
   return new Args(given, words);
+}
+
+/**
+ * `trl run 'make test' --json` would look for a program that is called "make test": a word with
+ * spaces is shell text, and what stands behind it was meant for the verb.
+ */
+function refuseFlagsBehind(
+  verb: string,
+  takes: Takes,
+  command: string,
+  others: readonly string[],
+): void {
+  if (!/\s/.test(command)) return;
+  const flag = others.find((word) => {
+    const name = /^--([^=]+)/.exec(word)?.[1] ?? '';
+    return isFlagName(name) && takes.flags.includes(name);
+  });
+  if (flag === undefined) return;
+  const shown = flag.replace(/=.*/s, '');
+  const reason = `"${shown}" is behind the command, where flags are words of it; put it before`;
+  throw usage(verb, `${reason}: trl ${verb} ${shown} …, or put -- before the command`);
 }
 
 const shortNames: ReadonlyMap<string, FlagName> = new Map([

@@ -110,7 +110,8 @@ export async function read(args: Args): Promise<number> {
 }
 
 export async function write(args: Args): Promise<number> {
-  const [id = '', ...texts] = args.words;
+  const [id, ...texts] = args.words;
+  if (id === undefined) throw usage('exec write', 'which one? see: trl exec list');
   if (texts.length > 1) {
     throw usage('exec write', 'TEXT must be one word: quote it');
   }

@@ -62,6 +62,17 @@ async function explain(first: string, second: string): Promise<number> {
   const { nearest } = await import('../nearest.ts');
   const asked = first === 'help' || first === '--help' || first === '-h';
   const groups = new Set([...verbs.keys()].map((name) => name.split(' ')[0] ?? ''));
+  if (groups.has(first) && second !== '' && !second.startsWith('-')) {
+    const inside = [...verbs.keys()].flatMap((name) => {
+      const [group, own] = name.split(' ');
+      return group === first && own !== undefined ? [own] : [];
+    });
+    const near = nearest(second, inside);
+    const hint = near === null ? '' : `; did you mean "${first} ${near}"?`;
+    const code = sayFailure(usage(`${first} ${second}`, `there is no such verb${hint}`), false);
+    if (near === null) process.stderr.write(helpOfGroup(first));
+    return code;
+  }
   if (groups.has(first)) {
     const help = helpOfGroup(first);
     if (second === '--help' || second === '-h') {

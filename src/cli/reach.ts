@@ -5,6 +5,9 @@ import type { EphemeralOptions } from '../local/index.ts';
 import { TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
 
+/** Sessions of one name that are named in an error. */
+const namedMax = 5;
+
 /**
  * Connects to the running runtime, or where `ephemeral` is given and no socket is named, to one of
  * the command's own.
@@ -46,7 +49,11 @@ export async function findSession(client: Client, word: string): Promise<Session
     throw new TrlError('SESSION_NOT_FOUND', `Cannot find the session: none is called "${word}"`);
   }
   if (found.length > 1) {
-    const message = `Cannot tell the session: ${found.length} are called "${word}"; use an id`;
+    const ids = found.slice(0, namedMax).map(({ session_id: id }) => id);
+    const more = found.length > ids.length ? ', …' : '';
+    const message =
+      `Cannot tell the session: ${found.length} are called "${word}"; ` +
+      `use an id: ${ids.join(', ')}${more}`;
     throw new TrlError('INVALID_PARAMS', message);
   }
   return client.session(only.session_id);

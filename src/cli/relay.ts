@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import type { Client, ExecEnd, ExecStream } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
 import { feed } from './input.ts';
-import type { Interrupts } from './interrupts.ts';
+import { exitInterrupted, type Interrupts } from './interrupts.ts';
 import { Output } from './output.ts';
 import type { OnBroken } from './output.ts';
 import { Progress } from './progress.ts';
@@ -44,7 +44,12 @@ export async function relay(
     broken ??= error;
     quit();
   };
-  interrupts.each((count) => quit(count === 1 ? undefined : 'KILL'));
+  // At a terminal the first Ctrl-C does what it does there: many programs finish up on it.
+  const isTyped = process.stdin.isTTY || process.stderr.isTTY;
+  interrupts.each((count) => {
+    const typed = isTyped && interrupts.exitCode === exitInterrupted ? 'INT' : undefined;
+    quit(count === 1 ? typed : 'KILL');
+  });
   const over = new AbortController();
   using _terminal = options.pty ? takeTerminal(client, stream) : null;
   const feeding = options.stdin

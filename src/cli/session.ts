@@ -2,6 +2,7 @@
 import type { SessionView } from '../client/index.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
+import { askHere } from './asking.ts';
 import { Interrupts } from './interrupts.ts';
 import { execParams, sessionParams } from './options.ts';
 import { quoteWord } from '../quote.ts';
@@ -74,11 +75,14 @@ export async function attach(args: Args): Promise<number> {
   await using client = await reach(args, { signal: interrupts.signal });
   const session = await findSession(client, only(args, 'session attach'));
   const view = await session.info();
-  const execId = await session.start(`exec ${quoteWord(view.shell_resolved ?? view.shell)} -i`, {
-    pty: terminalSize(),
-    stdin_open: true,
-    env: { TERM: process.env['TERM'] ?? 'dumb' },
-  });
+  const shell = quoteWord(view.shell_resolved ?? view.shell);
+  const execId = await session
+    .start(`${shell} -i`, {
+      pty: terminalSize(),
+      stdin_open: true,
+      env: { TERM: process.env['TERM'] ?? 'dumb' },
+    })
+    .catch((error: unknown) => askHere(client, error, interrupts.signal));
   await using stream = client.attach(execId, { cancelOnAbort: true });
   return await relay(client, stream, interrupts, {
     json: args.has('json'),

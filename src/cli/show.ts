@@ -61,10 +61,26 @@ export function sayWarnings({ warnings }: Pick<ExecEnd, 'warnings'>): void {
   for (const warning of warnings) say(`warning: ${warning}`);
 }
 
-/** The receipt in one line, then what the runtime suggests. */
+/** Why the runtime ended a command that nobody cancelled: its exit code alone does not tell. */
+const stops: Readonly<Record<NonNullable<ExecEnd['stopped']>, string | null>> = {
+  timeout: 'its time-out; --timeout TIME gives it longer',
+  'idle-timeout': 'it wrote nothing for as long as --idle-timeout allows',
+  cancelled: null,
+  'session-destroyed': 'its session was destroyed',
+  shutdown: 'the runtime was told to end',
+  'redaction-failed': 'its output could not be redacted any more',
+  'audit-failed': 'what it did could not be recorded any more',
+};
+
+/** The receipt in one line, why it was ended, then what the runtime suggests. */
 export function sayEnd(end: ExecEnd, interactive: boolean): void {
   if (interactive) {
     sayAside(summary(end));
+  }
+  const why = end.stopped === null ? null : stops[end.stopped];
+  if (why !== null) {
+    const offline = end.timed_out && end.sandbox.network === 'off' ? '; it had no network' : '';
+    sayAside(`ended after ${showDuration(end.duration_ms)}: ${why}${offline}`);
   }
   // What was undone is told even when the command itself saw nothing wrong.
   if (interactive || end.exit_code !== 0 || end.reverted.length > 0) {

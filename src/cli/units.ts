@@ -2,7 +2,7 @@
 
 import { durationsMs, sizesBytes } from '../policy/files/units.ts';
 
-export const durationWanted = 'a duration such as 500ms, 30s, 5m or 1h';
+export const durationWanted = 'a duration such as 500ms, 30s, 5m, 1h or 30d';
 export const sizeWanted = 'a size in bytes such as 4096, 64k, 100m or 2g';
 export const countWanted = 'a whole number';
 

@@ -64,7 +64,9 @@ export async function resolveWorkspace(input: RootsInput): Promise<Resolved> {
   const workspace = holding.toSorted((a, b) => b.length - a.length)[0];
   if (workspace === undefined) {
     const allowed = input.roots.map((root) => JSON.stringify(root)).join(', ') || 'none';
-    const help = `it is outside the workspace roots (${allowed}); --workspace-root allows another`;
+    const help =
+      `it is outside the workspace roots of this runtime (${allowed}); ` +
+      `start it with another --workspace-root to work there`;
     throw refused('WORKSPACE_ESCAPE', workingDir, help);
   }
   const reason = whyNotRoot(workspace, await realpath(home).catch(() => home));

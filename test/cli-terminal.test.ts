@@ -1,0 +1,88 @@
+// What a person at a terminal meets: the shell of a session, Ctrl-C, an end that is explained.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { whyNoBox } from './support/box.ts';
+import { startRuntime, surroundings } from './support/daemon.ts';
+import type { Daemon } from './support/daemon.ts';
+import { person, whyNoTerminal } from './support/pty.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+const skip = whyNoBox === false ? whyNoTerminal : whyNoBox;
+
+let daemon: Daemon;
+let env: Record<string, string>;
+before(async () => {
+  if (skip !== false) return;
+  // The policy that `trl serve` begins with.
+  daemon = await startRuntime({ env: { TRL_POLICY: 'auto' } });
+  env = { ...surroundings(daemon.home), TRL_SOCKET_PATH: daemon.socketPath };
+});
+after(async () => {
+  if (skip === false) await daemon.stop();
+});
+
+const piped = (...args: string[]) => {
+  const options = { cwd: daemon.root, env: { ...process.env, ...env }, encoding: 'utf8' } as const;
+  const { status, stdout, stderr } = spawnSync(trl, args, { ...options, stdio: 'pipe' });
+  return { status, stdout, stderr };
+};
+const at = (...args: string[]) => person(args, env);
+const here = (): string[] => ['--cwd', daemon.root];
+
+test('a session is entered under the policy that a runtime begins with', { skip }, async () => {
+  const session = piped('session', 'create', '--policy', 'auto').stdout.trim();
+  assert.equal(piped('run', '--session', session, 'export FRUIT=quince; mkdir d; cd d').status, 0);
+  using shell = at('session', 'attach', session);
+  await shell.sees('$ ');
+  shell.types('echo "$FRUIT in ${PWD##*/}"\r');
+  await shell.sees('quince in d');
+  shell.types('exit 7\r');
+  assert.equal(await shell.left(), 7);
+});
+
+test('the person is asked where policy wants it, and the shell opens', { skip }, async () => {
+  const session = piped('session', 'create', '--policy', 'guarded').stdout.trim();
+  using shell = at('session', 'attach', session);
+  await shell.sees('bash -i');
+  await shell.sees('Type yes:');
+  shell.types('yes\r');
+  await shell.sees('$ ');
+  shell.types('exit\r');
+  assert.equal(await shell.left(), 0);
+});
+
+test('the first Ctrl-C interrupts, as it does without a runtime', { skip }, async () => {
+  using running = at(
+    'run',
+    ...here(),
+    'trap "echo finishing; exit 3" INT; echo up; sleep 60 & wait',
+  );
+  await running.sees('up');
+  running.types('\u0003');
+  await running.sees('finishing');
+  assert.equal(await running.left(), 130);
+});
+
+test('a command that does not care is ended by the second', { skip }, async () => {
+  using running = at(
+    'run',
+    ...here(),
+    'trap "echo no" INT TERM; echo up; while :; do sleep 1; done',
+  );
+  await running.sees('up');
+  running.types('\u0003');
+  await running.sees('no');
+  running.types('\u0003');
+  assert.equal(await running.left(), 130);
+});
+
+test('why the runtime ended a command is said, at a terminal or not', { skip }, () => {
+  const ran = piped('run', '--timeout', '300ms', 'sleep 60');
+  assert.equal(ran.status, 124);
+  const said = /^trl: ended after \d+ ms: its time-out; --timeout TIME gives it longer; it had no /;
+  assert.match(ran.stderr, said);
+  assert.equal(piped('run', '--quiet', '--timeout', '300ms', 'sleep 60').stderr, '');
+  assert.match(piped('run', '--idle-timeout', '300ms', 'sleep 60').stderr, /--idle-timeout allows/);
+});
