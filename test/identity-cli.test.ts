@@ -161,23 +161,6 @@ describe('trl token', () => {
   });
 });
 
-test('docs/tokens.md shows what is said', () => {
-  const text = readFileSync(path.join(path.dirname(trl), 'docs/tokens.md'), 'utf8');
-  const shown = [...text.matchAll(/^\$ trl (token .*)\n((?:(?!\$ |```).*\n)*)/gm)];
-  assert.equal(shown.length, 3);
-  // Of a runtime that has no other token.
-  const state = { XDG_STATE_HOME: path.join(daemon.home, 'documented') };
-  const neutral = (said: string): string =>
-    said
-      .replaceAll(/trl_\S+/g, 'TOKEN')
-      .replaceAll(/t-[0-9a-f]{16}/g, 'ID')
-      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
-  for (const [, command = '', output = ''] of shown) {
-    const { stdout, stderr } = run(command.split(' '), state);
-    assert.equal(neutral(stdout + stderr), neutral(output), command);
-  }
-});
-
 describe('trl console', () => {
   const open = (...args: string[]): Ran => run(['console', '--no-open', ...args]);
 

@@ -30,7 +30,8 @@ import type { Executions } from '../execs/executions.ts';
 import type { ToolsDesk } from '../runtime.ts';
 import type { SessionDesk } from '../sessions/desk.ts';
 import type { Session, Sessions } from '../sessions/sessions.ts';
-import { KeyedCalls } from './keyed-calls.ts';
+import type { UsedKeys } from '../used-keys.ts';
+import { KeyedCalls, type Going } from './keyed-calls.ts';
 import { openPlaceOf } from './open-program.ts';
 import type { Registered } from './registered.ts';
 import type { FileTool, ToolFiles } from './tool-files.ts';
@@ -45,6 +46,7 @@ export interface ToolDeskOptions {
   readonly registered: Registered;
   readonly sessions: Sessions;
   readonly execs: Pick<Executions, 'of' | 'rename'>;
+  readonly keys: UsedKeys;
   readonly sessionDesk: SessionDesk;
   readonly execDesk: ExecDesk;
   /** Names of variables that could be passed on. */
@@ -59,7 +61,7 @@ export interface ToolDeskOptions {
 
 export class ToolDesk implements ToolsDesk {
   readonly #options: ToolDeskOptions;
-  readonly #keyed = new KeyedCalls();
+  readonly #keyed: KeyedCalls;
   /** Commands that wait for a person, by their sessions: an equal call goes on there. */
   readonly #waiting = new Map<SessionId, ExecId>();
   /** Calls that programs answer, by who called and the key. */
@@ -67,6 +69,7 @@ export class ToolDesk implements ToolsDesk {
 
   constructor(options: ToolDeskOptions) {
     this.#options = options;
+    this.#keyed = new KeyedCalls(options.keys);
   }
 
   async list(_: Caller, { session_id: id }: ToolListParams): Promise<readonly ToolView[]> {
@@ -96,16 +99,18 @@ export class ToolDesk implements ToolsDesk {
     const file = files.all(workspace).find(({ definition }) => definition.name === name);
     if (file !== undefined && !own.has(name)) {
       checkInput(name, file.definition.input, given);
-      return this.#once(caller, params, () => this.#run(caller, file, { origin, params, given }));
+      const run = (over: () => void) => this.#run(caller, file, { origin, params, given, over });
+      return this.#once(caller, params, { run, goesOn: true });
     }
     const handler = registered.find(name);
     if (handler === null) throw await this.#missing(caller, params);
     checkInput(name, handler.input, given);
-    return this.#once(caller, params, async () => {
+    const run = async () => {
       using open = this.#cancellable(caller, params.exec_key);
       const asked = { caller: caller.actor, given, signal: open.signal };
       return { name, result: await registered.ask(handler, asked) };
-    });
+    };
+    return this.#once(caller, params, { run, goesOn: false });
   }
 
   /** Commands are ended by their own keys; see `exec.cancel`. */
@@ -133,15 +138,11 @@ export class ToolDesk implements ToolsDesk {
     }
   }
 
-  #once(
-    { actor }: Caller,
-    params: ToolCallParams,
-    call: () => Promise<ToolCallAnswer>,
-  ): Promise<ToolCallAnswer> {
+  #once({ actor }: Caller, params: ToolCallParams, going: Going): Promise<ToolCallAnswer> {
     const { name, session_id: session, exec_key: key } = params;
-    if (key === undefined) return call();
-    const keyed = { key: canonicalJson([actor, session ?? null, key]), says: saying(params) };
-    return this.#keyed.once({ ...keyed, says: `${name} ${keyed.says}` }, call);
+    if (key === undefined) return going.run(() => {});
+    const keyed = { actor, key: canonicalJson([session ?? null, key]) };
+    return this.#keyed.once({ ...keyed, says: `${name} ${saying(params)}` }, going);
   }
 
   /** @throws TrlError `INVALID_PARAMS` for a name that is taken, or a schema that cannot be */
@@ -164,10 +165,13 @@ export class ToolDesk implements ToolsDesk {
 
   async #missing(caller: Caller, { name, session_id: id }: ToolCallParams): Promise<TrlError> {
     const tools = await this.list(caller, id === undefined ? {} : { session_id: id });
-    const meant = nearest(
-      name,
-      tools.map((one) => one.name),
-    );
+    const names = tools.map((one) => one.name);
+    if (names.includes(name)) {
+      const wanted = "it is a project's; name a session of that project";
+      const message = `Cannot call the tool "${name}" without a session: ${wanted}`;
+      return new TrlError('INVALID_PARAMS', message);
+    }
+    const meant = nearest(name, names);
     const hint = meant === null ? '' : `; did you mean "${meant}"?`;
     return new TrlError('INVALID_PARAMS', `Cannot call a tool: none is called "${name}"${hint}`);
   }
@@ -199,12 +203,15 @@ export class ToolDesk implements ToolsDesk {
         waiting === null
           ? await execDesk.run(caller, asked)
           : await execDesk.finish(waiting, bounds);
+      call.over();
       this.#leave(session);
       return { name: definition.name, receipt, ...resultOf(definition, receipt) };
     } catch (error) {
       const exec = isTrlError(error, 'APPROVAL_REQUIRED') ? error.data?.['exec_id'] : null;
-      if (!isExecId(exec)) this.#leave(session);
-      else if (!this.#waiting.has(session.record.id)) {
+      if (!isExecId(exec)) {
+        call.over();
+        this.#leave(session);
+      } else if (!this.#waiting.has(session.record.id)) {
         this.#waiting.set(session.record.id, exec);
         void this.#endLater(session.record.id);
       }
@@ -310,6 +317,8 @@ interface ToolCall {
   readonly origin: SessionRecord | null;
   readonly params: ToolCallParams;
   readonly given: Readonly<Record<string, unknown>>;
+  /** Told when its session goes, and with it what could be gone on with. */
+  readonly over: () => void;
 }
 
 async function builtinNames(): Promise<ReadonlySet<string>> {
