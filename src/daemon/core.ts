@@ -38,6 +38,7 @@ import { openTools } from './tools/open-tools.ts';
 import { ScriptCalls } from './tools/script-calls.ts';
 import type { ToolDesk } from './tools/tool-desk.ts';
 import type { Turns } from './turns.ts';
+import { UsedKeys } from './used-keys.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
 import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
 import { proverOf } from './approvals/proof.ts';
@@ -107,6 +108,8 @@ export class Core implements Runtime {
   readonly #starter: Starter;
   readonly #sweeper: NodeJS.Timeout;
   readonly counts = new Metrics();
+  /** Of calls that are over. */
+  readonly keys: UsedKeys;
   #closed = false;
 
   constructor(options: CoreOptions) {
@@ -115,7 +118,9 @@ export class Core implements Runtime {
     const inputs = new Inputs(options, this.#sessions);
     this.#inputs = inputs;
     this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
-    this.#execs = new Executions(options.store, options.masking);
+    const keys = new UsedKeys(options.store);
+    this.keys = keys;
+    this.#execs = new Executions(options.store, options.masking, keys);
     this.sessions = new SessionDesk(options, this.#sessions, this.#execs);
     const grounds = new Grounds(options, this.#sessions);
     const { auditing } = options;
@@ -127,7 +132,8 @@ export class Core implements Runtime {
     this.#starter = starter;
     this.execs = new ExecDesk(options, { ...parts, starter, inputs });
     const desks = { sessionDesk: this.sessions, execDesk: this.execs };
-    this.tools = openTools(options, { sessions: this.#sessions, execs: this.#execs, ...desks });
+    const called = { sessions: this.#sessions, execs: this.#execs, keys };
+    this.tools = openTools(options, { ...called, ...desks });
     options.approving.approvals.watch((approval) => auditing.note(approvalEvent(approval)));
     auditing.onTold = this.counts.told;
     // What it does could not be recorded any more.

@@ -71,7 +71,7 @@ export class Doors {
     });
     const [root] = roots;
     if (!loginsOnly && root !== undefined) {
-      this.#mcp = mcpMount(this.#options, root);
+      this.#mcp = mcpMount({ ...this.#options, root, keys: core.keys });
       door.mount('/mcp', this.#mcp.mounted);
     }
     core.counts.door = () => door.figures();

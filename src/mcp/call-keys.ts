@@ -3,7 +3,7 @@
  * nothing else lasts, the id of a request names it until its answer was delivered: a request that
  * is made again after its connection broke attaches to what runs.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { TrlError } from '../errors.ts';
 
 const givenMax = 1_024;
@@ -51,9 +51,22 @@ export interface Attempt {
   left(ends: boolean): void;
 }
 
+/** Where it is written down which calls wait for their answers, for the server after this one. */
+export interface Undelivered {
+  /** The key that a call of that name was given; `null`: none that waits. */
+  find(name: string): string | null;
+  put(name: string, key: string): void;
+  forget(name: string): void;
+}
+
 /** Calls of one caller that are under way, or whose answers did not arrive. */
 export class OpenCalls {
   readonly #open = new Map<string, Open>();
+  readonly #undelivered: Undelivered;
+
+  constructor(undelivered: Undelivered) {
+    this.#undelivered = undelivered;
+  }
 
   /** `digest`: of what is called, with its arguments. */
   enter(id: string | number, digest: string): Attempt {
@@ -105,7 +118,10 @@ export class OpenCalls {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot take the call: ${openMax} are under way`);
     }
     const stop = new AbortController();
-    const open = { key: randomUUID(), id, stop, waiting: 0, timer: null };
+    const key = this.#undelivered.find(name) ?? randomUUID();
+    const open = { key, id, stop, waiting: 0, timer: null };
+    // Before anything runs by it.
+    this.#undelivered.put(name, key);
     this.#open.set(name, open);
     return open;
   }
@@ -123,8 +139,13 @@ export class OpenCalls {
 
   #forget(name: string, open: Open): void {
     if (open.timer !== null) clearTimeout(open.timer);
-    if (this.#open.get(name) === open) this.#open.delete(name);
+    if (this.#open.get(name) !== open) return;
+    this.#open.delete(name);
+    this.#undelivered.forget(name);
   }
 }
 
-const nameOf = (id: string | number, digest: string): string => `${typeof id} ${id} ${digest}`;
+const nameOf = (id: string | number, digest: string): string =>
+  createHash('sha256')
+    .update(`${typeof id} ${id} ${digest}`)
+    .digest('hex');

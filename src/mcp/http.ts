@@ -14,12 +14,14 @@ import { TrlError } from '../errors.ts';
 import { conversation } from '../tools/index.ts';
 import type { Asked } from './approving.ts';
 import { GivenKeys, OpenCalls } from './call-keys.ts';
-import type { Attempt } from './call-keys.ts';
+import type { Attempt, Undelivered } from './call-keys.ts';
 import { callDigest, mcpServer } from './server.ts';
 
 export interface McpHttpOptions {
   /** A client within the daemon that calls as `caller`; it is closed with the door. */
   readonly clientFor: (caller: Caller) => Promise<Client>;
+  /** Remembers a caller's calls that wait for their answers. */
+  readonly undelivered: (caller: Caller) => Undelivered;
   /** The project's directory: where sessions of callers start, absolute and real. */
   readonly root: string;
   readonly version: string;
@@ -88,7 +90,7 @@ async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): P
   const { root, version } = options;
   const client = await options.clientFor(caller);
   const sessions = conversation({ client, root, name: `mcp ${caller.actor}` });
-  const calls = new OpenCalls();
+  const calls = new OpenCalls(options.undelivered(caller));
   const given = new GivenKeys();
   // What one caller was given to keep is refused from another.
   const bound = createHash('sha256').update(key).update(caller.actor).digest();

@@ -7,9 +7,17 @@ import { TrlError } from '../errors.ts';
 
 /**
  * `surveys`: a session's workspace as it was before the session's first command. `owners`: who made
- * sessions that are gone, for what their commands left.
+ * sessions that are gone, for what their commands left. `keys`: which keys were used for calls that
+ * nothing else remembers.
  */
-export type Table = 'sessions' | 'execs' | 'surveys' | 'approvals' | 'workspaces' | 'owners';
+export type Table =
+  | 'sessions'
+  | 'execs'
+  | 'surveys'
+  | 'approvals'
+  | 'workspaces'
+  | 'owners'
+  | 'keys';
 const tables: readonly Table[] = [
   'sessions',
   'execs',
@@ -17,6 +25,7 @@ const tables: readonly Table[] = [
   'approvals',
   'workspaces',
   'owners',
+  'keys',
 ];
 
 export interface Row {
@@ -78,6 +87,7 @@ export class Store {
       approvals: upsert('approvals'),
       workspaces: upsert('workspaces'),
       owners: upsert('owners'),
+      keys: upsert('keys'),
     };
   }
 

@@ -12,12 +12,14 @@ interface Judged {
   readonly request: Asking;
   readonly ground: Ground;
   readonly prepared: Decided | Question;
+  /** Tells what its key was given for; `null`: it has none. */
+  readonly call: string | null;
   /** `null`: a person must decide first. */
   readonly decided: Decided | null;
 }
 
 export function begunRecord(judged: Judged): Omit<ExecRecord, 'parked'> {
-  const { id, session, request, ground, prepared, decided } = judged;
+  const { id, session, request, ground, prepared, call, decided } = judged;
   const { parent } = prepared;
   return {
     id,
@@ -26,6 +28,7 @@ export function begunRecord(judged: Judged): Omit<ExecRecord, 'parked'> {
     ...(request.pty === null ? {} : { pty: true }),
     command: request.command,
     key: request.execKey,
+    ...(call === null ? {} : { call }),
     ...(parent === null ? {} : { parent }),
     workspaceMode: request.workspaceMode ?? null,
     startedAt: Date.now(),

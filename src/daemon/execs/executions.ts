@@ -9,6 +9,7 @@ import type { ExecView, WireError } from '../../protocol/types.ts';
 import type { Asking } from '../../run.ts';
 import type { Store } from '../../session/store.ts';
 import type { Masking } from '../secrets/masking.ts';
+import { UsedKeys, type UsedKey } from '../used-keys.ts';
 import { isoTime, receiptHead, type Ended, type PlanFacts, type ReceiptHead } from './receipt.ts';
 
 /** What is kept of an execution, on disk as well: no variable's value, no output. */
@@ -19,6 +20,8 @@ export interface ExecRecord {
   readonly pty?: true;
   readonly command: string;
   readonly key: string | null;
+  /** Tells what the key was given for; absent: no key, or a record of before. */
+  readonly call?: string;
   /** The script that called for it; absent: none. */
   readonly parent?: ExecId;
   /** What becomes of what it changes; absent: as its session has it. */
@@ -62,11 +65,14 @@ export class Executions {
   readonly #masking: Masking;
   readonly #all = new Map<ExecId, Tracked>();
   readonly #keys = new Map<string, ExecId>();
+  readonly #used: UsedKeys;
   started = 0;
 
-  constructor(store: Store, masking: Masking) {
+  /** @param used keys of commands that are no longer held */
+  constructor(store: Store, masking: Masking, used: UsedKeys = new UsedKeys(store)) {
     this.#store = store;
     this.#masking = masking;
+    this.#used = used;
   }
 
   /** Records of an earlier daemon. */
@@ -134,6 +140,19 @@ export class Executions {
     return id === undefined ? null : (this.#all.get(id) ?? null);
   }
 
+  /** What ran by a key, and is no longer held. */
+  goneBy(session: SessionId, key: string): UsedKey | null {
+    return this.#used.find(session, key);
+  }
+
+  /** A session has ended: what ran in it is forgotten, and its keys are nobody's. */
+  endSession(session: SessionId): void {
+    for (const { record } of this.of(session)) {
+      if (record.outcome !== null || record.lost !== null) this.forget(record.id);
+    }
+    this.#used.endScope(session);
+  }
+
   /** A later call goes on with it, and has a key of its own. */
   rename(id: ExecId, key: string): void {
     const found = this.get(id);
@@ -176,6 +195,13 @@ export class Executions {
     return this.#masking.deep(withoutValues(record));
   }
 
+  #useUp(record: ExecRecord): void {
+    const { id: state, key, call, sessionId: scope } = record;
+    // What was refused never ran.
+    if (key === null || stateOf(record) === 'refused') return;
+    this.#used.put({ scope, key, ...(call === undefined ? {} : { call }), state, at: Date.now() });
+  }
+
   /** Ended executions leave with their journals. */
   #prune(): void {
     const oldest = Date.now() - limits.journalKeepMs.default;
@@ -183,6 +209,7 @@ export class Executions {
       const ended = endOf(record);
       if (ended === null) continue;
       if (ended > oldest) break;
+      this.#useUp(record);
       this.forget(record.id);
     }
   }

@@ -33,6 +33,13 @@ export function requestedIn({
 /** What is asked to run: by a caller, or by a tool that the daemon starts for one. */
 export type CommandParams = ExecParams & { readonly tool?: ToolCommand };
 
+/** As {@link requestOf}, for a session under a policy. */
+export const requestIn = (
+  { record }: { readonly record: SessionRecord },
+  params: CommandParams,
+  { mode, policy }: { mode: Request['mode']; policy: { readonly limits: Maxima } },
+): Asking => requestOf(record, params, { mode, maxima: policy.limits });
+
 /** A call to run a command, with the session's bounds and the policy's below it. */
 export function requestOf(
   record: SessionRecord,
@@ -72,7 +79,8 @@ export function requestOf(
   };
 }
 
-function stdinOf(params: ExecParams): Request['stdin'] {
+/** The standard input that a call gives, in one form. */
+export function stdinOf(params: ExecParams): Request['stdin'] {
   if (params.stdin_open === true) return { kind: 'open' };
   if (params.stdin === undefined) return { kind: 'closed' };
   return {

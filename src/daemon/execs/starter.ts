@@ -21,8 +21,9 @@ import { reachOf, revertLate } from '../sessions/ground.ts';
 import type { Grounds } from '../sessions/grounds.ts';
 import { begunRecord } from './begun-record.ts';
 import { hinted } from './hints.ts';
+import { ExecKeys } from './keys.ts';
 import { Parking, type Unparking } from '../approvals/parking.ts';
-import { requestOf, type CommandParams } from './requests.ts';
+import { requestIn, type CommandParams } from './requests.ts';
 import type { Session, Sessions } from '../sessions/sessions.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from '../secrets/typed-secrets.ts';
@@ -37,6 +38,14 @@ interface Asks {
   readonly request: Asking;
   readonly caller: Caller;
   readonly record: Omit<ExecRecord, 'parked'>;
+}
+
+/** How a call starts. */
+interface Starting {
+  readonly mode: Request['mode'];
+  readonly caller: Caller;
+  /** Tells what its key was given for; `null`: it has none. */
+  readonly call: string | null;
 }
 
 interface StarterParts {
@@ -54,7 +63,7 @@ export class Starter {
   readonly #world: World;
   readonly #parking: Parking;
   readonly #patience = new Patience();
-  readonly #starting = new Map<string, Promise<Tracked>>();
+  readonly #keys: ExecKeys;
   readonly #grounds: Grounds;
   readonly #recorder: ExecRecorder;
   readonly #scripts: ScriptCalls;
@@ -66,6 +75,7 @@ export class Starter {
     this.#recorder = recorder;
     this.#sessions = sessions;
     this.#execs = execs;
+    this.#keys = new ExecKeys(execs, options.macKey);
     this.#world = worldOf(options, recorder);
     this.#grounds = grounds;
     const { approvals } = options.approving;
@@ -141,27 +151,19 @@ export class Starter {
     // Its script has the session as long as it runs: what it calls runs beside it.
     const isBeside = caller.within !== undefined && session.busy === caller.within;
     const mode = isBeside ? 'detached' : asked;
-    const key = params.exec_key ?? null;
-    const known = this.#execs.byKey(session.record.id, key);
-    if (known !== null) {
-      const policy = await this.#policyOf(session);
-      return this.#parking.supply(known, requestIn(session, params, { mode, policy }));
+    const keyed = this.#keys.of(params);
+    const of: Starting = { mode, caller, call: keyed?.call ?? null };
+    if (keyed === null) return this.#startIn(session, params, of);
+    const known = this.#keys.find(keyed);
+    if (known === null) {
+      return this.#keys.start(keyed, () => this.#startIn(session, params, of));
     }
-    if (key === null) return this.#startIn(session, params, { mode, caller });
-    // A second call with the key of one that is still starting waits for that one.
-    const name = `${session.record.id} ${key}`;
-    const starting = this.#starting.get(name);
-    if (starting !== undefined) return starting;
-    const start = this.#startIn(session, params, { mode, caller });
-    this.#starting.set(name, start);
-    return start.finally(() => this.#starting.delete(name));
+    const policy = await this.#policyOf(session);
+    return this.#parking.supply(known, requestIn(session, params, { mode, policy }));
   }
 
-  async #startIn(
-    session: Session,
-    params: CommandParams,
-    { mode, caller }: { mode: Request['mode']; caller: Caller },
-  ): Promise<Tracked> {
+  async #startIn(session: Session, params: CommandParams, of: Starting): Promise<Tracked> {
+    const { mode } = of;
     if (mode === 'foreground') {
       if (session.busy !== null) {
         const message = `Cannot run in ${session.record.id}: a command is running in it`;
@@ -171,7 +173,7 @@ export class Starter {
     }
     let found: Tracked | Asks;
     try {
-      const launching = this.#launch(session, params, { mode, caller });
+      const launching = this.#launch(session, params, of);
       if (mode === 'foreground') session.starting = launching.catch(() => {});
       found = await launching;
     } catch (error) {
@@ -203,7 +205,7 @@ export class Starter {
   async #launch(
     session: Session,
     params: CommandParams,
-    { mode, caller }: { mode: Request['mode']; caller: Caller },
+    { mode, caller, call }: Starting,
   ): Promise<Tracked | Asks> {
     const { names: secrets } = this.#options.masking.look(params.command);
     if (secrets.length > 0) noteTyped(session, secrets, this.#options);
@@ -212,7 +214,8 @@ export class Starter {
     const id = newExecId();
     const { ground, prepared } = await this.#prepare(session, request, { policy, caller, id });
     const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
-    const record = begunRecord({ id, session: session.record, request, ground, prepared, decided });
+    const judged = { id, session: session.record, request, ground, prepared, call, decided };
+    const record = begunRecord(judged);
     if (request.language === 'python') this.#scripts.expect(id, caller, session.record.id);
     if (decided === null && !('approved' in prepared)) {
       refuseToShow(secrets);
@@ -389,9 +392,3 @@ export class Starter {
     void tracked.settled.then(free, free);
   }
 }
-
-const requestIn = (
-  { record }: Session,
-  params: CommandParams,
-  { mode, policy }: { mode: Request['mode']; policy: Policy },
-): Asking => requestOf(record, params, { mode, maxima: policy.limits });

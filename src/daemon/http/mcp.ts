@@ -1,7 +1,10 @@
 /** `/mcp` of the HTTP door. What it needs is loaded with its first request. */
+import type { Caller } from '../../command.ts';
+import type { Undelivered } from '../../mcp/call-keys.ts';
 import type { McpHttp } from '../../mcp/http.ts';
 import { insideClient } from '../door/inside.ts';
 import type { DoorOptions } from '../door/listen.ts';
+import type { UsedKeys } from '../used-keys.ts';
 import type { Mounted } from './answerer.ts';
 
 export interface McpMount {
@@ -10,13 +13,35 @@ export interface McpMount {
   close(): Promise<void>;
 }
 
-/** `root`: where sessions of callers start; they name another below any root of the runtime. */
-export function mcpMount(options: DoorOptions, root: string): McpMount {
+export interface McpMountOptions extends DoorOptions {
+  /** Where sessions of callers start; they name another below any root of the runtime. */
+  readonly root: string;
+  readonly keys: UsedKeys;
+}
+
+/** For how long a call that the runtime before this one did not answer may be made again, in ms. */
+const afterRestartMs = 300_000;
+
+export function mcpMount({ root, keys, ...options }: McpMountOptions): McpMount {
+  const openedAt = Date.now();
+  const undelivered = ({ actor }: Caller): Undelivered => {
+    const scope = `mcp of ${actor}`;
+    return {
+      find: (name) => {
+        const found = keys.find(scope, name);
+        const isLate = Date.now() - openedAt > afterRestartMs;
+        return found === null || (found.at < openedAt && isLate) ? null : found.state;
+      },
+      put: (name, key) => keys.put({ scope, key: name, state: key, at: Date.now() }),
+      forget: (name) => keys.forget(scope, name),
+    };
+  };
   let opened: Promise<McpHttp> | null = null;
   const open = async (): Promise<McpHttp> => {
     const { mcpOverHttp } = await import('../../mcp/http.ts');
     return mcpOverHttp({
       clientFor: (caller) => insideClient({ ...options, caller }),
+      undelivered,
       root,
       version: options.version,
     });

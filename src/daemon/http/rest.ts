@@ -118,7 +118,7 @@ export class Rest {
     if (route.idempotency === 'exec_key') {
       const params = tracedBy(trace, asked.params);
       if (key === null) return act(params);
-      return this.#parts.kept.attached(keyed(caller, path, key, asked), () =>
+      return this.#parts.kept.attached(commandOf(caller, path, key, asked), () =>
         act(withExecKey(params, key)),
       );
     }
@@ -175,7 +175,7 @@ export class Rest {
       return { status: 200, body: '', headers: {} };
     };
     if (isRun && key !== null) {
-      await this.#parts.kept.attached(keyed(caller, path, key, asked), act);
+      await this.#parts.kept.attached(commandOf(caller, path, key, asked), act);
     } else {
       await act();
     }
@@ -189,6 +189,15 @@ export class Rest {
 
 function keyed({ actor }: Caller, path: string, key: string, { call, params }: Asked) {
   return { actor, place: `${call} ${path}`, key, params };
+}
+
+/**
+ * For a command: however it is waited for, it is the same one. Where the key was used in the same
+ * session, also by a runtime before this one, the starting of commands tells another call apart.
+ */
+function commandOf({ actor }: Caller, path: string, key: string, { params }: Asked) {
+  const { wait_ms: _, output_bytes: __, ...others } = params;
+  return { actor, place: `exec ${path}`, key, params: others };
 }
 
 /** Query parameters that a row takes. */

@@ -133,9 +133,7 @@ export class SessionDesk implements SessionsDesk {
     await link.request({ op: 'close', session_id: id });
     await this.#options.workspaces.close(id);
     this.#options.masking.given.forget(id);
-    for (const { record } of this.#execs.of(id)) {
-      if (record.outcome !== null || record.lost !== null) this.#execs.forget(record.id);
-    }
+    this.#execs.endSession(id);
   }
 
   async #set(session: Session, env: Readonly<Record<string, string>>): Promise<void> {

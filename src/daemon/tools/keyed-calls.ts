@@ -1,11 +1,13 @@
 /**
  * Calls of tools that have a key: made again, such a call gets the answer of the first one, and
- * nothing runs twice. Answers are held in memory for a while.
+ * nothing runs twice. Answers are held in memory for a while; that a key was used is on disk, for
+ * longer than they are, and for the runtime after this one.
  */
 import { TrlError, isTrlError } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { ToolCallAnswer } from '../../protocol/tool.ts';
+import type { UsedKeys } from '../used-keys.ts';
 
 const callsMax = 1_000;
 const bytesMax = 32 * 1024 * 1024;
@@ -20,6 +22,25 @@ const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INTERNAL_ERROR',
 ]);
 
+/** Whose call it is, and which. */
+export interface KeyedCall {
+  readonly actor: string;
+  /** What they called it. */
+  readonly key: string;
+  /** Tells what is called from everything else. */
+  readonly says: string;
+}
+
+export interface Going {
+  /**
+   * Calls it. `over` must be told when it was begun and what it began is about to be gone, before
+   * it is.
+   */
+  readonly run: (over: () => void) => Promise<ToolCallAnswer>;
+  /** Whether running it again goes on with what was begun, also after the runtime ended. */
+  readonly goesOn: boolean;
+}
+
 interface Kept {
   readonly says: string;
   readonly answer: Promise<ToolCallAnswer>;
@@ -28,35 +49,58 @@ interface Kept {
 }
 
 export class KeyedCalls {
+  readonly #used: UsedKeys;
   /** Oldest first. */
   readonly #calls = new Map<string, Kept>();
   #bytes = 0;
 
+  constructor(used: UsedKeys) {
+    this.#used = used;
+  }
+
   /**
-   * @param key of whom, and what they called it
-   * @param says tells what is called from everything else
-   * @throws TrlError `IDEMPOTENCY_CONFLICT` where the key is that of another call; what `call` does
+   * @throws TrlError `IDEMPOTENCY_CONFLICT` where the key is that of another call;
+   *   `EXEC_NOT_FOUND` where it was called before and its answer is not held; what `run` does
    */
-  async once(
-    { key, says }: { readonly key: string; readonly says: string },
-    call: () => Promise<ToolCallAnswer>,
-  ): Promise<ToolCallAnswer> {
-    const known = this.#calls.get(key);
+  async once(call: KeyedCall, going: Going): Promise<ToolCallAnswer> {
+    const name = `${call.actor} ${call.key}`;
+    const known = this.#calls.get(name);
     if (known !== undefined) {
-      if (known.says === says) return known.answer;
-      throw new TrlError('IDEMPOTENCY_CONFLICT', 'Cannot call the tool: its key is another call’s');
+      if (known.says === call.says) return known.answer;
+      throw conflict();
     }
-    const kept: Kept = { says, answer: call(), bytes: 0 };
-    this.#calls.set(key, kept);
+    const scope = scopeOf(call);
+    this.#use(call, going.goesOn);
+    const over = (): void => this.#put(call, 'over');
+    const kept: Kept = { says: call.says, answer: going.run(over), bytes: 0 };
+    this.#calls.set(name, kept);
     try {
       const answer = await kept.answer;
-      this.#keep(key, kept, answer);
+      this.#keep(name, kept, answer);
       return answer;
     } catch (error) {
-      if (isTrlError(error) && !lasting.has(error.code)) this.#calls.delete(key);
-      else this.#keep(key, kept, isTrlError(error) ? error.data : null);
+      if (isTrlError(error) && !lasting.has(error.code)) {
+        this.#calls.delete(name);
+        this.#used.forget(scope, call.key);
+      } else this.#keep(name, kept, isTrlError(error) ? error.data : null);
       throw error;
     }
+  }
+
+  /** On disk before anything runs: whatever ends, the key is used. */
+  #use(call: KeyedCall, goesOn: boolean): void {
+    const before = this.#used.find(scopeOf(call), call.key);
+    if (before !== null && before.call !== call.says) throw conflict();
+    if (before?.state === 'over') {
+      const why = 'it was called before, and what it answered is no longer held; use a new key';
+      throw new TrlError('EXEC_NOT_FOUND', `Cannot call the tool by its key again: ${why}`);
+    }
+    this.#put(call, goesOn ? 'begun' : 'over');
+  }
+
+  #put(call: KeyedCall, state: 'begun' | 'over'): void {
+    const { key, says } = call;
+    this.#used.put({ scope: scopeOf(call), key, call: says, state, at: Date.now() });
   }
 
   #keep(key: string, kept: Kept, answer: unknown): void {
@@ -75,3 +119,9 @@ export class KeyedCalls {
     this.#bytes -= kept.bytes;
   }
 }
+
+/** No session is called so. */
+const scopeOf = ({ actor }: KeyedCall): string => `tools of ${actor}`;
+
+const conflict = (): TrlError =>
+  new TrlError('IDEMPOTENCY_CONFLICT', 'Cannot call the tool: its key is another call’s');

@@ -6,6 +6,7 @@ import type { ExecDesk } from '../execs/desk.ts';
 import type { Executions } from '../execs/executions.ts';
 import type { SessionDesk } from '../sessions/desk.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import type { UsedKeys } from '../used-keys.ts';
 import { Registered } from './registered.ts';
 import { ToolDesk } from './tool-desk.ts';
 import { ToolFiles, type ToolDirectory } from './tool-files.ts';
@@ -13,6 +14,7 @@ import { ToolFiles, type ToolDirectory } from './tool-files.ts';
 export interface ToolParts {
   readonly sessions: Sessions;
   readonly execs: Executions;
+  readonly keys: UsedKeys;
   readonly sessionDesk: SessionDesk;
   readonly execDesk: ExecDesk;
 }
