@@ -4,7 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Plan } from '../command.ts';
@@ -15,6 +15,7 @@ import type { OpenHolder } from './holder.ts';
 import type { Terminal } from './pty.ts';
 import { descendants, isAlive, linkOf } from './processes.ts';
 import { scriptFd } from './python-boot.ts';
+import { Reader, readBytesMax } from './reader.ts';
 import { bootArgs, shim } from './shell.ts';
 
 /** Time for a sandbox to say `ready`. */
@@ -22,8 +23,8 @@ const readyMs = 15_000;
 /** Time for the processes of a sandbox to be gone after it was killed. */
 const goneMs = 2_000;
 const gonePollMs = 2;
-/** One for all: every read is taken before the next one begins. */
-const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
+/** A shell tells its state in many small writes: they are read together. */
+const stateRestMs = 5;
 
 /** What two plans must share to be able to use the same prepared sandbox. */
 export function shapeOf(plan: Plan): string {
@@ -34,62 +35,6 @@ export function shapeOf(plan: Plan): string {
   const { box } = plan;
   const held = box.kind === 'none' ? [] : [box.holder.id, box.args, box.seccomp];
   return JSON.stringify([plan.session_id, plan.shell, bounds, stdin, plan.pty !== null, held]);
-}
-
-/** Bytes out of a command. `take` answers whether to go on reading. */
-export interface Taker {
-  take(bytes: Uint8Array): boolean;
-}
-
-export class Reader {
-  readonly #socket: Socket;
-  readonly #fd: number;
-  readonly ended: Promise<void>;
-  #taker: Taker | null = null;
-
-  constructor(fd: number) {
-    this.#fd = fd;
-    const callback = (count: number, buffer: Uint8Array): boolean =>
-      this.#taker?.take(buffer.subarray(0, count)) ?? false;
-    this.#socket = new Socket({
-      fd,
-      readable: true,
-      writable: false,
-      onread: { buffer: readBuffer, callback },
-    });
-    this.ended = new Promise((resolve) => {
-      this.#socket.once('close', () => resolve());
-    });
-    // A read error ends the stream like its end; `close` follows.
-    this.#socket.on('error', () => this.#socket.destroy());
-  }
-  start(taker: Taker): void {
-    this.#taker = taker;
-    this.#socket.resume();
-  }
-  resume(): void {
-    this.#socket.resume();
-  }
-  /**
-   * Takes what lies in the pipe without waiting; answers whether that was all, that is, whether
-   * every writer is gone. At most what a pipe holds, so it is quick.
-   */
-  takeRest(): boolean {
-    if (this.#socket.destroyed) return true;
-    try {
-      for (;;) {
-        const count = readSync(this.#fd, readBuffer);
-        if (count === 0) return true;
-        this.#taker?.take(readBuffer.subarray(0, count));
-      }
-    } catch {
-      // EAGAIN: empty, but somebody still holds the other end.
-      return false;
-    }
-  }
-  close(): void {
-    this.#socket.destroy();
-  }
 }
 
 /** What a wait told of the box's first process. */
@@ -164,6 +109,7 @@ export class CommandBox {
   readonly #state: Reader;
   readonly #stateParts: Buffer[] = [];
   #stateBytes = 0;
+  #stateRest: NodeJS.Timeout | null = null;
   #statusText = '';
   /** `undefined` until it was looked up. */
   #stdinLink: string | null | undefined;
@@ -292,6 +238,7 @@ export class CommandBox {
     this.#script.destroy();
     this.stdin?.destroy();
     this.#status.close();
+    if (this.#stateRest !== null) clearTimeout(this.#stateRest);
     this.#state.close();
     this.channel?.destroy();
     this.terminal?.close();
@@ -320,10 +267,15 @@ export class CommandBox {
 
   #takeState(bytes: Uint8Array): boolean {
     this.#stateBytes += bytes.length;
-    // Read on: opening a pipe that nobody reads would block the shell at its end.
+    // Read on: a pipe that is full would block the shell at its end.
     if (this.#stateBytes > limits.stateBytes.max) this.#stateParts.length = 0;
     else this.#stateParts.push(Buffer.from(bytes));
-    return true;
+    if (bytes.length === readBytesMax) return true;
+    this.#stateRest ??= setTimeout(() => {
+      this.#stateRest = null;
+      this.#state.resume();
+    }, stateRestMs);
+    return false;
   }
 
   #takeStatus(bytes: Uint8Array): boolean {

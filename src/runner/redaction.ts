@@ -116,13 +116,22 @@ export class RedactionChannel {
     return this.#settle !== null || this.#behind() > 0;
   }
 
-  /** Nothing more is sent. */
+  /** Nothing more is sent. Of what printed nothing the end is known without asking. */
   async end(): Promise<RedactionEnd> {
+    if (this.#isSilent) {
+      this.#link.request({ end: { channel: this.#number } });
+      return { summary: { count: 0, forced_flushes: 0, entries: [], omitted: 0 }, rawLog: null };
+    }
     const end = this.#failed ? null : await this.#ended();
     if (end !== null) return { summary: end.summary, rawLog: end.raw_log };
     const wasSent = this.#sent.stdout + this.#sent.stderr > 0;
     const isThere = this.#seal !== null && wasSent;
     return { summary: null, rawLog: isThere ? await rawLogLeft(this.#seal) : null };
+  }
+
+  get #isSilent(): boolean {
+    const { stdout, stderr } = this.#sent;
+    return stdout + stderr === 0 && this.#seal === null && !this.#failed;
   }
 
   #ended(): Promise<ChannelEnd | null> {
