@@ -1,7 +1,8 @@
 // `trl doctor`: what is wrong is found, and the line it names mends it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -33,7 +34,9 @@ test('what is open to others, left over or not installed is named with its fix',
   const env = { HOME: base, ...surroundings(base), PATH };
   const state = path.join(base, 'state/trl');
   const left = path.join(base, 'run/trl/r-0123456789abcdef');
-  for (const dir of [state, left]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const starting = path.join(base, 'run/trl/r-fedcba9876543210');
+  for (const dir of [state, left, starting]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+  utimesSync(left, 1, 1);
   writeFileSync(path.join(state, 'tokens.json'), '{}');
   chmodSync(path.join(state, 'tokens.json'), 0o644);
   chmodSync(state, 0o777);
@@ -51,4 +54,5 @@ test('what is open to others, left over or not installed is named with its fix',
     const check = well.checks.find((one) => one.name === name);
     assert.equal(check?.state, 'ok', `${name}: ${check?.found}`);
   }
+  assert.ok(existsSync(starting), 'a runner that is starting is not in the way');
 });

@@ -1,4 +1,4 @@
-// ./trl on a stand-in checkout: this one's launcher and packages around a program of one line.
+// ./trl on a stand-in checkout: this one's launcher and packages around programs of a line.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import type { TestContext } from 'node:test';
 const root = path.dirname(import.meta.dirname);
 const overheadMaxMs = 100;
 
-function checkout(t: TestContext, program: string): string {
+function checkout(t: TestContext, program: string, runner = 'export {};'): string {
   const dir = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-launcher-')));
   t.after(() => rmSync(dir, { recursive: true }));
   const filter = (file: string): boolean => path.basename(file) !== 'node_modules';
@@ -22,8 +22,7 @@ function checkout(t: TestContext, program: string): string {
   for (const name of ['node_modules', 'tools/node24/node_modules']) {
     symlinkSync(path.join(root, name), path.join(dir, name));
   }
-  mkdirSync(path.join(dir, 'src/cli'), { recursive: true });
-  writeFileSync(path.join(dir, 'src/cli/main.ts'), program);
+  programs(dir, program, runner);
   return dir;
 }
 
@@ -45,8 +44,7 @@ test('the launcher passes arguments, directory, input and exit code through', (t
 });
 
 test('a runner that does not build is a failure of the runtime, with the reason on stderr', (t) => {
-  const dir = checkout(t, 'console.log("ran")');
-  programs(dir, 'not a program');
+  const dir = checkout(t, 'console.log("ran")', 'not a program');
   const ran = spawnSync(path.join(dir, 'trl'), { encoding: 'utf8' });
   assert.deepEqual([ran.status, ran.stdout], [125, '']);
   assert.match(ran.stderr, /cannot build dist\/runner\.js/);
@@ -54,17 +52,17 @@ test('a runner that does not build is a failure of the runtime, with the reason 
 
 test(`the launcher adds less than ${overheadMaxMs} ms to the Node it starts`, (t) => {
   const dir = checkout(t, 'export {};');
-  programs(dir, 'export {};');
-  const main = path.join(dir, 'src/cli/main.ts');
   const launched = fastest(() => spawnSync(path.join(dir, 'trl')).status);
+  const main = path.join(dir, 'dist/cli.js');
   const bare = fastest(() => spawnSync(process.execPath, [main]).status);
   t.diagnostic(`launched ${launched.toFixed(1)} ms, bare ${bare.toFixed(1)} ms`);
   assert.ok(launched - bare < overheadMaxMs);
 });
 
-/** What is bundled: a runner of this text, and programs that do nothing. */
-function programs(dir: string, runner: string): void {
+/** What is bundled: a command line and a runner of these texts, and programs that do nothing. */
+function programs(dir: string, cli: string, runner: string): void {
   for (const [file, text] of Object.entries({
+    'cli/main.ts': cli,
     'daemon/main.ts': 'export {};',
     'daemon/auditing/reader.ts': 'export {};',
     'redactor/main.ts': 'export {};',

@@ -1,8 +1,8 @@
 # Sourced by the launcher and the npm scripts, with the checkout's directory in $root and in $failure
 # the exit code for a checkout that cannot be made ready.
-# Guarantees that set-up has run and the bundles of daemon, runner and redactor are current, and
-# dist/console where it is served; leaves the Node to use in $node.
-# Exports NODE_COMPILE_CACHE: without it, stripping types costs every start 40 ms.
+# Guarantees that set-up has run and the bundles of CLI, daemon, runner and redactor are current,
+# and dist/console where it is served; leaves the Node to use in $node.
+# Exports NODE_COMPILE_CACHE: without it, every start compiles anew.
 # Every command waits for this: where nothing is to be done it forks once, for `find`.
 # shellcheck shell=sh disable=SC2154
 
@@ -29,7 +29,7 @@ export NODE_COMPILE_CACHE="$root/node_modules/.cache/node"
 if [ -f "$root/src/runner/main.ts" ]; then
   runner=$root/dist/runner.js
   if [ ! -f "$runner" ] ||
-    [ -n "$(find "$root/src" \( -name console -o -name cli \) -prune -o -type f -newer "$runner" \
+    [ -n "$(find "$root/src" -name console -prune -o -type f -newer "$runner" \
       -print -quit 2>/dev/null)" ]; then
     "$root/tools/build-runner" >&2 || exit "$failure"
   fi

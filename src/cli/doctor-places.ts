@@ -82,7 +82,13 @@ function tokens(): Check {
   return { name, state: 'missing', found: what, fix: `chmod 0600 ${quoteWord(file)}` };
 }
 
-/** Directories of runners on whose socket nobody answers: what was killed with all it held. */
+/** From the last change in a runner's directory to when it is one that was left, in `ms`. */
+const settledMs = 15_000;
+
+/**
+ * Directories of runners on whose socket nobody answers: what was killed with all it held. One
+ * that is starting or ending just now does not answer either.
+ */
 async function leftRunners(): Promise<Check> {
   const name = 'runners';
   const uid = process.getuid?.() ?? 0;
@@ -94,13 +100,19 @@ async function leftRunners(): Promise<Check> {
   let running = 0;
   for (const base of bases) {
     for (const entry of namesIn(base).filter((one) => /^r-[0-9a-f]{16}$/.test(one))) {
-      if (await answers(path.join(base, entry, 'runner.sock'))) running += 1;
-      else left.push(path.join(base, entry));
+      const directory = path.join(base, entry);
+      if (await answers(path.join(directory, 'runner.sock'))) running += 1;
+      else if (isSettled(directory)) left.push(directory);
     }
   }
   if (left.length === 0) return fine(name, running === 0 ? 'none' : `${running} running`);
   const found = `${left.length} left by killed ones; the next daemon removes them`;
   return { name, state: 'optional', found, fix: `rm -r ${left.map(quoteWord).join(' ')}` };
+}
+
+function isSettled(directory: string): boolean {
+  const found = lstatSync(directory, { throwIfNoEntry: false });
+  return found !== undefined && Date.now() - found.mtimeMs > settledMs;
 }
 
 function namesIn(directory: string): string[] {
@@ -123,13 +135,10 @@ function answers(file: string): Promise<boolean> {
 
 function consoleBuilt(): Check {
   const name = 'console';
-  const here = fileURLToPath(import.meta.url);
-  const isCheckout = here.endsWith('.ts');
-  const page = path.join(
-    path.dirname(here),
-    isCheckout ? '../../dist/console' : 'console',
-    'index.html',
-  );
+  const here = path.dirname(fileURLToPath(import.meta.url));
+  const isSource = import.meta.url.endsWith('.ts');
+  const page = path.join(here, isSource ? '../../dist/console' : 'console', 'index.html');
+  const isCheckout = isSource || existsSync(path.join(here, '../trl'));
   if (embeddedNames('console/').length > 0 || existsSync(page)) return fine(name, 'built');
   const fix = isCheckout ? 'npm run build' : 'npm install --global terminal-runtime-layer';
   return { name, state: 'optional', found: 'not built: no page for the browser', fix };

@@ -30,9 +30,10 @@ export function ownProgram(): string {
 /** The executable, the bundle, or the launcher of the checkout. */
 function ownFile(): string {
   if (isSingleExecutable()) return process.execPath;
-  const here = fileURLToPath(import.meta.url);
-  if (here.endsWith('.ts')) return path.join(path.dirname(here), '../../trl');
-  return path.join(path.dirname(here), 'trl.cjs');
+  const here = path.dirname(fileURLToPath(import.meta.url));
+  // What is published has no launcher beside `dist`.
+  const launcher = path.join(here, import.meta.url.endsWith('.ts') ? '../../trl' : '../trl');
+  return existsSync(launcher) ? launcher : path.join(here, 'trl.cjs');
 }
 
 function inPath(name: string): string | null {
