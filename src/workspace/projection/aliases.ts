@@ -50,24 +50,32 @@ export class Aliases {
     const changed = this.#changed;
     if (changed === 'all' || this.#last === null) return true;
     const { elsewhere, held } = this.#last;
+    if (elsewhere.size > 0 && changed.size > 0) return true;
     return [...changed].some(
-      (one) =>
-        isAtOrBelow(one, hidden) ||
-        elsewhere.size > 0 ||
-        this.#holdsLinks(one) ||
-        !this.#holdsSame(one, held),
+      (one) => isAtOrBelow(one, hidden) || this.#hasOther(one, held.get(one) ?? new Map()),
     );
   }
 
-  /** Whether the hidden entries of a directory are those that were looked at. */
-  #holdsSame(directory: BytePath, held: Found['held']): boolean {
-    return [...(held.get(directory) ?? [])].every(
-      ([at, kind]) => kind !== 'other' && kindOf(this.#look(at)) === kind,
-    );
-  }
-
-  #holdsLinks(directory: BytePath): boolean {
-    return this.#files(directory, null).some(([, stat]) => stat.nlink > 1n);
+  /**
+   * Whether a directory has a file of several names, or its hidden entries are not those that were
+   * looked at. It is opened once, as this comes before each command that follows a change.
+   */
+  #hasOther(path: BytePath, held: ReadonlyMap<BytePath, string>): boolean {
+    try {
+      using directory = OpenDirectory.open(this.#root, path);
+      for (const entry of directory.entries()) {
+        const name = entry.name.toString('latin1');
+        if (entry.isFile() && !held.has(joined(path, name)) && directory.links(name) > 1) {
+          return true;
+        }
+      }
+      return [...held].some(([at, kind]) => {
+        return kind === 'other' || kindOf(directory.look(nameOf(at) || '.')) !== kind;
+      });
+    } catch {
+      // What is gone or cannot be read has no names to show.
+      return [...held.values()].some((kind) => kind !== 'none');
+    }
   }
 
   async #find(hidden: ReadonlySet<BytePath>, shown: Iterable<BytePath>): Promise<Found> {

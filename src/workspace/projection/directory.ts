@@ -60,6 +60,11 @@ export class OpenDirectory {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false }) ?? null;
   }
 
+  /** How many names the file at a name has; 0: nothing stands there. */
+  links(name: string): number {
+    return lstatSync(this.at(name), { throwIfNoEntry: false })?.nlink ?? 0;
+  }
+
   /** @throws the system's error where it cannot be read */
   entries(): Dirent<Buffer>[] {
     return readdirSync(this.self, { withFileTypes: true, encoding: 'buffer' });
