@@ -140,9 +140,10 @@ for (const era of eras) {
       await talk(way, era, nobody(), async (client) => {
         let read = '';
         for (let from = 100; ;) {
-          const piece = await callOf(client, 'terminal_output', { exec_id: execId, from });
+          const asked = { exec_id: execId, from, wait_ms: 10_000 };
+          const piece = await callOf(client, 'terminal_output', asked);
           read += piece.output;
-          if (piece.next === from) break;
+          if (piece.next === from && piece.exit_code !== undefined) break;
           from = piece.next;
         }
         assert.equal(read, whole.slice(100));
