@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { symlinkSync, writeFileSync } from 'node:fs';
+
+import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -139,8 +140,10 @@ test('it is started, found, shown, not started twice, and stopped', () => {
   const work = path.join(home, 'work');
   mkdirSync(work, { recursive: true });
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, ...surroundings(home) };
+  const coverage = path.join(base, 'coverage');
   const daemon = (...args: string[]): { status: number | null; text: string } => {
-    const options = { env, cwd: work, encoding: 'utf8', input: '' } as const;
+    const more = args[0] === 'start' ? { NODE_V8_COVERAGE: coverage } : {};
+    const options = { env: { ...env, ...more }, cwd: work, encoding: 'utf8', input: '' } as const;
     const { status, stdout, stderr } = spawnSync(trl, ['daemon', ...args], options);
     return { status, text: stdout + stderr };
   };
@@ -170,5 +173,10 @@ test('it is started, found, shown, not started twice, and stopped', () => {
     assert.equal(stopped.status, 0, stopped.text);
   }
   assert.ok(!existsSync(path.join(home, 'run/trl.sock')));
+  // Node passes this variable on by itself. The client's file is there, none of the runtime.
+  const wrote = readdirSync(coverage).filter((name) => {
+    return readFileSync(path.join(coverage, name), 'utf8').includes('/dist/daemon.js');
+  });
+  assert.deepEqual(wrote, []);
   assert.equal(daemon('status').status, 3);
 });

@@ -25,6 +25,8 @@ const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
 
 async function main(argv: readonly string[]): Promise<void> {
   const inherited = takeInherited(process.env);
+  // Node would give it to every helper, none of which is to have a variable of this process.
+  delete process.env['NODE_V8_COVERAGE'];
   const own = OwnEnvironment.open();
   const given = readArgs(argv, own.env);
   const args = inherited === null ? given : { ...given, socketPath: inherited.path };

@@ -76,11 +76,11 @@ const ofNode = new Set(['NODE_OPTIONS', 'NODE_DEBUG', 'NODE_DEBUG_NATIVE', 'NODE
 
 /** This process's environment, as a daemon is started with it. */
 export function daemonEnvironment(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined || ofNode.has(name) ? [] : [[name, value]],
-    ),
+  const kept = Object.entries(process.env).flatMap(([name, value]) =>
+    value === undefined || ofNode.has(name) ? [] : [[name, value] as const],
   );
+  // Node gives this one to whatever it starts, unless it is named.
+  return { ...Object.fromEntries(kept), NODE_V8_COVERAGE: '' };
 }
 
 /** The daemon's program: what a checkout builds before it starts anything, or what is published. */

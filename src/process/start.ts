@@ -178,11 +178,16 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
   if (!(pipe instanceof Duplex)) {
     throw new TrlError('BACKEND_UNAVAILABLE', 'Cannot start the runner: no pipe to it');
   }
+  // Such as that this program's file was replaced or removed meanwhile.
+  let failure = 'it ended at once';
   const said = new Promise<boolean>((resolve) => {
     pipe.once('data', () => resolve(true));
     pipe.once('error', () => resolve(false));
     child.once('exit', () => resolve(false));
-    child.once('error', () => resolve(false));
+    child.once('error', (error) => {
+      failure = error.message;
+      resolve(false);
+    });
     setTimeout(() => resolve(false), startMs).unref();
   });
   const start = {
@@ -199,7 +204,7 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
   if (ready) return;
   child.kill('SIGKILL');
   const complaint = await readFile(join(dir, 'runner.log'), 'utf8').catch(() => '');
-  const why = complaint.trim().slice(-2_000) || 'it ended at once';
+  const why = complaint.trim().slice(-2_000) || failure;
   throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start the runner: ${why}`);
 }
 

@@ -33,7 +33,7 @@ export function openTerminal(
   uid: number,
   size: { columns: number; rows: number },
 ): Terminal {
-  const native: unknown = path === null ? null : createRequire(import.meta.url)(path);
+  const native = path === null ? null : load(path);
   if (!isNative(native)) {
     throw new TrlError(
       'SANDBOX_UNAVAILABLE',
@@ -52,6 +52,18 @@ export function openTerminal(
     closeSlave: () => closeOnce(slave),
     close: () => stream.destroy(),
   };
+}
+
+function load(path: string): unknown {
+  try {
+    const found: unknown = createRequire(import.meta.url)(path);
+    return found;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const message = `Cannot open a terminal: a part of the runtime cannot be loaded (${why})`;
+    const hint = 'a file system that is mounted noexec does that';
+    throw new TrlError('SANDBOX_UNAVAILABLE', `${message}; ${hint}`, { cause });
+  }
 }
 
 function closeOnce(fd: number): void {
