@@ -211,11 +211,15 @@ export async function run(
   const { approved, workspaceMode } = decided;
   const { exec_id: id, command: text } = approved.plan;
   const begun = ground.changes?.begin({ id, text, mode: workspaceMode });
-  const ready = await Promise.allSettled([begun, world.recorder.starting(decided)]);
+  const recorded = world.recorder.starting(decided);
+  // Whoever waits hears of it; until then it is no unhandled rejection.
+  recorded.catch(() => {});
   try {
-    for (const one of ready) if (one.status === 'rejected') throw one.reason;
-    await world.launch(approved);
+    await begun;
+    // The runner makes it ready meanwhile; it starts when the log has it on disk.
+    await world.launch(approved, recorded);
   } catch (error) {
+    await Promise.allSettled([recorded]);
     world.recorder.failed(id, error);
     await ground.changes?.abandon(id);
     throw error;

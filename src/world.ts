@@ -133,8 +133,12 @@ export interface World {
   turn(): Promise<void>;
   /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
   mac(name: string, value: string): string;
-  /** @throws TrlError when the command was not started */
-  launch(approved: ApprovedPlan): Promise<void>;
+  /**
+   * Makes the command ready, and starts it when `permitted` settles.
+   *
+   * @throws TrlError when it was not started; what `permitted` rejects with
+   */
+  launch(approved: ApprovedPlan, permitted: Promise<unknown>): Promise<void>;
   /** @throws TrlError `BACKEND_UNAVAILABLE` when the execution was lost */
   exited(id: ExecId): Promise<Exit>;
 }

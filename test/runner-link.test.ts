@@ -228,6 +228,40 @@ async function runnerAlone() {
   };
 }
 
+test('what is held runs when it is permitted, and never without', async () => {
+  const alone = await runnerAlone();
+  const { link, sign } = alone;
+  const held = (name: string) => {
+    const plan = planOf(`echo x >>${sign(name)}`);
+    const sealed = link.seal(approve(plan, permit('test', 'is held')));
+    const launched = link.request({ op: 'launch', ...sealed, known: [], hold: true });
+    launched.catch(() => {});
+    return { id: plan.exec_id, launched };
+  };
+  const say = (id: ExecId, start: boolean) => link.request({ op: 'permit', exec_id: id, start });
+  assert.equal(link.holds, true);
+  const [first, second, third] = [held('first'), held('second'), held('third')];
+  const done = alone.exited(second.id);
+  await say(second.id, true);
+  await Promise.all([second.launched, done]);
+  await say(first.id, false);
+  await assert.rejects(first.launched, { code: 'BACKEND_UNAVAILABLE' });
+  // A word for what is not held, or was refused, starts nothing.
+  await say(first.id, true);
+  await say(newExecId(), true);
+  const next = await alone.open();
+  await assert.rejects(third.launched, { code: 'BACKEND_UNAVAILABLE' });
+  await next.link.request({ op: 'permit', exec_id: third.id, start: true });
+  const answer: Json = await next.link.request({ op: 'list' });
+  assert.deepEqual(
+    answer.executions.map(({ exec_id: id }: Json) => id),
+    [second.id],
+  );
+  const left = ['first', 'second', 'third'].filter((name) => existsSync(sign(name)));
+  assert.deepEqual(left, ['second']);
+  await alone.end(next.link);
+});
+
 test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
   const alone = await runnerAlone();
   const { link, sign } = alone;

@@ -9,7 +9,7 @@ import type {
 } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
-import { launch } from '../process/launch.ts';
+import { launch, type LaunchOptions } from '../process/launch.ts';
 import type { RunnerLink } from '../process/link.ts';
 import { openRunner, type Runner, type RunnerOptions } from '../process/start.ts';
 
@@ -80,19 +80,15 @@ export class Runners {
   }
 
   /**
-   * Starts a command whose exit is awaited with {@link exited}; its output does not show `known`.
+   * Starts a command whose exit is awaited with {@link exited}.
    *
-   * @param own whether it is the runtime's: what it prints is not sealed
+   * @throws TrlError as `process/launch.ts`
    */
-  async launch(
-    approved: ApprovedPlan,
-    known: readonly KnownSecret[],
-    own: boolean = false,
-  ): Promise<void> {
+  async launch(approved: ApprovedPlan, options: LaunchOptions): Promise<void> {
     const link = await this.link();
     this.expect(approved.plan.exec_id);
     try {
-      await launch(link, approved, { known, own });
+      await launch(link, approved, options);
     } catch (error) {
       this.#exits.delete(approved.plan.exec_id);
       throw error;

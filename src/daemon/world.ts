@@ -15,12 +15,12 @@ export function worldOf(options: CoreOptions, recorder: Recorder): World {
     variables,
     turn: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
-    launch: async (approved) => {
+    launch: async (approved, permitted) => {
       const { session_id: session, command_env: env } = approved.plan;
       const own = masking.given.note(session, env);
       const known = masking.valuesOf(session, own);
       await runners.tellKnown(own, session);
-      return runners.launch(approved, known);
+      return runners.launch(approved, { known, own: false, permitted });
     },
     exited: (id) => runners.exited(id),
   };

@@ -67,6 +67,8 @@ export class RunnerLink {
   /** The runner's process id, once connected. */
   pid = 0;
   journal: 'tmpfs' | 'ram' = 'ram';
+  /** Whether the runner makes launches ready that are not permitted yet. */
+  holds = false;
 
   private constructor(stream: Duplex, key: Uint8Array, epoch: number, events: LinkEvents) {
     this.#stream = stream;
@@ -222,6 +224,7 @@ export class RunnerLink {
     if (welcome === undefined) throw new Error('the runner refused');
     this.pid = Number(field(welcome, 'pid'));
     this.journal = field(welcome, 'journal') === 'tmpfs' ? 'tmpfs' : 'ram';
+    this.holds = field(welcome, 'holds') === true;
     this.#settleOpen?.resolve();
     this.#settleOpen = null;
   }

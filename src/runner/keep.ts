@@ -15,9 +15,15 @@ import { Holders } from './holders.ts';
 import type { JournalSpace } from './journal.ts';
 import type { Waiting } from './processes.ts';
 import { openTerminal } from './pty.ts';
-import { LateSink, Redaction, type OpenOf } from './redaction.ts';
+import { LateSink, Redaction, type OpenOf, type RedactionChannel } from './redaction.ts';
 import { States } from './state.ts';
 import type { Refreshed } from './wire.ts';
+
+interface Ready {
+  readonly plan: Plan;
+  readonly box: CommandBox;
+  readonly redaction: RedactionChannel;
+}
 
 export interface KeepEvents {
   output(execution: Execution): void;
@@ -57,6 +63,8 @@ export class Keep {
   readonly #preparing = new Map<SessionId, Promise<void>>();
   /** Sandboxes that will be made ahead unless a command comes first. */
   readonly #soon = new Map<SessionId, { readonly timer: NodeJS.Timeout; readonly plan: Plan }>();
+  /** What starts as soon as its daemon says so. */
+  readonly #ready = new Set<Ready>();
   readonly #closed = new Set<SessionId>();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -91,18 +99,21 @@ export class Keep {
     for (const live of this.#live()) {
       if (session === null || live.sessionId === session) live.learn(known);
     }
+    for (const { plan, redaction } of this.#ready) {
+      if (session === null || plan.session_id === session) redaction.learn(known);
+    }
   }
 
   /**
    * Starts a command; `known` are the values that its output must not show; what the runtime's own
-   * prints is not sealed.
+   * prints is not sealed. `permitted`: it is made ready meanwhile, and starts when that says so.
    *
    * @throws TrlError `SANDBOX_UNAVAILABLE`, `QUOTA_EXCEEDED`, `BACKEND_UNAVAILABLE`
    */
   async launch(
     plan: Plan,
     known: readonly KnownSecret[],
-    own: boolean = false,
+    { own, permitted }: { readonly own: boolean; readonly permitted: Promise<boolean> | null },
   ): Promise<Execution> {
     const running = this.#live().length;
     if (running >= this.#commandsMax) {
@@ -116,6 +127,7 @@ export class Keep {
       await box.discard();
       throw error;
     });
+    if (permitted !== null) await this.#held(permitted, { plan, box, redaction });
     const journal = this.#space.open(plan.bounds.journalBytesMax);
     const execution: Execution = new Execution(
       plan,
@@ -143,6 +155,18 @@ export class Keep {
     );
     this.executions.set(plan.exec_id, execution);
     return execution;
+  }
+
+  /** @throws TrlError `BACKEND_UNAVAILABLE` when it is not to start after all */
+  async #held(permitted: Promise<boolean>, ready: Ready): Promise<void> {
+    const { plan, box, redaction } = ready;
+    this.#ready.add(ready);
+    const isPermitted = await permitted;
+    this.#ready.delete(ready);
+    if (isPermitted && !this.#closed.has(plan.session_id)) return;
+    void redaction.end();
+    await box.discard();
+    throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start ${plan.exec_id}: it was withdrawn`);
   }
 
   async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {

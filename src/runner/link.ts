@@ -8,6 +8,7 @@ import type { Box, Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { Followers } from './follow.ts';
+import { Holds } from './holds.ts';
 import { serve, type Served } from './serve.ts';
 import { BoxMemory, controlBytesMax, hmac, wireVersions } from './wire.ts';
 
@@ -32,6 +33,7 @@ const proofMs = 5_000;
 
 export class Link {
   readonly followers: Followers;
+  readonly holds = new Holds();
   readonly #stream: Duplex;
   readonly #gate: Gate;
   readonly #served: Served;
@@ -84,6 +86,7 @@ export class Link {
   end(): void {
     if (this.#stage === 'closed') return;
     this.#stage = 'closed';
+    this.holds.close();
     clearTimeout(this.#timer);
     this.#stream.destroy();
     // One that never proved itself, or was followed by another, is nobody's loss.

@@ -116,6 +116,7 @@ function main(dir: string): void {
       pid: process.pid,
       started_at: startedAt,
       journal: inMemory ? 'tmpfs' : 'ram',
+      holds: true,
     }),
     // What was printed while nobody was there is told to whoever comes.
     opened: () => keep.tellProgress(),

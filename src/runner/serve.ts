@@ -110,7 +110,13 @@ export async function serve(served: Served, link: Link, message: object): Promis
     case 'launch': {
       const plan = link.verify(request);
       const own = request['own'] === true;
-      return entryOf(await keep.launch(plan, knownOf(request['known']), own));
+      const permitted = request['hold'] === true ? link.holds.hold(plan.exec_id) : null;
+      return entryOf(await keep.launch(plan, knownOf(request['known']), { own, permitted }));
+    }
+    case 'permit': {
+      const id = request['exec_id'];
+      if (isExecId(id)) link.holds.settle(id, request['start'] === true);
+      return {};
     }
     case 'follow':
       return follow(served, link, request);

@@ -5,7 +5,7 @@
  *   daemon → runner  {hello: {versions:[4], epoch, nonce}}
  *   runner → daemon  {hello: {version, nonce, proof: HMAC(key, "runner" nonce_d nonce_r epoch)}}
  *   daemon → runner  {proof: HMAC(key, "daemon" nonce_r nonce_d epoch)}
- *   runner → daemon  {welcome: {pid, started_at, journal}}
+ *   runner → daemon  {welcome: {pid, started_at, journal, holds}}
  * An epoch below or equal to the last one is refused; a higher one ends the older connection.
  *
  * Then requests `{n, op, …}` and answers `{n, ok:true, …}` or `{n, ok:false, code, message}`, and
@@ -66,8 +66,18 @@ export class BoxMemory<Value> {
 }
 
 export type RunnerRequest =
-  /** `known`: the values that its output must not show; `own`: the runtime's, not sealed. */
-  | ({ op: 'launch'; known: readonly KnownSecret[]; own?: boolean } & SealedPlan)
+  /**
+   * `known`: the values that its output must not show; `own`: the runtime's, not sealed; `hold`:
+   * all is made ready, and the command starts with `permit` (a runner whose welcome says `holds`).
+   */
+  | ({
+      op: 'launch';
+      known: readonly KnownSecret[];
+      own?: boolean;
+      hold?: boolean;
+    } & SealedPlan)
+  /** What is held starts now; `start: false`: never. */
+  | { op: 'permit'; exec_id: ExecId; start: boolean }
   /** Values that have become known; `session_id`: of that session alone, also later. */
   | { op: 'learn'; known: readonly KnownSecret[]; session_id?: SessionId }
   /** How output is redacted, and sealed, from now on; without it nothing runs. */

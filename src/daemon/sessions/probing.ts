@@ -40,7 +40,8 @@ export async function probeGround(
     box,
   };
   const permitted = permit('self-test', 'the runtime probes its own sandbox');
-  await runners.launch(approve(plan, permitted), [], true);
+  const own = { known: [], own: true, permitted: null };
+  await runners.launch(approve(plan, permitted), own);
   const link = await runners.link();
   const [output] = await Promise.all([
     collect(link, plan.exec_id, 64 * 1024),
