@@ -147,6 +147,21 @@ test('what cannot be understood is a sentence with its code, and exit code 125',
   assert.deepEqual(codes, [125, 125, 125, 125, 125]);
 });
 
+test('what could not be written is no success', () => {
+  for (const verb of ['policy schema', 'completions bash', '--version', 'run --help']) {
+    const ran = spawnSync('sh', ['-c', `"${trl}" ${verb} >/dev/full`], { encoding: 'utf8' });
+    assert.equal(ran.status, 125, verb);
+    assert.match(ran.stderr, /^trl: Cannot write the output: ENOSPC/, verb);
+  }
+});
+
+test('a working directory that is gone is told', () => {
+  const script = `cd "$(mktemp -d)" && rmdir "$PWD" && "${trl}" policy show`;
+  const ran = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+  assert.equal(ran.status, 125);
+  assert.match(ran.stderr, /trl: Cannot run here: the working directory was removed; .*\n$/);
+});
+
 test('a runtime that is not there is BACKEND_UNAVAILABLE and how to start it', () => {
   const { status, stdout, stderr } = cli('session', 'list', '--json');
   assert.equal(status, 125);

@@ -8,18 +8,29 @@ const exitCodes = `Exit codes: the command's own; 124 time-out, 125 the runtime 
 127 command not found, 128+N ended by signal N.`;
 
 export function helpOverall(): string {
-  const rows = [...verbs].map(([name, verb]) => [`${name} ${verb.words}`, verb.about] as const);
+  // Verbs of one group stand together, and those without a group.
+  const groups = new Set([...verbs.keys()].map(groupOf));
+  const shown = [...groups].map((group) =>
+    columns(
+      [...verbs]
+        .filter(([name]) => groupOf(name) === group)
+        .map(([name, verb]) => [`${name} ${verb.words}`, verb.about] as const),
+    ),
+  );
   return `trl runs commands for AI agents in a sandbox and says truthfully what happened.
 
 Usage: trl VERB [FLAG…]
 
-${columns(rows)}
+${shown.join('\n\n')}
 
 trl VERB --help says more; trl --version shows the version.
 
 ${exitCodes}
 `;
 }
+
+/** `session` of `session list`; empty where the name is one word. */
+const groupOf = (name: string): string => /^(\S+) /.exec(name)?.[1] ?? '';
 
 export function helpOf(name: string, verb: Verb): string {
   const hasFlags = verb.flags.length > 0;

@@ -2,6 +2,7 @@
  * The command line. Each verb is loaded when it is asked for: `trl run` and `trl --version` pay
  * for nothing else.
  */
+import { TrlError } from '../errors.ts';
 import { parseArgs, usage } from './args.ts';
 import { sayFailure } from './show.ts';
 import { takesCommand } from './verb.ts';
@@ -91,17 +92,39 @@ async function explain(first: string, second: string): Promise<number> {
   return sayFailure(usage(first, `there is no such verb; ${hint}`), false);
 }
 
-for (const stream of [process.stdout, process.stderr]) {
-  // A reader that went away is no failure of this program; `run` ends its command for it.
-  stream.on('error', () => {});
+/** Some verbs work elsewhere, but each must know where it is. */
+function refuseNowhere(): void {
+  try {
+    process.cwd();
+  } catch (cause) {
+    const message = 'Cannot run here: the working directory was removed; change to another one';
+    throw new TrlError('INVALID_PARAMS', message, { cause });
+  }
 }
-process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) =>
-  sayFailure(error, false),
-);
+
+// A reader that went away is no failure of this program; `run` ends its command for it.
+process.stderr.on('error', () => {});
+const unwritten: Error[] = [];
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') unwritten.push(error);
+});
+let exitCode: number;
+try {
+  refuseNowhere();
+  exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  exitCode = sayFailure(error, false);
+}
 // Standard input may still be open, with nobody left to read it.
 await Promise.all(
   [process.stdout, process.stderr].map(
     (stream) => new Promise((resolve) => stream.write('', resolve)),
   ),
 );
-process.exit();
+// What is missing in a file must not look like all of it. `run` has said so itself.
+const [lost] = unwritten;
+if (lost !== undefined && exitCode === 0) {
+  const message = `Cannot write the output: ${lost.message}`;
+  exitCode = sayFailure(new TrlError('INTERNAL_ERROR', message, { cause: lost }), false);
+}
+process.exit(exitCode);

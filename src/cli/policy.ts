@@ -16,7 +16,7 @@ import type { Args } from './args.ts';
 import { explainLines } from './policy-lines.ts';
 import { showVerdict } from './policy-view.ts';
 import { commandText } from './command-text.ts';
-import { plain, say, sayJson } from './show.ts';
+import { plain, say, sayAside, sayJson } from './show.ts';
 import { version } from '../protocol/version.ts';
 
 /** What decides where nothing is named: what agents' terminals get. */
@@ -99,7 +99,12 @@ export async function explain(args: Args): Promise<number> {
   const command = isPosix ? commandText(args.words) : args.words.join(' ');
   const verdict = await explainText(policy, shell, command);
   if (args.has('json')) sayJson({ command, shell, ...verdict });
-  else process.stdout.write(showVerdict(command, verdict));
+  else {
+    process.stdout.write(showVerdict(command, verdict));
+    if (isUnset(args.text('policy'), policy) && process.stderr.isTTY) {
+      sayAside('no policy is set here; trl run and trl serve begin with auto: --policy auto');
+    }
+  }
   return 0;
 }
 
@@ -141,7 +146,7 @@ export async function show(args: Args): Promise<number> {
   const seconds = approvals.expiresMs / 1_000;
   const grantable = (lists: readonly (readonly string[])[]): string =>
     lists.length === 0 ? 'as asked for' : lists.map((list) => list.join(', ')).join(' and ');
-  const isUnnamed = name === undefined && policy.layers[0]?.kind === 'profile';
+  const isUnnamed = isUnset(name, policy);
   const rows: (readonly [string, string])[] = [
     ...(isUnnamed ? [['from', 'no file: trl run and trl serve begin with auto'] as const] : []),
     ['name', policy.name],
@@ -167,6 +172,10 @@ export async function show(args: Args): Promise<number> {
   process.stdout.write(lines.join(''));
   return 0;
 }
+
+/** Whether `policy` is only what is taken where nobody names one and no file decides. */
+const isUnset = (name: string | undefined, { layers }: Policy): boolean =>
+  name === undefined && layers[0]?.kind === 'profile';
 
 function showPublication(rules: Policy['publication']): (readonly [string, string])[] {
   const { audiences, canaries } = rules;

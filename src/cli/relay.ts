@@ -63,7 +63,10 @@ export async function relay(
     const end = options.json ? await gather(stream) : await show(stream, options, onBroken);
     if (!options.quiet) sayWarnings(end);
     if (!options.json && !options.quiet) {
-      sayEnd(end, process.stderr.isTTY && !options.pty);
+      sayEnd(end, {
+        interactive: process.stderr.isTTY && !options.pty,
+        changesAreTold: options.ended !== undefined,
+      });
     }
     options.ended?.(end);
     return interrupts.exitCode ?? codeOfBroken(broken) ?? end.exit_code;

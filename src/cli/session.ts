@@ -106,9 +106,28 @@ export function only(args: Args, verb: string, list = 'list'): string {
   return word;
 }
 
-function rowsOf(view: SessionView): string[][] {
-  return Object.entries(view).map(([name, value]) => [
+/** What a person looks for; `--json` has all of it. */
+function rowsOf({ assurance, environment, ...view }: SessionView): string[][] {
+  const rows = { ...view, ...levelOf(assurance), ...(environment && tiersOf(environment)) };
+  return Object.entries(rows).map(([name, value]) => [
     name,
-    typeof value === 'string' ? value : JSON.stringify(value),
+    (Array.isArray(value) ? value.join(', ') : String(value ?? '')) || '-',
   ]);
+}
+
+function levelOf(assurance: SessionView['assurance']): Record<string, unknown> {
+  if (assurance === null) return { assurance: 'known after the first command' };
+  const lacks = assurance.checks.flatMap(({ name, enforced }) => (enforced ? [] : [name]));
+  return { assurance: assurance.level, ...(lacks.length === 0 ? {} : { not_enforced: lacks }) };
+}
+
+function tiersOf(environment: NonNullable<SessionView['environment']>): Record<string, unknown> {
+  const { mode, requested, ...tiers } = environment;
+  const told = Object.entries(tiers).filter(([, names]) => names.length > 0);
+  const named = requested.map(({ name, source }) => `${name} (${source})`);
+  return {
+    environment: mode,
+    ...Object.fromEntries(told),
+    ...(named.length === 0 ? {} : { requested: named }),
+  };
 }

@@ -72,8 +72,14 @@ const stops: Readonly<Record<NonNullable<ExecEnd['stopped']>, string | null>> = 
   'audit-failed': 'what it did could not be recorded any more',
 };
 
-/** The receipt in one line, why it was ended, then what the runtime suggests. */
-export function sayEnd(end: ExecEnd, interactive: boolean): void {
+/**
+ * The receipt in one line, why it was ended, then what the runtime suggests; of changes only where
+ * they are not told beside it.
+ */
+export function sayEnd(
+  end: ExecEnd,
+  { interactive, changesAreTold }: { interactive: boolean; changesAreTold: boolean },
+): void {
   if (interactive) {
     sayAside(summary(end));
   }
@@ -85,7 +91,9 @@ export function sayEnd(end: ExecEnd, interactive: boolean): void {
   // What was undone is told even when the command itself saw nothing wrong.
   if (interactive || end.exit_code !== 0 || end.reverted.length > 0) {
     for (const hint of end.hints) {
-      sayAside(`hint: ${hint}`);
+      // What waits in the session.
+      const isOfChanges = hint.includes(`--session ${end.session_id}`);
+      if (!(isOfChanges && changesAreTold)) sayAside(`hint: ${hint}`);
     }
   }
 }

@@ -43,7 +43,7 @@ export function refuseOpenPlaces(
     throw new TrlError(
       'INVALID_PARAMS',
       `Cannot use workspace root "${root}": the runtime keeps "${place}" in it; ` +
-        'start in a project directory, or name one with --workspace-root',
+        'start in a project directory, or name one: --workspace-root, or --cwd of trl run',
     );
   }
 }
