@@ -89,6 +89,98 @@ test('what cannot be meant is refused, with its line and column', () => {
   }
 });
 
+/** `b` is optional text, `r` required text, `n` a number. */
+const codeInput =
+  'input: { type: object, required: [r], properties: ' +
+  '{ b: { type: string }, r: { type: string }, n: { type: integer } } }\n';
+const asCode = [
+  '[sh, -c, "{input.b}"]',
+  '[bash, -c, -e, "{input.b}"]',
+  '[bash, -eo, pipefail, -c, "x {input.b}"]',
+  '[bash, "{input.r}"]',
+  '[bash, -x, "{input.r}"]',
+  '[bash, --rcfile, "{input.r}", -i]',
+  '[env, -i, A=b, /bin/dash, "{input.r}"]',
+  '[timeout, 5s, sh, "lib/{input.r}"]',
+  '[timeout, "{input.n}", sh, "{input.r}"]',
+  '[nice, "{input.r}"]',
+  '[env, A=b, "{input.r}"]',
+  '[xargs, "{input.r}"]',
+  '[python3, "{input.r}"]',
+  '[python3, -m, "{input.r}"]',
+  '[python3, -W, ignore, "{input.r}"]',
+  '[python3, "-c{input.r}"]',
+  '[python3, [a.py, "{input.b}"]]',
+  '[python3, [a.py, "{input.b}"], "{input.r}"]',
+  '[node, --import, "{input.r}", a.js]',
+  '[node, "--require={input.r}", a.js]',
+  '[node, -p, "{input.r}"]',
+  '[deno, run, "{input.r}"]',
+  '[perl, -ne, print, -e, "{input.r}"]',
+  '[perl, "-M{input.r}", -e, "1"]',
+  '[ruby, -r, "{input.r}", a.rb]',
+  '[php, -f, "{input.r}"]',
+  '[awk, "{input.r}", file]',
+  '[sed, "s/a/{input.r}/", file]',
+  '[sed, -e, p, -e, "{input.r}"]',
+  '[docker, exec, box, sh, -c, "{input.r}"]',
+  '[su, -c, "{input.r}", nobody]',
+  '[ssh, host, "{input.r}"]',
+  '[watch, "ls {input.r}"]',
+];
+const stdinAsCode = [
+  '[sh]',
+  '[bash, -s, "{input.r}"]',
+  '[bash, -e]',
+  '[/usr/bin/env, python3, "-"]',
+  '[python3, /dev/stdin]',
+  '[python3, -i, a.py]',
+  '[node]',
+  '[perl, -w]',
+  '[nice, -n, "5", sh]',
+  '[awk, -f, /dev/stdin, a]',
+  '[sed, -f, "-", a]',
+  '[ssh, host]',
+  '[at, now]',
+  '[ed, file]',
+];
+const asData = [
+  '[cat, "{input.r}"]',
+  '[sh, -c, "grep -- \\"$1\\" list", sh, "{input.r}"]',
+  '[bash, -eo, pipefail, -c, \'echo "$1"\', x, "{input.r}"]',
+  '[bash, tool.sh, "{input.r}", -c, "{input.r}"]',
+  '[python3, -I, tool.py, "--name={input.r}", -e, "{input.r}"]',
+  '[python3, -m, json.tool, "--name={input.r}"]',
+  '[python3, -c, print, "--name={input.r}"]',
+  '[python3, -Wignore, tool.py]',
+  '[env, A=b, node, tool.js, "{input.r}"]',
+  '[deno, run, -A, tool.ts, "{input.r}"]',
+  '[perl, -ne, print, "{input.r}"]',
+  '[awk, -v, "n={input.n}", "{{ print n }}", "{input.r}"]',
+  '[awk, "-vn={input.r}", "{{ print n }}"]',
+  '[sed, -n, 1p, "{input.r}"]',
+  '[timeout, "{input.n}", cat]',
+  '[kubectl, get, node, "{input.r}"]',
+  '[ssh, "{input.r}", uptime]',
+  '[git, log, "--author={input.r}"]',
+];
+
+test('an argument that a program would read as code is refused, wherever it goes in', () => {
+  const file = (command: string, stdin = ''): string =>
+    `${minimal}${codeInput}command: ${command}\n${stdin}`;
+  const fed = 'stdin: "x {input.r}"\n';
+  for (const command of asCode) {
+    assert.throws(() => read(file(command)), /4:\d+: .*(as code|would run|that runs)/, command);
+  }
+  for (const command of stdinAsCode) {
+    assert.throws(() => read(file(command, fed)), /5:8: .*standard input as code/, command);
+    assert.equal(read(file(command, 'stdin: "date"\n')).stdin, 'date', command);
+  }
+  for (const command of asData) {
+    assert.notEqual(read(file(command, fed)).stdin, null, command);
+  }
+});
+
 const texts = (given: Record<string, unknown>, command: readonly (string | string[])[]) =>
   fillCommand('t', command, given);
 

@@ -4,6 +4,7 @@ import { keysAt } from '../yaml/keys.ts';
 import { FileError, type Problem } from '../yaml/problem.ts';
 import { problemsMax, readTree, type Tree } from '../yaml/tree.ts';
 import { problemsOf } from '../yaml/wording.ts';
+import { codeIn } from './tool-code.ts';
 import { badSchema, inputSchema, noInput, type InputSchema } from './tool-input.ts';
 import { inputsOf, parseTemplate, type Word } from './tool-template.ts';
 
@@ -125,7 +126,7 @@ export function readTool(
   const problems = [
     ...badInput(tool, tree),
     ...badWords(tool, tree),
-    ...badCode(tool, tree),
+    ...codeIn(tool).map(({ path, message }) => tree.problem(path, message)),
     ...badPaths(tool, tree),
   ];
   if (problems.length > 0) throw failure(file, problems);
@@ -176,26 +177,6 @@ function badWords({ command, stdin, input }: ToolDefinition, tree: Tree): Proble
       : word.flatMap((one, inner) => check(one, ['command', at, inner])),
   );
   return [...all, ...(stdin === null ? [] : check(stdin, ['stdin']))];
-}
-
-const interpreters = /^((ba|da|z|k|a|fi)?sh|python[0-9.]*|perl|ruby|node|php|awk)$/;
-const codeOption = /^(-[A-Za-z]*[cer]|--eval|--command)$/;
-
-/** An argument in the text of a program is a part of that program, whatever it holds. */
-function badCode({ command }: ToolDefinition, tree: Tree): Problem[] {
-  const words = command.flatMap((word, at) =>
-    (typeof word === 'string' ? [word] : word).map((text, inner) => ({
-      text,
-      path: ['command', at, ...(typeof word === 'string' ? [] : [inner])],
-    })),
-  );
-  const from = words.findIndex(({ text }) => interpreters.test(text.replace(/^.*\//, '')));
-  if (from === -1) return [];
-  return words.slice(from).flatMap(({ text, path }, at, rest) => {
-    if (!codeOption.test(rest[at - 1]?.text ?? '') || !text.includes('{input.')) return [];
-    const why = 'the program would read the argument as code';
-    return [tree.problem(path, `${why}: take it as "$1" or the like, in a word of its own`)];
-  });
 }
 
 function badPaths({ command, files }: ToolDefinition, tree: Tree): Problem[] {

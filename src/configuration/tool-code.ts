@@ -1,0 +1,252 @@
+/**
+ * Which arguments of a tool's calls a program would read as code. An argument in the text of a
+ * shell or an interpreter is a part of the program, whatever it holds; so is one on the standard
+ * input of a shell, and one that names the script. Only what is written plainly is found. Pure.
+ */
+import { inputsOf, parseTemplate, type Template, type Word } from './tool-template.ts';
+
+/** What of a definition decides. */
+export interface ToolWords {
+  readonly command: readonly Word[];
+  readonly stdin: string | null;
+  readonly input: {
+    readonly required?: readonly string[] | undefined;
+    readonly properties?: Readonly<Record<string, { readonly type: string }>> | undefined;
+  };
+}
+
+/** Where in the file, and why. */
+export interface CodeProblem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+interface Placed {
+  readonly text: string;
+  readonly path: readonly (string | number)[];
+  /** Arguments that it puts in. */
+  readonly inputs: readonly string[];
+  /** It begins with an argument. */
+  readonly leads: boolean;
+  /** It is there in every call. */
+  readonly always: boolean;
+}
+
+interface Interpreter {
+  readonly names: RegExp;
+  /** Options whose value is the program, or names it. */
+  readonly code: RegExp;
+  /** Options that take the next word for something else. */
+  readonly valued: RegExp;
+  /** Those of them that may hold an argument. */
+  readonly data?: RegExp;
+  /** Words before the script. */
+  readonly verbs?: RegExp;
+  /** With one of these standard input is code, too. */
+  readonly reads?: RegExp;
+  /** Standard input is data even without a script. */
+  readonly filters?: true;
+  /** What follows the code is no option any more. */
+  readonly lasts?: true;
+}
+
+/** Fits nothing. */
+const none = /(?!)/;
+const interpreters: readonly Interpreter[] = [
+  // The text behind `-c` is the first word that is no option, as a script would be.
+  {
+    names: /^((ba|da|z|k|mk|a|fi|rba|t?c)?sh)$/,
+    code: none,
+    valued: /^[-+][A-Za-z]*[oO]$|^--(rcfile|init-file)$/,
+    reads: /^-[A-Za-z]*s$/,
+  },
+  {
+    names: /^(python|pypy)[0-9.]*$/,
+    code: /^-[A-Za-z]*[cm]$/,
+    valued: /^-[A-Za-z]*[WX]$/,
+    reads: /^-[bBdEIOPqsSuvx]*i[bBdEIOPqsSuvx]*$/,
+    lasts: true,
+  },
+  {
+    names: /^(node|nodejs|deno|bun|tsx|ts-node)$/,
+    code: /^(-[A-Za-z]*[ep]|--eval|--print)$/,
+    valued: /^(-r|--require|--import|--(experimental-)?loader|-C|--conditions|--env-file)$/,
+    verbs: /^(run|eval|x|test)$/,
+    reads: /^(-i|--interactive)$/,
+  },
+  { names: /^perl[0-9.]*$/, code: /^-[A-Za-z0-9]*[eE]$/, valued: /^-I$/ },
+  { names: /^(ruby|jruby)[0-9.]*$/, code: /^-[A-Za-z]*e$/, valued: /^-[IrCEK]$/ },
+  { names: /^php[0-9.]*$/, code: /^-[rBREfF]$/, valued: /^-[dczSt]$/ },
+  {
+    names: /^(lua(jit)?[0-9.]*|tclsh[0-9.]*|wish|expect|Rscript|osascript|julia|elixir|guile)$/,
+    code: /^-[ecfE]$|^--eval$/,
+    valued: /^-l$/,
+  },
+  { names: /^(pwsh|powershell)$/i, code: /^-(c|command|f|file|e|encodedcommand)$/i, valued: none },
+  {
+    names: /^[gmn]?awk$/,
+    code: /^(-[fe]|--file|--source)$/,
+    valued: /^(-[vF]|--assign|--field-separator)$/,
+    data: /^(-[vF]|--assign|--field-separator)/,
+    filters: true,
+  },
+  {
+    names: /^g?sed$/,
+    code: /^(-[A-Za-z]*[ef]|--expression|--file)$/,
+    valued: /^-l$/,
+    filters: true,
+  },
+];
+
+/** What runs another program: the first word of its own that is no option. */
+const wrappers =
+  /^(env|nice|ionice|nohup|setsid|stdbuf|timeout|sudo|doas|time|command|exec|xargs|busybox)$/;
+/** What hands its words to a shell, behind so many of its own. */
+const shells: ReadonlyMap<string, number> = new Map([
+  ['ssh', 1],
+  ['watch', 0],
+  ['eval', 0],
+]);
+/** Programs whose standard input is commands, whatever their words are. */
+const commanded = /^(ed|red|ex|dc|at|batch|crontab|parallel)$/;
+/** Programs of which one option takes code, wherever they stand. */
+const takesCode = /^(su|runuser|script|flock|sg)$/;
+const codeOption = /^(-[A-Za-z]*[cer]|--eval|--command)$/;
+const gluedOption = /^(-[A-Za-z]*[cerE]|--(eval|command|print|expression|source)=)$/;
+const standardInput = /^(-|\/dev\/(stdin|fd\/0)|\/proc\/(self|thread-self)\/fd\/0)$/;
+
+const asCode = 'the program would read the argument as code';
+const inOwnWord = 'take it as "$1" or the like, in a word of its own';
+
+/** Each argument that would be code; empty where there is none. */
+export function codeIn(tool: ToolWords): CodeProblem[] {
+  const words = placedIn(tool);
+  const at = programAt(words, tool);
+  const found = [...optionCode(words, at), ...programCode(words.slice(at), tool)];
+  return found.filter(
+    ({ path }, at) => found.findIndex((one) => String(one.path) === String(path)) === at,
+  );
+}
+
+function placedIn({ command, input }: ToolWords): Placed[] {
+  const required = new Set(input.required);
+  return command.flatMap((word, at) => {
+    const texts = typeof word === 'string' ? [word] : word;
+    const templates = texts.map(templateOf);
+    const always = templates.every((one) => inputsOf(one).every((name) => required.has(name)));
+    return texts.map((text, inner) => ({
+      text,
+      path: ['command', at, ...(typeof word === 'string' ? [] : [inner])],
+      inputs: inputsOf(templates[inner] ?? []),
+      leads: typeof templates[inner]?.[0] === 'object',
+      always,
+    }));
+  });
+}
+
+/** What cannot be parsed is told elsewhere. */
+function templateOf(text: string): Template {
+  try {
+    return parseTemplate(text);
+  } catch {
+    return [text];
+  }
+}
+
+const baseOf = (text: string): string => text.replace(/^.*\//, '');
+const interpreterOf = ({ text }: Placed): Interpreter | undefined =>
+  interpreters.find(({ names }) => names.test(baseOf(text)));
+
+/** The program, or the one that a wrapper runs; the last word and more where there is none. */
+function programAt(words: readonly Placed[], tool: ToolWords): number {
+  let at = 0;
+  while (wrappers.test(baseOf(words[at]?.text ?? ''))) {
+    const isPassed = ({ text, inputs, leads }: Placed): boolean =>
+      /^-|^[A-Za-z_][A-Za-z0-9_]*=|^[0-9.]+[smhd]?$/.test(text) ||
+      (leads && inputs.every((name) => isNumber(tool, name)));
+    at += 1;
+    for (let word = words[at]; word !== undefined && isPassed(word); word = words[at]) at += 1;
+  }
+  return at;
+}
+
+const isNumber = ({ input }: ToolWords, name: string): boolean =>
+  ['integer', 'number'].includes(input.properties?.[name]?.type ?? '');
+
+/** Behind an option for code, of an interpreter that stands among the words of another program. */
+function optionCode(words: readonly Placed[], from: number): CodeProblem[] {
+  const at = words.findIndex((word, place) => {
+    if (takesCode.test(baseOf(word.text))) return place >= from;
+    return place > from && interpreterOf(word) !== undefined;
+  });
+  if (at === -1) return [];
+  return words.slice(at).flatMap(({ text, path, inputs }, place, rest) => {
+    const literal = text.split('{input.', 1)[0] ?? '';
+    const isCode = codeOption.test(rest[place - 1]?.text ?? '') || gluedOption.test(literal);
+    return isCode && inputs.length > 0 ? [{ path, message: `${asCode}: ${inOwnWord}` }] : [];
+  });
+}
+
+/** What the program makes of its words and standard input. */
+function programCode(words: readonly Placed[], tool: ToolWords): CodeProblem[] {
+  const [program, ...rest] = words;
+  if (program === undefined) return [];
+  if (program.leads) {
+    const message = 'the argument would be the program that runs: name the program here';
+    return [{ path: program.path, message }];
+  }
+  const base = baseOf(program.text);
+  const own = shells.get(base);
+  if (own !== undefined) return shellCode(rest, own, tool);
+  if (commanded.test(base)) return stdinCode(base, tool);
+  const interpreter = interpreterOf(program);
+  return interpreter === undefined ? [] : interpreted(base, interpreter, { rest, tool });
+}
+
+function shellCode(words: readonly Placed[], own: number, tool: ToolWords): CodeProblem[] {
+  const operands = words.filter(({ text }) => !text.startsWith('-'));
+  const code = operands.slice(own).filter(({ inputs }) => inputs.length > 0);
+  const message = 'a shell would read the argument as code: give it on standard input';
+  if (code.length > 0) return code.map(({ path }) => ({ path, message }));
+  return operands.length > own ? [] : stdinCode('the shell', tool);
+}
+
+/** Before its script an interpreter takes no argument: it would be the script, or choose it. */
+function interpreted(
+  name: string,
+  { code, valued, data = none, verbs = none, reads = none, filters, lasts }: Interpreter,
+  { rest, tool }: { readonly rest: readonly Placed[]; readonly tool: ToolWords },
+): CodeProblem[] {
+  let [hasCode, readsStdin] = [false, false];
+  for (const [at, { text, inputs, path, always }] of rest.entries()) {
+    const before = rest[at - 1]?.text ?? '';
+    const isCode = code.test(before);
+    const isValue = !isCode && valued.test(before);
+    const isOption = !isCode && !isValue && /^[-+]./.test(text);
+    if (inputs.length > 0) {
+      const isData = isValue ? data.test(before) : isOption ? data.test(text) : hasCode && !isCode;
+      if (!isData)
+        return [{ path, message: whyNotBefore(name, isCode || codeOption.test(before)) }];
+    } else {
+      readsStdin ||= isOption ? reads.test(text) : !hasCode && standardInput.test(text);
+      // A shell that is told to read its code there has it: what follows is its own.
+      const isTold = code === none && readsStdin;
+      hasCode ||= isTold || (always && !isValue && !isOption && !verbs.test(text));
+    }
+    // Behind the script all is its own; behind code there may be more of it.
+    if (hasCode && !isValue && !isOption && (lasts === true || !isCode)) break;
+  }
+  return readsStdin || !(hasCode || filters === true) ? stdinCode(name, tool) : [];
+}
+
+function whyNotBefore(name: string, isText: boolean): string {
+  if (isText) return `${asCode}: ${inOwnWord}`;
+  const what = `"${name}" would run what the argument says`;
+  return `${what}: name the script here, and the argument behind it`;
+}
+
+function stdinCode(name: string, { stdin }: ToolWords): CodeProblem[] {
+  if (stdin === null || inputsOf(templateOf(stdin)).length === 0) return [];
+  const why = `"${name}" would read its standard input as code, and the argument with it`;
+  return [{ path: ['stdin'], message: `${why}: ${inOwnWord}` }];
+}
