@@ -225,8 +225,8 @@ function interpreted(
     const isOption = !isCode && !isValue && /^[-+]./.test(text);
     if (inputs.length > 0) {
       const isData = isValue ? data.test(before) : isOption ? data.test(text) : hasCode && !isCode;
-      if (!isData)
-        return [{ path, message: whyNotBefore(name, isCode || codeOption.test(before)) }];
+      const message = whyNotBefore(name, isCode || codeOption.test(before));
+      if (!isData) return [{ path, message }];
     } else {
       readsStdin ||= isOption ? reads.test(text) : !hasCode && standardInput.test(text);
       // A shell that is told to read its code there has it: what follows is its own.
