@@ -8,6 +8,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { RuleSet } from '../src/redaction/rules/ruleset.ts';
@@ -198,8 +199,10 @@ async function others(): Promise<void> {
   taker.once('exit', () => {
     taking.over = true;
   });
+  const before = coreOf(daemon.pid);
   const busy: Figures[] = [];
   while (!taking.over) busy.push(await pings(100));
+  const after = coreOf(daemon.pid);
   const seconds = (performance.now() - start) / 1e3;
   const middle = (name: 'p50' | 'p95' | 'p99'): number =>
     figuresOf(busy.map((one) => one[name])).p50;
@@ -211,10 +214,21 @@ async function others(): Promise<void> {
       `a ping meanwhile: ${name} ${middle(name).toFixed(2)} ms, idle ${idle[name].toFixed(2)} ms`,
     );
   }
+  // Where it waits longer than it works, the machine is short of cores and nothing blocks.
+  say(
+    `the daemon had a core for ${(after.hadMs - before.hadMs).toFixed(0)} ms meanwhile, ` +
+      `and waited for one for ${(after.waitedMs - before.waitedMs).toFixed(0)} ms`,
+  );
   checks.push({
     name: 'p99 of others',
     value: middle('p99') / idle.p99,
     unit: '× idle',
     targetMax: 2,
   });
+}
+
+/** How long the first thread of a process had a core, and was ready and had none. */
+function coreOf(pid: number): { readonly hadMs: number; readonly waitedMs: number } {
+  const [had, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+  return { hadMs: (had ?? 0) / 1e6, waitedMs: (waited ?? 0) / 1e6 };
 }
