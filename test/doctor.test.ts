@@ -1,8 +1,10 @@
 // `trl doctor`: what is wrong is found, and the line it names mends it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -40,9 +42,18 @@ test('what is open to others, left over or not installed is named with its fix',
   writeFileSync(path.join(state, 'tokens.json'), '{}');
   chmodSync(path.join(state, 'tokens.json'), 0o644);
   chmodSync(state, 0o777);
+  writeFileSync(path.join(state, 'state.db'), 'no database', { mode: 0o600 });
+  writeFileSync(path.join(base, 'run/trl.sock'), '');
+  const config = path.join(base, 'config/trl');
+  for (const file of [path.join(state, 'audit/key'), path.join(config, 'approver.json')]) {
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, '', { mode: 0o644 });
+  }
+  mkdirSync(path.join(config, 'daemon.env'));
   const sick = doctor(env);
   assert.equal(sick.status, 1);
-  const wrong = ['state directory', 'tokens', 'runners', 'codex'];
+  const wrong = ['state directory', 'tokens', 'runners', 'codex', 'database', 'audit key'];
+  wrong.push('enrolment', 'variables', 'socket directory');
   for (const name of wrong) {
     const check = sick.checks.find((one) => one.name === name);
     assert.ok(check !== undefined && check.state !== 'ok' && check.fix !== null, name);
@@ -55,4 +66,25 @@ test('what is open to others, left over or not installed is named with its fix',
     assert.equal(check?.state, 'ok', `${name}: ${check?.found}`);
   }
   assert.ok(existsSync(starting), 'a runner that is starting is not in the way');
+});
+
+test('one that stands still is told of, and so is what is in the way above', async () => {
+  const home = path.join(base, 'still');
+  mkdirSync(path.join(home, 'run'), { recursive: true, mode: 0o700 });
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, ...surroundings(home) };
+  // It takes connections, as a stopped process does, and never answers.
+  const socket = path.join(home, 'run/trl.sock');
+  const silent = createServer();
+  silent.listen(socket);
+  await once(silent, 'listening');
+  const file = path.join(home, 'file');
+  writeFileSync(file, '');
+  const { status, checks } = doctor({ ...env, XDG_STATE_HOME: path.join(file, 'state') });
+  silent.close();
+  assert.equal(status, 1);
+  const of = (name: string) => checks.find((one) => one.name === name);
+  assert.match(of('runtime')?.found ?? '', /does not answer within 3 s/);
+  assert.match(of('runtime')?.fix ?? '', /^fuser -k .*trl\.sock && .* daemon start$/);
+  assert.match(of('state directory')?.found ?? '', /cannot be made: .*still\/file is no directory/);
+  assert.equal(of('state directory')?.fix, `mv ${file} ${file}.old`);
 });

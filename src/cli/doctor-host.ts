@@ -1,5 +1,5 @@
 /** What this machine offers: programs, namespaces, groups of processes, memory, disk, clock. */
-import { existsSync, statSync, statfsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { asRoot, fine, firstLine, isWritable, program, readText } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';
@@ -46,6 +46,10 @@ async function userNamespaces(): Promise<Check> {
   const name = 'user namespaces';
   const made = await firstLine('unshare', ['--user', '--map-root-user', 'echo', 'made']);
   if (made !== null) return fine(name, 'can be made');
+  if ((await firstLine('unshare', ['--version'])) === null) {
+    const fix = asRoot('apt-get install util-linux');
+    return { name, state: 'missing', found: 'not known: unshare is not in PATH', fix };
+  }
   const switches = [
     { setting: 'kernel.apparmor_restrict_unprivileged_userns', blocks: '1', wanted: '0' },
     { setting: 'kernel.unprivileged_userns_clone', blocks: '0', wanted: '1' },
@@ -119,7 +123,7 @@ function isTmpfs(directory: string): boolean {
 function disk(): Check {
   const name = 'disk';
   let place = stateDir();
-  while (statSync(place, { throwIfNoEntry: false }) === undefined) place = path.dirname(place);
+  while (!existsSync(place)) place = path.dirname(place);
   const { bavail, bsize } = statfsSync(place);
   const free = bavail * bsize;
   const found = `${(free / 1024 ** 3).toFixed(1)} GiB free for records (${place})`;

@@ -1,5 +1,7 @@
 /** What the runtime keeps for this user: who else could read or write it, and what is left over. */
-import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, lstatSync, openSync } from 'node:fs';
+import { readdirSync, readSync, statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { connect } from 'node:net';
@@ -10,30 +12,77 @@ import type { Check } from './doctor-check.ts';
 import { stateDir } from './daemon-process.ts';
 import { quoteWord } from '../quote.ts';
 
+/** What the kernel takes as the path of a socket. */
+const socketBytesMax = 107;
+
 export async function placeChecks(socketPath: string): Promise<Check[]> {
   const config = path.join(
     process.env['XDG_CONFIG_HOME'] || path.join(homedir(), '.config'),
     'trl',
   );
   return [
-    ownDirectory('state directory', stateDir()),
-    ownDirectory('settings', config),
-    socketDirectory(socketPath),
-    tokens(),
+    ownDirectory('state directory', stateDir()) ?? canBeMade('state directory', stateDir()),
+    ownDirectory('settings', config) ?? fine('settings', `${config}, made when it is needed`),
+    socketFile(socketPath) ?? socketDirectory(socketPath),
+    ownFile('tokens', path.join(stateDir(), 'tokens.json'), 'none were made'),
+    database(path.join(stateDir(), 'state.db')),
+    ownFile('audit key', path.join(stateDir(), 'audit/key'), 'made when it is needed'),
+    ownFile('enrolment', path.join(config, 'approver.json'), 'nobody is enrolled'),
+    ownFile('variables', path.join(config, 'daemon.env'), 'none for the service'),
     await leftRunners(),
     consoleBuilt(),
   ];
 }
 
-/** What is ours alone, or not there yet. */
-function ownDirectory(name: string, directory: string): Check {
-  const found = lstatSync(directory, { throwIfNoEntry: false });
-  if (found === undefined) return fine(name, `${directory}, made when it is needed`);
+/** `null`: there is nothing, or what is above it is in the way. */
+function look(place: string): Stats | null {
+  try {
+    return lstatSync(place);
+  } catch {
+    return null;
+  }
+}
+
+const aside = (place: string): string => `mv ${quoteWord(place)} ${quoteWord(`${place}.old`)}`;
+
+/** `null`: it is not there. */
+function ownDirectory(name: string, directory: string): Check | null {
+  const found = look(directory);
+  if (found === null) return null;
   if (!found.isDirectory()) {
-    const fix = `mv ${quoteWord(directory)} ${quoteWord(`${directory}.old`)}`;
-    return { name, state: 'missing', found: `${directory} is no directory`, fix };
+    const state = 'missing';
+    return { name, state, found: `${directory} is no directory`, fix: aside(directory) };
+  }
+  const { uid, mode } = found;
+  if (uid === process.getuid?.() && (mode & 0o700) !== 0o700) {
+    const what = `${directory} is closed to its owner (mode ${shown(mode)})`;
+    return { name, state: 'missing', found: what, fix: `chmod 0700 ${quoteWord(directory)}` };
   }
   return ownership(name, directory, { mode: found.mode, uid: found.uid, wanted: '0700' });
+}
+
+/** Whether what is above it lets it be made. */
+function canBeMade(name: string, directory: string): Check {
+  let above = path.dirname(directory);
+  while (look(above) === null && above !== path.dirname(above)) above = path.dirname(above);
+  const found = statSync(above, { throwIfNoEntry: false });
+  if (found?.isDirectory() !== true) {
+    const what = `${directory} cannot be made: ${above} is no directory`;
+    return { name, state: 'missing', found: what, fix: aside(above) };
+  }
+  try {
+    accessSync(above, constants.W_OK | constants.X_OK);
+    return fine(name, `${directory}, made when it is needed`);
+  } catch (error) {
+    const what = `${directory} cannot be made: ${above} cannot be written to`;
+    const isReadOnly = error instanceof Error && 'code' in error && error.code === 'EROFS';
+    const own = process.getuid?.() ?? 0;
+    const elsewhere = quoteWord(`/var/tmp/trl-state-${own}`);
+    const fix = isReadOnly
+      ? `mkdir -m 0700 ${elsewhere} && export XDG_STATE_HOME=${elsewhere}`
+      : `sudo install -d -o ${own} -m 0700 ${quoteWord(directory)}`;
+    return { name, state: 'missing', found: what, fix };
+  }
 }
 
 function ownership(
@@ -54,6 +103,20 @@ function ownership(
 
 const shown = (mode: number): string => `0${(mode & 0o7777).toString(8)}`;
 
+/** What a socket's path can be, and what may lie there. `null`: nothing is wrong with it. */
+function socketFile(socketPath: string): Check | null {
+  const name = 'socket directory';
+  if (Buffer.byteLength(socketPath) > socketBytesMax) {
+    const found = `${socketPath} is longer than ${socketBytesMax} bytes`;
+    const fix = `export TRL_SOCKET_PATH=/tmp/trl-${process.getuid?.() ?? 0}/trl.sock`;
+    return { name, state: 'missing', found, fix };
+  }
+  const found = look(socketPath);
+  if (found === null || found.isSocket()) return null;
+  const state = 'missing';
+  return { name, state, found: `${socketPath} is no socket`, fix: aside(socketPath) };
+}
+
 function socketDirectory(socketPath: string): Check {
   const name = 'socket directory';
   const directory = path.dirname(socketPath);
@@ -69,21 +132,37 @@ function socketDirectory(socketPath: string): Check {
   return { name, state: 'missing', found: `${directory} ${who}`, fix };
 }
 
-function tokens(): Check {
-  const name = 'tokens';
-  const file = path.join(stateDir(), 'tokens.json');
-  const found = lstatSync(file, { throwIfNoEntry: false });
-  if (found === undefined) return fine(name, 'none were made');
+/** A file that counts for nothing, or stops the runtime, where others could read or write it. */
+function ownFile(name: string, file: string, absent: string): Check {
+  const found = look(file);
+  if (found === null) return fine(name, absent);
   const own = process.getuid?.() ?? found.uid;
-  if (found.isFile() && found.uid === own && (found.mode & 0o077) === 0) {
-    return fine(name, `${file}, mode ${shown(found.mode)}, hashes only`);
+  if (!found.isFile()) {
+    return { name, state: 'missing', found: `${file} is no file`, fix: aside(file) };
   }
-  const what = `${file} is open to others or not a file of ours (mode ${shown(found.mode)})`;
+  if (found.uid !== own) {
+    const fix = `sudo chown ${own} ${quoteWord(file)}`;
+    return { name, state: 'missing', found: `${file} belongs to uid ${found.uid}`, fix };
+  }
+  if ((found.mode & 0o077) === 0) return fine(name, `${file}, mode ${shown(found.mode)}`);
+  const what = `${file} is open to others (mode ${shown(found.mode)})`;
   return { name, state: 'missing', found: what, fix: `chmod 0600 ${quoteWord(file)}` };
 }
 
 /** From the last change in a runner's directory to when it is one that was left, in `ms`. */
 const settledMs = 15_000;
+
+/** What the runtime knows of sessions; it does not start on one that is something else. */
+function database(file: string): Check {
+  const check = ownFile('database', file, 'made when it is needed');
+  if (check.state !== 'ok' || (look(file)?.size ?? 0) === 0) return check;
+  const start = Buffer.alloc(16);
+  const fd = openSync(file, 'r');
+  readSync(fd, start, 0, start.length, 0);
+  closeSync(fd);
+  if (start.toString('latin1') === 'SQLite format 3\0') return check;
+  return { ...check, state: 'missing', found: `${file} is no SQLite database`, fix: aside(file) };
+}
 
 /**
  * Directories of runners on whose socket nobody answers: what was killed with all it held. One

@@ -1,8 +1,14 @@
 /** The runtime itself: which one answers, whether its sandbox holds, who was given its tools. */
-import { connect } from '../local/index.ts';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { connect, daemonCommand, daemonEnvironment } from '../local/index.ts';
 import { isTrlError } from '../errors.ts';
+import { quoteWord } from '../quote.ts';
 import { version } from '../protocol/version.ts';
 import type { Args } from './args.ts';
+import { runningDaemon } from './daemon-process.ts';
 import { clientsHere, ownCommand } from './demo-install.ts';
 import { fine } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';
@@ -14,24 +20,39 @@ import { isOwnProgram } from './mcp-install-own.ts';
 import { reach } from './reach.ts';
 
 const answerMs = 3_000;
+const startMs = 15_000;
 
 export async function runtimeChecks(args: Args, socketPath: string): Promise<Check[]> {
-  return [await daemon(socketPath), await httpDoor(), ...agents(), await trial(args)];
+  const running = await daemon(socketPath);
+  const others = [await httpDoor(), ...agents()];
+  // Whatever waits for one that stands still waits for ever.
+  return [running, ...others, ...(running.state === 'missing' ? [] : [await trial(args)])];
 }
 
 async function daemon(socketPath: string): Promise<Check> {
   const name = 'runtime';
+  const signal = AbortSignal.timeout(answerMs);
   try {
-    await using client = await connect({ socketPath });
-    const { version: found, uptime_s: uptime } = await client.ping();
+    await using client = await connect({ socketPath, signal });
+    const answer = await client.call('system.ping', {}, { signal });
+    const { version: found, uptime_s: uptime } = answer;
     const told = `${found} at ${socketPath}, up ${uptime} s`;
     if (found === version()) return fine(name, told);
     const fix = `${ownCommand()} daemon stop && ${ownCommand()} daemon start`;
     return { name, state: 'optional', found: `${told}; this is ${version()}`, fix };
   } catch (error) {
+    if (signal.aborted) return standsStill(socketPath);
     const found = isTrlError(error) ? error.message : String(error);
     return { name, state: 'optional', found, fix: `${ownCommand()} daemon start` };
   }
+}
+
+function standsStill(socketPath: string): Check {
+  const name = 'runtime';
+  const found = `what listens on ${socketPath} does not answer within ${answerMs / 1_000} s`;
+  const pid = runningDaemon()?.pid;
+  const end = pid === undefined ? `fuser -k ${quoteWord(socketPath)}` : `kill -KILL ${pid}`;
+  return { name, state: 'missing', found, fix: `${end} && ${ownCommand()} daemon start` };
 }
 
 /** The door that `TRL_HTTP_URL` names; it is off where nobody asked for it. */
@@ -85,8 +106,10 @@ function installedAt(client: (typeof editedClients)[number], scope: 'user' | 'pr
 /** One real command, and what the runtime found enforced around it. */
 async function trial(args: Args): Promise<Check> {
   const name = 'sandbox';
+  // Whether the current directory is one to work in is no matter of this machine.
+  const root = mkdtempSync(path.join(tmpdir(), 'trl-doctor-'));
   try {
-    await using client = await reach(args, { ephemeral: {} });
+    await using client = await reach(args, { ephemeral: { workspaceRoots: [root] } });
     await using session = await client.createSession();
     const receipt = await session.run('true');
     const { assurance } = await session.info();
@@ -96,7 +119,37 @@ async function trial(args: Args): Promise<Check> {
     const state = receipt.exit_code === 0 && level !== 'none' ? 'ok' : 'missing';
     return { name, state, found, fix: null };
   } catch (error) {
-    const found = isTrlError(error) ? error.message : String(error);
-    return { name, state: 'missing', found, fix: null };
+    const told = isTrlError(error) ? error.message : String(error);
+    const found = told.startsWith('Cannot start a runtime') ? whyNotStarted(root) : told;
+    return { name, state: 'missing', found: found === '' ? told : found, fix: fixOf(found) };
+  } finally {
+    rmSync(root, { recursive: true, force: true });
   }
+}
+
+/** What a runtime says that does not start; `''` when this one starts. */
+function whyNotStarted(root: string): string {
+  const args = [...daemonCommand(), 'stdio', '--ephemeral', '--workspace-root', root];
+  const options = { input: '', env: daemonEnvironment(), timeout: startMs } as const;
+  const { stderr } = spawnSync(process.execPath, args, { ...options, encoding: 'utf8' });
+  return (stderr.trim().split('\n').at(-1) ?? '').replace(/^trl: /, '');
+}
+
+/** One command for a start that was refused, where one mends it. */
+function fixOf(found: string): string | null {
+  const [, file, line] = /^Cannot use the configuration: (\/.*?):(\d+):/.exec(found) ?? [];
+  if (file !== undefined) return `"\${EDITOR:-vi}" +${line} ${quoteWord(file)}`;
+  const policy = /^Cannot use the policy: (.*?):\d+:/.exec(found)?.[1];
+  if (policy !== undefined) {
+    const isNamed = (process.env['TRL_POLICY'] ?? '') !== '';
+    if (existsSync(policy)) return `${ownCommand()} policy check ${quoteWord(policy)}`;
+    return isNamed ? 'unset TRL_POLICY' : `${ownCommand()} config show --origin`;
+  }
+  const key = /^Cannot use the audit key "(.*?)"/.exec(found)?.[1];
+  // One that is not ours alone is told of by its own line, which mends it.
+  const made = key === undefined ? undefined : statSync(key, { throwIfNoEntry: false });
+  if (key === undefined || made?.isFile() !== true || (made.mode & 0o077) !== 0) return null;
+  // The record that it signed stays readable; a new one is begun beside it.
+  const directory = path.dirname(key);
+  return `mv ${quoteWord(directory)} ${quoteWord(`${directory}.old`)}`;
 }
