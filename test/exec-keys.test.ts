@@ -1,9 +1,15 @@
 // What has a key runs once: on every door, whatever the answer became, whatever ended in between.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { undelivered } from '../src/daemon/http/mcp.ts';
+import { UsedKeys } from '../src/daemon/used-keys.ts';
+import { limits } from '../src/limits.ts';
+import { OpenCalls } from '../src/mcp/call-keys.ts';
+import { Store } from '../src/session/store.ts';
 import { connect } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, type Json, type RawClient } from './support/daemon.ts';
@@ -17,6 +23,9 @@ command: [sh, -c, 'echo x >>"$0"; sleep 1.5; wc -l <"$0"', "{input.file}"]
 input: { type: object, properties: { file: { type: string } }, required: [file] }
 `;
 
+// A runtime that takes long to come again must find what it left.
+const env = { TRL_RUNNER_LINGER_MS: '60000' };
+
 let daemon: HttpDaemon;
 let session = '';
 let wire: RawClient;
@@ -24,6 +33,7 @@ let wire: RawClient;
 before(async () => {
   if (skip !== false) return;
   daemon = await startHttp({
+    env,
     prepare: (home) => {
       const directory = path.join(home, 'config/trl/tools');
       mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -52,7 +62,7 @@ async function crashAt(file: string): Promise<void> {
 async function crash(): Promise<void> {
   wire.drop();
   await daemon.kill();
-  daemon = await startHttp({ home: daemon.home });
+  daemon = await startHttp({ home: daemon.home, env });
   wire = await raw(daemon.socketPath);
 }
 
@@ -174,20 +184,61 @@ test(
   },
 );
 
-test('neither does a call by MCP, whether it has a key of its own', bounded, async () => {
-  const calls = [{ file: 'named', headers: { 'Idempotency-Key': 'mcp-1' } }];
-  for (const { file, headers } of calls) {
-    const args = { command: counting(file) };
-    const asked = structured(await mcp(args, headers));
-    await approve(asked.approval_id);
-    const first = lost(mcp(args, headers));
-    await crashAt(file);
-    await first;
-    const again = structured(await mcp(args, headers));
-    assert.equal(again.stdout, '1\n', JSON.stringify(again));
-    assert.equal(lines(file), 1);
+test('neither does a call by MCP that has a key', bounded, async () => {
+  const [args, headers] = [{ command: counting('named') }, { 'Idempotency-Key': 'mcp-1' }];
+  const asked = structured(await mcp(args, headers));
+  await approve(asked.approval_id);
+  const first = lost(mcp(args, headers));
+  await crashAt('named');
+  await first;
+  const again = structured(await mcp(args, headers));
+  assert.deepEqual([again.stdout, lines('named')], ['1\n', 1], JSON.stringify(again));
+});
+
+test('nor one that has none: what was not delivered is known after a restart', () => {
+  using state = new TemporaryState();
+  const called = (): OpenCalls => new OpenCalls(undelivered({ keys: state.open(), actor: 'a' }));
+  const { key } = called().enter(7, 'digest');
+  const later = called();
+  const again = later.enter(7, 'digest');
+  assert.equal(again.key, key);
+  assert.notEqual(later.enter(7, 'other').key, key);
+  again.delivered();
+  assert.notEqual(called().enter(7, 'digest').key, key);
+});
+
+test('as many keys are held as the bounds say, the oldest of a scope leaves', () => {
+  using state = new TemporaryState();
+  const most = limits.usedKeysOfScope.default;
+  const at = Date.now();
+  const keys = state.open();
+  keys.put({ scope: 'other', key: 'k', state: 'over', at });
+  keys.put({ scope: 'old', key: 'k', state: 'over', at: at - limits.usedKeyMs.default - 1 });
+  for (let n = 0; n <= most; n += 1) keys.put({ scope: 's', key: `${n}`, state: 'over', at });
+  for (const found of [keys, state.open()]) {
+    assert.equal(found.find('s', '0'), null);
+    assert.equal(found.find('old', 'k'), null);
+    assert.equal(found.find('s', '1')?.state, 'over');
+    assert.equal(found.find('other', 'k')?.state, 'over');
   }
 });
+
+/** The records of a runtime that ends and comes again. */
+class TemporaryState implements Disposable {
+  readonly #directory = mkdtempSync(path.join(tmpdir(), 'trl-keys-'));
+  #store: Store | null = null;
+
+  open(): UsedKeys {
+    this.#store?.close();
+    this.#store = new Store(path.join(this.#directory, 'state.db'));
+    return new UsedKeys(this.#store);
+  }
+
+  [Symbol.dispose](): void {
+    this.#store?.close();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
 
 async function approve(id: `a-${string}`): Promise<void> {
   await using runtime = await connect({ socketPath: daemon.socketPath });

@@ -6,7 +6,14 @@ import type { ExecLeaseAnswer, ExecLeaseParams } from '../../protocol/feed.ts';
 import type { ExecParams, Receipt } from '../../protocol/types.ts';
 import type { Inputs } from '../auditing/inputs.ts';
 import type { CoreOptions } from '../core.ts';
-import { execView, isOver, waitingError, type Executions, type Tracked } from './executions.ts';
+import {
+  execView,
+  isOver,
+  keysOf,
+  waitingError,
+  type Executions,
+  type Tracked,
+} from './executions.ts';
 import { Leases } from './leases.ts';
 import { chunksOf } from './reading-lines.ts';
 import { collect, orAborted, range, stream, total } from './reading.ts';
@@ -231,7 +238,9 @@ export class ExecDesk implements ExecsDesk {
     );
     const found = execs
       .of(null)
-      .filter(({ record }) => record.key === key && own.has(record.sessionId));
+      .filter(
+        ({ record }) => own.has(record.sessionId) && keysOf(record).some((one) => one.key === key),
+      );
     const each = found.map(({ record }) => this.cancel(caller, { exec_id: record.id }, signal));
     return { stopped: (await Promise.all(each)).flatMap(({ stopped }) => stopped) };
   }

@@ -22,6 +22,8 @@ export interface ExecRecord {
   readonly key: string | null;
   /** Tells what the key was given for; absent: no key, or a record of before. */
   readonly call?: string;
+  /** Keys of later calls that go on with it. */
+  readonly also?: readonly ExecKey[];
   /** The script that called for it; absent: none. */
   readonly parent?: ExecId;
   /** What becomes of what it changes; absent: as its session has it. */
@@ -34,6 +36,11 @@ export interface ExecRecord {
   readonly lostAt?: number;
   /** While a person has to decide first: what was asked, without any value. */
   readonly parked: Parked | null;
+}
+
+export interface ExecKey {
+  readonly key: string;
+  readonly call?: string;
 }
 
 /** A command that waits for a person. Values of variables and input are in memory only. */
@@ -52,6 +59,9 @@ export interface Tracked {
   /** Settles when the runner has it, or will never have it. */
   readonly started: Promise<unknown>;
 }
+
+/** Keys of later calls that one command is known by. */
+const alsoMax = 32;
 
 const wireError = (error: unknown): WireError =>
   isTrlError(error)
@@ -103,7 +113,7 @@ export class Executions {
     const begun = Promise.race([started, settled]).catch(() => {});
     const tracked: Tracked = { record, settled, started: begun };
     this.#all.set(record.id, tracked);
-    if (record.key !== null) this.#keys.set(keyOf(record.sessionId, record.key), record.id);
+    for (const { key } of keysOf(record)) this.#keys.set(keyOf(record.sessionId, key), record.id);
     this.#prune();
     this.onChange(tracked);
     return tracked;
@@ -153,20 +163,25 @@ export class Executions {
     this.#used.endScope(session);
   }
 
-  /** A later call goes on with it, and has a key of its own. */
-  rename(id: ExecId, key: string): void {
+  /** A later call goes on with it, and has a key of its own: on disk when it returns. */
+  also({ record: { id } }: Tracked, own: ExecKey): void {
     const found = this.get(id);
-    const { key: before, sessionId } = found.record;
-    if (before !== null) this.#keys.delete(keyOf(sessionId, before));
-    this.#keys.set(keyOf(sessionId, key), id);
-    this.update(found, { key });
+    const { also = [], sessionId } = found.record;
+    if (keysOf(found.record).some(({ key }) => key === own.key)) return;
+    const [oldest] = also;
+    const isFull = also.length >= alsoMax;
+    if (isFull && oldest !== undefined) this.#keys.delete(keyOf(sessionId, oldest.key));
+    this.#keys.set(keyOf(sessionId, own.key), id);
+    this.update(found, { also: [...(isFull ? also.slice(1) : also), own] });
+    this.#store.put('execs', id, this.#kept(found.record));
   }
 
   forget(id: ExecId): void {
     const found = this.#all.get(id);
     this.#all.delete(id);
-    if (found?.record.key != null) {
-      this.#keys.delete(keyOf(found.record.sessionId, found.record.key));
+    if (found !== undefined) {
+      const { record } = found;
+      for (const { key } of keysOf(record)) this.#keys.delete(keyOf(record.sessionId, key));
     }
     this.#store.remove('execs', id);
   }
@@ -196,10 +211,10 @@ export class Executions {
   }
 
   #useUp(record: ExecRecord): void {
-    const { id: state, key, call, sessionId: scope } = record;
     // What was refused never ran.
-    if (key === null || stateOf(record) === 'refused') return;
-    this.#used.put({ scope, key, ...(call === undefined ? {} : { call }), state, at: Date.now() });
+    if (stateOf(record) === 'refused') return;
+    const { id: state, sessionId: scope } = record;
+    for (const one of keysOf(record)) this.#used.put({ ...one, scope, state, at: Date.now() });
   }
 
   /** Ended executions leave with their journals. */
@@ -232,6 +247,11 @@ export function waitingError({ id, parked, facts }: ExecRecord): TrlError {
     `it runs as ${id} when approved, so wait for it rather than repeat it`;
   const data = { approval_id: approval, exec_id: id, verdict: facts.verdict };
   return new TrlError('APPROVAL_REQUIRED', message, { data });
+}
+
+/** All that stand for it, its own first. */
+export function keysOf({ key, call, also = [] }: ExecRecord): readonly ExecKey[] {
+  return key === null ? also : [call === undefined ? { key } : { key, call }, ...also];
 }
 
 const keyOf = (session: SessionId, key: string): string => `${session} ${key}`;

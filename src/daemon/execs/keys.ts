@@ -8,7 +8,7 @@ import { createHmac } from 'node:crypto';
 import { canonicalJson } from '../../canonical.ts';
 import type { SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { Executions, Tracked } from './executions.ts';
+import { keysOf, type Executions, type Tracked } from './executions.ts';
 import { stdinOf, timeoutOf, type CommandParams } from './requests.ts';
 
 /** A key as a call gave it. */
@@ -51,7 +51,8 @@ export class ExecKeys {
   find({ session, key, call }: Keyed): Tracked | null {
     const known = this.#execs.byKey(session, key);
     if (known !== null) {
-      refuseOther(key, { call, before: known.record.call ?? call });
+      const own = keysOf(known.record).find((one) => one.key === key);
+      refuseOther(key, { call, before: own?.call ?? call });
       return known;
     }
     const gone = this.#execs.goneBy(session, key);

@@ -12,7 +12,7 @@ import { finish, permitted, prepare, run } from '../../run.ts';
 import type { Asking, Decided, Ground, Question, Standing, World } from '../../run.ts';
 import { newExecId } from '../../session/record.ts';
 import type { CoreOptions } from '../core.ts';
-import { fromWire } from './executions.ts';
+import { fromWire, keysOf } from './executions.ts';
 import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
 import { basisOf, type ExecBasis } from '../auditing/basis.ts';
 import { askedEvents, refusalEvents, type ExecRecorder } from '../auditing/exec-recorder.ts';
@@ -195,8 +195,11 @@ export class Starter {
     if (waitMs > 0) await sleep(waitMs);
     this.#sessions.get(session.record.id);
     const tracked = this.#parking.park(session, question, { request, caller, record });
-    if (tracked.record.id !== record.id) this.#scripts.end(record.id);
-    else {
+    if (tracked.record.id !== record.id) {
+      this.#scripts.end(record.id);
+      const [own] = keysOf({ ...record, parked: null });
+      if (own !== undefined) this.#execs.also(tracked, own);
+    } else {
       this.#options.auditing.noteAll(askedEvents(record.id, question, this.#options.shown));
     }
     return tracked;

@@ -45,7 +45,7 @@ export interface ToolDeskOptions {
   readonly roots: readonly string[];
   readonly registered: Registered;
   readonly sessions: Sessions;
-  readonly execs: Pick<Executions, 'of' | 'rename'>;
+  readonly execs: Pick<Executions, 'of' | 'get' | 'also'>;
   readonly keys: UsedKeys;
   readonly sessionDesk: SessionDesk;
   readonly execDesk: ExecDesk;
@@ -198,7 +198,7 @@ export class ToolDesk implements ToolsDesk {
     const { execDesk, execs } = this.#options;
     try {
       const { exec_key: key } = params;
-      if (waiting !== null && key !== undefined) execs.rename(waiting, key);
+      if (waiting !== null && key !== undefined) execs.also(execs.get(waiting), { key });
       const receipt =
         waiting === null
           ? await execDesk.run(caller, asked)
