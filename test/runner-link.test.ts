@@ -11,6 +11,7 @@ import { test } from 'node:test';
 import { approve } from '../src/approval/approve.ts';
 import type { ExecId, Plan } from '../src/command.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
+import { launch } from '../src/process/launch.ts';
 import type { RunnerLink } from '../src/process/link.ts';
 import { permit } from '../src/policy/verdict.ts';
 import { openRunner } from '../src/process/start.ts';
@@ -260,6 +261,31 @@ test('what is held runs when it is permitted, and never without', async () => {
   const left = ['first', 'second', 'third'].filter((name) => existsSync(sign(name)));
   assert.deepEqual(left, ['second']);
   await alone.end(next.link);
+});
+
+test('a command whose record did not reach the disk never runs', async () => {
+  const alone = await runnerAlone();
+  const { link, sign } = alone;
+  const begin = (name: string, permitted: Promise<unknown>) => {
+    const plan = planOf(`echo x >>${sign(name)}`);
+    const options = { known: [], own: false, permitted };
+    const approved = approve(plan, permit('test', 'is recorded'));
+    return { done: alone.exited(plan.exec_id), launched: launch(link, approved, options) };
+  };
+  const recorded = Promise.withResolvers<void>();
+  const waiting = begin('waiting', recorded.promise);
+  const refused = begin('refused', Promise.reject(new Error('the disk is full')));
+  await assert.rejects(refused.launched, /the disk is full/);
+  const other = begin('other', Promise.resolve());
+  await Promise.all([other.launched, other.done]);
+  const there = () => ['waiting', 'refused', 'other'].filter((name) => existsSync(sign(name)));
+  assert.deepEqual(there(), ['other']);
+  recorded.resolve();
+  await Promise.all([waiting.launched, waiting.done]);
+  assert.deepEqual(there(), ['waiting', 'other']);
+  const listed: Json = await link.request({ op: 'list' });
+  assert.equal(listed.executions.length, 2);
+  await alone.end(link);
 });
 
 test('a plan runs once, unchanged, for the daemon that sealed it', async () => {
