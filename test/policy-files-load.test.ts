@@ -1,5 +1,6 @@
 // Where policies come from: files that extend others, the managed file, and projects one trusts.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -13,6 +14,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
+import { promisify } from 'node:util';
 import { isTrlError } from '../src/errors.ts';
 import { loadFile, loadPolicy } from '../src/policy/files/load.ts';
 import { configDirectory } from '../src/policy/files/places.ts';
@@ -278,6 +280,22 @@ test('a trusted file that changed, or is gone, stops the work until a person loo
   assert.deepEqual(findProject(at('p'), trust()), { kind: 'none' });
   put('p/.trl.yaml', rule);
   assert.equal(findProject(at('p'), trust()).kind, 'untrusted');
+});
+
+test('what several say at once that they trust is all trusted', async () => {
+  const source = new URL('../src/policy/files/trust.ts', import.meta.url).href;
+  const script = `const { trustProject } = await import(${JSON.stringify(source)});
+    const [, config, version, ...all] = process.argv;
+    for (const one of all) trustProject(one, { directory: config, version });`;
+  const groups = ['a', 'b', 'c'].map((name) =>
+    Array.from({ length: 12 }, (_, index) => path.dirname(put(`${name}${index}/.trl.yaml`, rule))),
+  );
+  const each = groups.map((group) => {
+    const given = ['--input-type=module', '-e', script, at('config/trl'), version, ...group];
+    return promisify(execFile)(process.execPath, given);
+  });
+  await Promise.all(each);
+  for (const one of groups.flat()) assert.equal(findProject(one, trust()).kind, 'trusted', one);
 });
 
 test('a project file that loosens, is bad, or is a link cannot be trusted', () => {

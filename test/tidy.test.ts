@@ -53,12 +53,13 @@ interface Place {
 const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ...words.map((word) => [word, { places: [], packages: [], builtins: false }] as const),
   ...concepts.map((concept) => [concept, place([])] as const),
-  // Files of the user alone are read and written in one way.
+  // Files of the user alone are read and written in one way, by one at a time.
   ['private-file.ts', place([])],
-  ['identity', place(['private-file.ts'])],
+  ['file-lock.ts', place([])],
+  ['identity', place(['private-file.ts', 'file-lock.ts'])],
   ['approval', place(['private-file.ts'])],
   // What people write in files is read in one way.
-  ['yaml', place([], ['yaml', 'zod'])],
+  ['yaml', place(['file-lock.ts'], ['yaml', 'zod'])],
   ['provenance', place([], ['zod'])],
   ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
   ['workspace', place([], ['picomatch'])],

@@ -1,34 +1,15 @@
-/** Those who change one file, one after another, in whatever process they are. */
-import { closeSync, constants, openSync } from 'node:fs';
+/** Those who change a file of identities, one after another, in whatever process they are. */
 import path from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { TrlError } from '../errors.ts';
+import { whileLocked } from '../file-lock.ts';
 import { makePrivateDirectory } from '../private-file.ts';
 
-const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-/** How long a writer waits for another one, in ms. */
-const lockMs = 5_000;
-
 /**
- * Runs `act` while no other process changes the file. The lock is the kernel's, so that it ends
- * with whoever held it. A missing directory is made with mode 0700.
+ * As {@link whileLocked}, in a directory of this user alone.
  *
  * @throws TrlError `AUTH_FAILED` when the directory is another's or others may write to it;
  *   `BACKEND_UNAVAILABLE` when somebody else holds the lock for 5 s
  */
 export function changing<Answer>(file: string, act: () => Answer): Answer {
   makePrivateDirectory(path.dirname(file));
-  closeSync(openSync(`${file}.lock`, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600));
-  const lock = new DatabaseSync(`${file}.lock`, { timeout: lockMs });
-  try {
-    try {
-      lock.exec('BEGIN EXCLUSIVE');
-    } catch (cause) {
-      const message = `Cannot change "${file}": somebody else is changing it`;
-      throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
-    }
-    return act();
-  } finally {
-    lock.close();
-  }
+  return whileLocked(file, act);
 }

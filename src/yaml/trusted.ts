@@ -3,10 +3,10 @@
  * lay there. This file reads and writes the user's directory of configuration.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
+import { realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
+import { whileLocked } from '../file-lock.ts';
 import { readBytes } from './gather.ts';
 import type { Named } from './tree.ts';
 
@@ -33,17 +33,21 @@ export function readTrusted(named: Named): ReadonlyMap<string, string> {
  * Puts a directory into the record; with `null` it is forgotten.
  *
  * @param real as {@link realDirectory} names it
- * @throws FileError of `Failure`; TrlError `QUOTA_EXCEEDED` for one more than 10,000 directories
+ * @throws FileError of `Failure`; TrlError `QUOTA_EXCEEDED` for one more than 10,000 directories,
+ *   `BACKEND_UNAVAILABLE` when another process changes the record for 5 s
  */
 export function setTrusted(named: Named, real: string, sha256: string | null): void {
-  const trusted = new Map(readTrusted(named));
-  if (sha256 === null) trusted.delete(real);
-  else trusted.set(real, sha256);
-  if (trusted.size > directoriesMax) {
-    const most = `at most ${directoriesMax} directories are trusted`;
-    throw new TrlError('QUOTA_EXCEEDED', `Cannot trust "${real}": ${most}`);
-  }
-  replace(named.file, trusted);
+  // What another one says meanwhile is not lost.
+  whileLocked(named.file, () => {
+    const trusted = new Map(readTrusted(named));
+    if (sha256 === null) trusted.delete(real);
+    else trusted.set(real, sha256);
+    if (trusted.size > directoriesMax) {
+      const most = `at most ${directoriesMax} directories are trusted`;
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot trust "${real}": ${most}`);
+    }
+    replace(named.file, trusted);
+  });
 }
 
 /** @throws TrlError `INVALID_PARAMS` when there is no such directory */
@@ -60,7 +64,6 @@ export function realDirectory(directory: string): string {
 function replace(file: string, trusted: ReadonlyMap<string, string>): void {
   const text = JSON.stringify({ version: 1, trusted: Object.fromEntries(trusted) }, null, 2);
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   try {
     writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
     renameSync(draft, file);
