@@ -12,10 +12,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
-import { raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { cornerOf, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import {
   busy,
   decide,
@@ -31,13 +31,18 @@ import type { TestSession } from './support/session.ts';
 import { eventually } from './support/processes.ts';
 
 const skip = whyNoBox;
+let shared: Daemon;
+before(async () => {
+  shared = await startRuntime(guarded);
+});
+after(() => shared?.stop());
 const logOf = (daemon: Daemon): string[] => {
   const file = path.join(daemon.root, 'log');
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').toSorted() : [];
 };
 
 test('10 plans approved concurrently start exactly 10 processes', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   const waiting: Json[] = [];
   for (let at = 0; at < 10; at += 1) {
@@ -109,7 +114,7 @@ const changes: readonly Change[] = [
 
 for (const { what, command, set, cwd, change } of changes) {
   test(`replacing ${what} between yes and run voids the yes`, { skip }, async () => {
-    await using daemon = await startRuntime(guarded);
+    const daemon = cornerOf(shared);
     await using session = await guardedSession(daemon);
     const { root } = daemon;
     set?.(root);
@@ -131,7 +136,7 @@ test(
   'a working directory that is gone at the start is not replaced by another',
   { skip },
   async () => {
-    await using daemon = await startRuntime(guarded);
+    const daemon = cornerOf(shared);
     await using session = await guardedSession(daemon);
     mkdirSync(path.join(daemon.root, 'sub'));
     const data = await parked(session, 'echo ran >>log', { cwd: path.join(daemon.root, 'sub') });
@@ -149,7 +154,7 @@ test(
 );
 
 test('a program put in the way on PATH voids the yes', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   const exported = await parked(session, 'export PATH="$PWD/bin:$PATH"');
   await decide(daemon, exported.approval_id);
@@ -169,7 +174,7 @@ test('a program put in the way on PATH voids the yes', { skip }, async () => {
 });
 
 test('what nobody can look into is not shown with a hash', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   execFileSync('mkfifo', [path.join(daemon.root, 'pipe.sh')]);
   // A harmless file of the host under the name of one that only the sandbox would run.
@@ -205,7 +210,7 @@ const ends: readonly {
 
 for (const { by, act } of ends) {
   test(`what waits for its turn is answered at once when ${by}`, { skip }, async () => {
-    await using daemon = await startRuntime(guarded);
+    const daemon = cornerOf(shared);
     await using session = await guardedSession(daemon);
     const { approval_id: id, exec_id: execId } = await parked(session, 'echo ran >>log');
     await busy(daemon, session);
@@ -221,7 +226,7 @@ for (const { by, act } of ends) {
 }
 
 test('what waits or was refused answers every call', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   const { exec_id: execId } = await parked(session, 'echo ran >>log');
   const ask = async (method: string, more: object = {}): Promise<string> => {

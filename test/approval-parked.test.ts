@@ -2,14 +2,19 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
-import { raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { cornerOf, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 const guarded = { env: { TRL_POLICY: 'guarded' } } as const;
 const skip = whyNoBox;
+let shared: Daemon;
+before(async () => {
+  shared = await startRuntime(guarded);
+});
+after(() => shared?.stop());
 
 const guardedSession = (daemon: Daemon, params: object = {}): Promise<TestSession> =>
   openSession(daemon.socketPath, { working_dir: daemon.root, ...params });
@@ -46,7 +51,7 @@ async function ended(session: TestSession, execId: string): Promise<Json> {
 }
 
 test('what is on the list runs as it was analysed, the rest waits', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   writeFileSync(path.join(daemon.root, 'a.txt'), 'text\n');
   const listed = await session.run('cat a.txt');
@@ -67,18 +72,18 @@ test('what is on the list runs as it was analysed, the rest waits', { skip }, as
 });
 
 test('a block is refused with a sentence that helps, and never asked', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   const answer = await session.ask('ls; rm -rf build');
   assert.deepEqual([answer.ok, answer.error.code], [false, 'POLICY_DENIED']);
   assert.match(answer.error.message, /"rm -rf build" .*\(fs\./);
   assert.equal(answer.data.verdict.decision, 'block');
-  const list = await session.client.ask('approval.list', {});
+  const list = await session.client.ask('approval.list', { session_id: session.id });
   assert.deepEqual(list.data.approvals, []);
 });
 
 test('asking again attaches, also after the yes, and runs nothing twice', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   const command = 'echo once >>log';
   const first = await parked(session, command);
@@ -94,7 +99,7 @@ test('asking again attaches, also after the yes, and runs nothing twice', { skip
 });
 
 test('a call can wait for the person, and hears what they said', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   const asked = session.ask('echo hello', { wait_ms: 20_000 });
   const [first] = await pending(daemon, 1);
@@ -109,7 +114,7 @@ test('a call can wait for the person, and hears what they said', { skip }, async
 });
 
 test('for this session: an equal plan runs, another one asks', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
   const data = await parked(session, 'echo a >>log');
   await decide(daemon, data.approval_id, { scope: 'session' });
@@ -159,7 +164,7 @@ const changes: readonly {
 for (const { what, command, change, runs, more } of changes) {
   const verb = runs ? 'does not void' : 'voids';
   test(`a change of ${what} between yes and run ${verb} the yes`, { skip }, async () => {
-    await using daemon = await startRuntime(guarded);
+    const daemon = cornerOf(shared);
     const script = path.join(daemon.root, 'tool.sh');
     writeFileSync(script, '#!/bin/sh\necho run >>log\n', { mode: 0o755 });
     await using session = await guardedSession(daemon);

@@ -4,14 +4,23 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
-import { startRuntime, surroundings, type Daemon, type Json } from './support/daemon.ts';
+import { cornerOf, startRuntime, surroundings, type Daemon, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 const skip = whyNoBox;
-const runtime = (policy: string): Promise<Daemon> => startRuntime({ env: { TRL_POLICY: policy } });
+const started = new Map<string, Promise<Daemon>>();
+after(() => Promise.all([...started.values()].map(async (one) => (await one).stop())));
+const ownRuntime = (policy: string): Promise<Daemon> =>
+  startRuntime({ env: { TRL_POLICY: policy } });
+/** A corner of the file's daemon of a policy. */
+async function runtime(policy: string): Promise<Daemon> {
+  const daemon = started.get(policy) ?? ownRuntime(policy);
+  started.set(policy, daemon);
+  return cornerOf(await daemon);
+}
 const sessionOf = (daemon: Daemon, params: object = {}): Promise<TestSession> =>
   openSession(daemon.socketPath, { working_dir: daemon.root, ...params });
 const write = (daemon: Daemon, name: string, text: string): string => {
@@ -31,7 +40,7 @@ async function outcome(session: TestSession, command: string, more: object = {})
 
 describe('an allowed command', { skip }, () => {
   test('is started without a shell and without what earlier commands exported', async () => {
-    await using daemon = await runtime('trusted');
+    const daemon = await runtime('trusted');
     await using session = await sessionOf(daemon);
     write(daemon, 'a.txt', 'one\n');
     write(daemon, 'sub/b.txt', 'two\n');
@@ -51,7 +60,7 @@ describe('an allowed command', { skip }, () => {
   });
 
   test('reads no file through a link, a second name or a way out', async () => {
-    await using daemon = await runtime('guarded');
+    const daemon = await runtime('guarded');
     await using session = await sessionOf(daemon);
     write(daemon, '.env', 'KEY=1\n');
     write(daemon, 'plain.txt', 'text\n');
@@ -66,7 +75,7 @@ describe('an allowed command', { skip }, () => {
   });
 
   test('is asked when the caller brings a variable that changes it', async () => {
-    await using daemon = await runtime('guarded');
+    const daemon = await runtime('guarded');
     await using session = await sessionOf(daemon);
     for (const name of ['GIT_EXTERNAL_DIFF', 'LD_PRELOAD', 'PATH', 'npm_config_script_shell']) {
       const found = await outcome(session, 'git status', { env: { [name]: './x' } });
@@ -76,7 +85,7 @@ describe('an allowed command', { skip }, () => {
   });
 
   test('of npm shows what it runs, and waits when it may reach further', async () => {
-    await using daemon = await runtime('guarded');
+    const daemon = await runtime('guarded');
     const scripts = { build: 'echo built', prebuild: 'echo before' };
     write(daemon, 'package.json', JSON.stringify({ scripts }));
     await using session = await sessionOf(daemon);
@@ -91,7 +100,7 @@ describe('an allowed command', { skip }, () => {
   });
 
   test('of git runs no helper of a hostile repository', async () => {
-    await using daemon = await runtime('guarded');
+    const daemon = await runtime('guarded');
     const { root } = daemon;
     const helper = write(daemon, 'evil.sh', `#!/bin/sh\ntouch ${root}/ran\ncat\n`);
     chmodSync(helper, 0o755);
@@ -127,7 +136,7 @@ test(
   'auto asks for what reaches beyond the sandbox, and blocks stay blocks',
   { skip },
   async () => {
-    await using daemon = await runtime('auto');
+    const daemon = await runtime('auto');
     await using session = await sessionOf(daemon);
     assert.equal(await outcome(session, 'echo x >made; for i in 1 2; do echo $i; done'), 'allow');
     assert.match(await outcome(session, 'rm -rf made'), /^block fs\./);
@@ -143,7 +152,7 @@ test(
 );
 
 test('auto lets a command look for keys that its sandbox has not', { skip }, async () => {
-  await using daemon = await runtime('auto');
+  const daemon = await runtime('auto');
   await using session = await sessionOf(daemon);
   const looking = await session.run('cat ~/.ssh/id_rsa "$HOME/.aws/credentials"');
   assert.equal(looking.exit_code, 1);
@@ -157,7 +166,7 @@ test('auto lets a command look for keys that its sandbox has not', { skip }, asy
 });
 
 test('locked asks nobody; a session can only be stricter than its runtime', { skip }, async () => {
-  await using daemon = await runtime('guarded');
+  const daemon = await runtime('guarded');
   await using locked = await sessionOf(daemon, { policy: 'locked' });
   assert.match(await outcome(locked, 'make'), /^block /);
   assert.equal(await outcome(locked, 'pwd'), 'allow');
@@ -166,7 +175,7 @@ test('locked asks nobody; a session can only be stricter than its runtime', { sk
 });
 
 test('an agent that keeps being refused is slowed', { skip }, async () => {
-  await using daemon = await runtime('guarded');
+  const daemon = await runtime('guarded');
   await using session = await sessionOf(daemon);
   const begun = performance.now();
   for (let tries = 0; tries < 4; tries += 1) await outcome(session, 'sudo id');
@@ -182,7 +191,7 @@ const policyFile = (daemon: Daemon, text: string): string => {
 };
 
 test('a policy file bounds sessions, and is read anew or not at all', { skip }, async () => {
-  await using first = await runtime('trusted');
+  await using first = await ownRuntime('trusted');
   await first.kill('SIGTERM');
   policyFile(
     first,
@@ -224,7 +233,7 @@ test('a policy file bounds sessions, and is read anew or not at all', { skip }, 
 });
 
 test('a policy that cannot be used stops the start', async () => {
-  await using daemon = await runtime('trusted');
+  await using daemon = await ownRuntime('trusted');
   await daemon.kill('SIGTERM');
   for (const [text, wanted] of [
     ['', /empty/],

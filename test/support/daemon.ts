@@ -102,6 +102,16 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
   };
 }
 
+/**
+ * A daemon that tests share, with a directory of the caller's own for its root. To stop this one
+ * stops nothing: whoever started the daemon does.
+ */
+export function cornerOf(daemon: Daemon): Daemon {
+  const root = mkdtempSync(path.join(daemon.root, 'corner-'));
+  const leave = async (): Promise<void> => {};
+  return { ...daemon, root, stop: leave, [Symbol.asyncDispose]: leave };
+}
+
 /** What a test started detached outlives its daemon, and would keep the runner for good. */
 function endRunnerOf(home: string): void {
   const record = path.join(home, 'state/trl/runner.json');
