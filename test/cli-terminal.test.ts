@@ -86,3 +86,18 @@ test('why the runtime ended a command is said, at a terminal or not', { skip }, 
   assert.equal(piped('run', '--quiet', '--timeout', '300ms', 'sleep 60').stderr, '');
   assert.match(piped('run', '--idle-timeout', '300ms', 'sleep 60').stderr, /--idle-timeout allows/);
 });
+
+test('a bound that ended a command is named', { skip }, () => {
+  const cpu = piped('run', '--cpu', '1', 'while :; do :; done');
+  assert.equal(cpu.status, 137);
+  assert.match(cpu.stderr, /^trl: killed; it may have met its bound of 1 s of CPU time$/m);
+  const file = piped('run', '--file-size', '4k', 'head -c 9000 /dev/zero >big');
+  assert.equal(file.status, 153);
+  assert.match(file.stderr, /^trl: it met its bound of 4096 bytes a file$/m);
+  const narrow = piped('run', '--open-files', '8', 'ls | cat');
+  assert.equal(narrow.status, 125);
+  assert.match(
+    narrow.stderr,
+    /no shell starts within the bounds asked for \[SANDBOX_UNAVAILABLE\]/,
+  );
+});

@@ -72,6 +72,27 @@ const stops: Readonly<Record<NonNullable<ExecEnd['stopped']>, string | null>> = 
   'audit-failed': 'what it did could not be recorded any more',
 };
 
+/** KILL, as the kernel sends it for CPU time, and its code for a file that grew too large. */
+const killedCode = 137;
+const tooLargeCode = 153;
+
+/** Bounds that ended the command, or may have: the kernel does not tell of each. */
+function boundsMet({ limits, exit_code: code, stopped }: ExecEnd): string[] {
+  if (stopped !== null) return [];
+  return limits.flatMap(({ name, value, hit }) => {
+    if (name === 'memory_bytes' && hit === true) {
+      return [`it met its bound of ${value} bytes of memory`];
+    }
+    if (name === 'cpu_s' && code === killedCode) {
+      return [`killed; it may have met its bound of ${value} s of CPU time`];
+    }
+    if (name === 'file_bytes' && code === tooLargeCode) {
+      return [`it met its bound of ${value} bytes a file`];
+    }
+    return [];
+  });
+}
+
 /**
  * The receipt in one line, why it was ended, then what the runtime suggests; of changes only where
  * they are not told beside it.
@@ -88,6 +109,7 @@ export function sayEnd(
     const offline = end.timed_out && end.sandbox.network === 'off' ? '; it had no network' : '';
     sayAside(`ended after ${showDuration(end.duration_ms)}: ${why}${offline}`);
   }
+  for (const bound of boundsMet(end)) sayAside(bound);
   // What was undone is told even when the command itself saw nothing wrong.
   if (interactive || end.exit_code !== 0 || end.reverted.length > 0) {
     for (const hint of end.hints) {

@@ -314,14 +314,15 @@ export class CommandBox {
         `Cannot make a sandbox: ${why || 'it ended at once'}`,
       );
     }
-    const failed = first.split(' ').slice(1);
-    if (failed.length > 0) {
-      this.kill();
-      throw new TrlError(
-        'SANDBOX_UNAVAILABLE',
-        `Cannot set the bounds asked for: ${failed.join(', ')}`,
-      );
-    }
+    const [word, ...failed] = first.split(' ');
+    if (word === 'ready' && failed.length === 0) return;
+    this.kill();
+    // A bound can be set and yet be too narrow for the shell that sets it.
+    const why =
+      word === 'ready'
+        ? `Cannot set the bounds asked for: ${failed.join(', ')}`
+        : 'Cannot make a sandbox: no shell starts within the bounds asked for';
+    throw new TrlError('SANDBOX_UNAVAILABLE', why);
   }
 }
 
