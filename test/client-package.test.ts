@@ -128,34 +128,3 @@ test('the client runs on Node 20, which has no WebSocket of its own', { skip }, 
     const client = await connect({ ...${options}, WebSocket }); ${use}`;
   assert.deepEqual(await run(systemNode, onWeb), wanted);
 });
-
-test('what docs/typescript.md shows runs as it is written', async () => {
-  await using tunnel = await openTunnel(daemon.socketPath);
-  const text = readFileSync(path.join(root, 'docs/typescript.md'), 'utf8');
-  const [, shown = ''] = /```ts\n([^]*?)```/.exec(text) ?? [];
-  const [imports = '', ...rest] = shown.split('\n\n');
-  const got = await run(
-    process.execPath,
-    `${imports.replace("'terminal-runtime-layer'", built('client.js'))}
-     const token = ${JSON.stringify(tunnel.token)};
-     const stop = new AbortController();
-     const { signal } = stop;
-     const said = [];
-     const show = (stream, bytes) => said.push(stream);
-     const ask = () => {};
-     // The first event of the feed is there: it is left.
-     const watching = client => { const { watch } = client; client.watch = (signal) => {
-       stop.abort(); return watch.call(client, signal); }; return client; };
-     try {
-       ${rest
-         .join('\n')
-         .replace("'http://127.0.0.1:7070'", JSON.stringify(tunnel.url))
-         .replace(/await connect\((.*)\)/, 'watching(await connect($1))')}
-     } catch (error) {
-       if (!signal.aborted) throw error;
-       console.log(JSON.stringify([said.length > 0, typeof isTrlError]));
-       process.exit(0);
-     }`,
-  );
-  assert.deepEqual(got, [true, 'function']);
-});

@@ -81,7 +81,7 @@ export const scenes: readonly Scene[] = [
     file: 'README.md',
     cwd: 'shop',
     needs: ['jq', 'npm'],
-    prepare: (reader) => (repository(reader, 'shop'), {}),
+    prepare: (reader) => (repository(reader, 'shop', 'Begin, and fix the sum'), {}),
   },
   {
     file: 'docs/environment.md',

@@ -55,6 +55,9 @@ export function blocksOf(file: string): Block[] {
 
 export const blocks: readonly Block[] = documents.flatMap(blocksOf);
 
+/** What a block is called in tests: its file and first line. */
+export const nameOf = ({ file, text }: Block): string => `${file}: ${text.split('\n')[0]}`;
+
 /** The blocks of one language of a document; there is at least one. */
 export function blocksIn(file: string, language: string): Block[] {
   const found = blocks.filter((block) => block.file === file && block.language === language);
