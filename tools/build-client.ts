@@ -4,7 +4,7 @@
  * runtime of its own. What the first two promise of their imports is checked here.
  */
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 import type { Metafile } from 'esbuild';
@@ -92,6 +92,13 @@ export function emitTypes(directory: string): void {
   };
   tsc('src/local/index.ts', '--types', 'node', '--lib', 'es2024,esnext.disposable');
   tsc('src/client/index.ts', ...web);
+  for (const entry of ['client/index.d.ts', 'local/index.d.ts'].map((name) =>
+    path.join(directory, name),
+  )) {
+    // Whoever aims at an older platform has no types of `await using`, which ours name.
+    const reference = '/// <reference lib="esnext.disposable" />\n';
+    writeFileSync(entry, reference + readFileSync(entry, 'utf8'));
+  }
   const lacking = [...packagesNamedBy(directory)];
   if (lacking.length > 0) {
     throw new Error(`the types name packages that users lack: ${lacking.join(', ')}`);

@@ -35,7 +35,7 @@ export function packAt(): Packed {
     typeof manifest === 'object' && manifest !== null ? Reflect.get(manifest, 'files') : [];
   const named = Array.isArray(files) ? files.map(String) : [];
   for (const pattern of ['package.json', ...named]) {
-    if (pattern === 'dist' || pattern.startsWith('!')) continue;
+    if (pattern.startsWith('dist/') || pattern.startsWith('!')) continue;
     for (const name of globSync(pattern, { cwd: root })) {
       cpSync(path.join(root, name), path.join(stage, name), { recursive: true });
     }
