@@ -193,6 +193,8 @@ export const limits = {
     max: 64 * MiB,
     about: 'events that wait for the disk; what is more is refused',
   },
+  auditRepeats: { unit: 'count', default: 32, max: 32, about: 'kinds of refused calls, a caller' },
+  auditRepeatMs: { unit: 'ms', default: 10_000, max: 10_000, about: 'equal refused calls counted' },
   auditSegmentBytes: { unit: 'bytes', default: 64 * MiB, max: 1 * GiB, about: 'a file of the log' },
   auditReserveBytes: {
     unit: 'bytes',

@@ -63,8 +63,8 @@ const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = 
   'exec.refused': ({ code, message }) => [code, message],
   'exec.failed': ({ code, message }) => [code, message],
   'call.requested': ({ method }) => [method],
-  'call.refused': ({ method, code, message }) => [method, code, message],
-  'call.failed': ({ method, code, message }) => [method, code, message],
+  'call.refused': refusedCall,
+  'call.failed': refusedCall,
   'token.created': ({ token_id: id, name, roles }) => [id, name, listOf(roles)],
   'token.revoked': ({ token_id: id, name }) => [id, name],
   'login.opened': ({ proof }) => [proof],
@@ -74,6 +74,13 @@ const summaries: Readonly<Record<string, (data: Data) => readonly unknown[]>> = 
   'secret.typed': ({ names }) => [listOf(names)],
   'log.opened': ({ about }) => [listOf(about)],
 };
+
+/** `count`: so many equal ones, from the `first` on, told by this one event. */
+function refusedCall({ method, code, message, door, reason, peer, count, first }: Data) {
+  const since = typeof first === 'string' ? ` since ${first}` : '';
+  const times = typeof count === 'number' ? `${count} times${since}` : '';
+  return [method, code, message, door, reason, peer, times];
+}
 
 function summaryOf({ kind, data }: AuditEvent): string {
   const { [kind]: telling } = summaries;

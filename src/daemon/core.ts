@@ -15,8 +15,9 @@ import type { Auditing } from './auditing/auditing.ts';
 import type { Shown } from './auditing/basis.ts';
 import { AuditReading } from './auditing/desk.ts';
 import { ExecRecorder, type Stating } from './auditing/exec-recorder.ts';
-import { audited } from './auditing/calls.ts';
+import { audited, checked, type CallTelling } from './auditing/calls.ts';
 import { Inputs } from './auditing/inputs.ts';
+import { Repeats } from './auditing/repeats.ts';
 import { approvalEvent } from './auditing/telling.ts';
 import type { DiffRedaction } from './diffs/diff-redaction.ts';
 import { insideClient } from './door/inside.ts';
@@ -106,6 +107,7 @@ export class Core implements Runtime {
   readonly #inputs: Inputs;
   readonly #execs: Executions;
   readonly #starter: Starter;
+  readonly #telling: CallTelling;
   readonly #sweeper: NodeJS.Timeout;
   readonly counts = new Metrics();
   /** Of calls that are over. */
@@ -124,6 +126,7 @@ export class Core implements Runtime {
     this.sessions = new SessionDesk(options, this.#sessions, this.#execs);
     const grounds = new Grounds(options, this.#sessions);
     const { auditing } = options;
+    this.#telling = { auditing, repeats: new Repeats(auditing) };
     const recorder = new ExecRecorder(auditing, options.stating);
     options.runners.onProgress = (progress) => recorder.printed(progress);
     const scripts = this.#scriptCalls();
@@ -179,7 +182,9 @@ export class Core implements Runtime {
     this.#sweeper.unref();
   }
 
-  audited: Runtime['audited'] = (call, act) => audited(this.#options.auditing, call, act);
+  audited: Runtime['audited'] = (call, act) => audited(this.#telling, call, act);
+
+  checked: Runtime['checked'] = (call, check) => checked(this.#telling, call, check);
 
   get masking(): Masking {
     return this.#options.masking;
@@ -271,6 +276,7 @@ export class Core implements Runtime {
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
     await this.#options.workspaces.end(this.#options.endRunner);
     this.#inputs.close();
+    this.#telling.repeats[Symbol.dispose]();
     await this.#options.auditing.close();
     this.#options.store.close();
   }

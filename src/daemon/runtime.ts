@@ -262,6 +262,12 @@ export interface Runtime {
    * @throws TrlError `AUDIT_UNAVAILABLE` before it acted; else what `act` throws
    */
   audited<Answer>(call: Call, act: () => Answer | Promise<Answer>): Promise<Answer>;
+  /**
+   * Checks a call before it asks for anything; where it is refused, that is in the audit log.
+   *
+   * @throws what `check` throws
+   */
+  checked<Params>(call: Call, check: () => Params | Promise<Params>): Promise<Params>;
   /** Stops taking requests, ends or leaves commands as configured, closes. */
   close(): Promise<void>;
 }

@@ -7,6 +7,7 @@ import type { Caller, ExecId, SessionId } from '../../command.ts';
 import type { MethodName } from '../../protocol/methods.ts';
 import { field, textAt } from '../../provenance/told.ts';
 import type { Call } from '../runtime.ts';
+import type { Repeats } from './repeats.ts';
 import { failureOf, type Auditing, type Told } from './auditing.ts';
 
 /** What a method is told as when it is done, and which of its fields are told: never a value. */
@@ -96,13 +97,20 @@ const failures: ReadonlySet<string> = new Set([
   'INTERNAL_ERROR',
 ]);
 
+/** How calls are told. */
+export interface CallTelling {
+  readonly auditing: Auditing;
+  /** For those that are refused. */
+  readonly repeats: Repeats;
+}
+
 /**
  * Lets a call act once its request is on disk, where it changes something.
  *
  * @throws TrlError `AUDIT_UNAVAILABLE`: it did not act; else what `act` throws
  */
 export async function audited<Answer>(
-  auditing: Auditing,
+  { auditing, repeats }: CallTelling,
   call: Call,
   act: () => Answer | Promise<Answer>,
 ): Promise<Answer> {
@@ -119,7 +127,25 @@ export async function audited<Answer>(
     if (how !== undefined) await auditing.tell([doneEvent(call, how, answer)]);
     return answer;
   } catch (error) {
-    if (!tellThemselves.has(method)) await tellFailure(auditing, call, error);
+    if (!tellThemselves.has(method)) await tellFailure(repeats, call, error);
+    throw error;
+  }
+}
+
+/**
+ * Tells of a call that is refused before it asks for anything.
+ *
+ * @throws what `check` throws
+ */
+export async function checked<Params>(
+  { repeats }: CallTelling,
+  call: Call,
+  check: () => Params | Promise<Params>,
+): Promise<Params> {
+  try {
+    return await check();
+  } catch (error) {
+    await tellFailure(repeats, call, error);
     throw error;
   }
 }
@@ -137,7 +163,7 @@ function doneEvent({ method, caller, params }: Call, how: Telling, answer: unkno
 }
 
 async function tellFailure(
-  auditing: Auditing,
+  repeats: Repeats,
   { method, caller, params }: Call,
   error: unknown,
 ): Promise<void> {
@@ -145,7 +171,7 @@ async function tellFailure(
   const isChange = telling[method] !== undefined;
   if (!isChange && !refusals.has(code) && !failures.has(code)) return;
   const kind = failures.has(code) ? 'call.failed' : 'call.refused';
-  await auditing.tell([{ kind, ...whose(caller, params), data: { method, code, message } }]);
+  await repeats.tell({ kind, ...whose(caller, params), data: { method, code, message } });
 }
 
 /** The script that calls in its caller's place. */

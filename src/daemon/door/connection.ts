@@ -271,8 +271,7 @@ export class Connection {
     let json: RedactedText;
     try {
       const { params } = request;
-      const act = () => call(method, params, desk);
-      const answer = await runtime.audited({ caller, method, params }, act);
+      const answer = await call(method, params, desk);
       json = answered(request.id, answer, this.#says);
     } catch (error) {
       json = failed(request.id, method, error, this.#says);

@@ -261,9 +261,9 @@ const handlers: Handlers = {
 };
 
 /**
- * Checks `params`, and whether the caller may; then calls the runtime.
+ * Checks `params`, and whether the caller may; then calls the runtime. Both are recorded.
  *
- * @throws TrlError of the check, or of the runtime.
+ * @throws TrlError of the check, or of the runtime; `AUDIT_UNAVAILABLE` before it acted
  */
 export async function call<M extends MethodName>(
   method: M,
@@ -272,11 +272,14 @@ export async function call<M extends MethodName>(
 ): Promise<MethodAnswers[M]> {
   const handler: Handlers[M] = handlers[method];
   const { runtime, caller } = desk;
-  runtime.gate.permit(method, params, caller);
-  const parsed = parseParams(method, params);
-  refuseSecrets(parsed, runtime.masking);
-  const admitted = await runtime.gate.admit(method, parsed, caller);
-  const answer = await handler(desk, admitted);
+  const asked = { caller, method, params };
+  const admitted = await runtime.checked(asked, () => {
+    runtime.gate.permit(method, params, caller);
+    const parsed = parseParams(method, params);
+    refuseSecrets(parsed, runtime.masking);
+    return runtime.gate.admit(method, parsed, caller);
+  });
+  const answer = await runtime.audited(asked, () => handler(desk, admitted));
   return runtime.gate.shown(method, answer, { caller, params: admitted });
 }
 
