@@ -17,6 +17,8 @@ RUN node --disable-warning=ExperimentalWarning tools/build.ts \
  && mv /tmp/terminal-runtime-layer-*.tgz /tmp/trl.tgz
 
 FROM node:24-bookworm-slim AS run
+# Whose files the workspace has: --build-arg UID="$(id -u)".
+ARG UID=10001
 # bubblewrap: the sandbox. perl: idmapped mounts. git: what a session sees of a repository.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends bubblewrap ca-certificates git perl-base python3 \
@@ -24,10 +26,12 @@ RUN apt-get update \
 COPY --from=build /tmp/trl.tgz /tmp/trl.tgz
 RUN npm install --global --ignore-scripts --no-audit --no-fund /tmp/trl.tgz \
  && rm -rf /tmp/trl.tgz /root/.npm \
- && useradd --create-home --uid 10001 trl \
+ && userdel --remove node \
+ && useradd --create-home --user-group --uid "$UID" trl \
  && install -d -o trl -g trl -m 0700 /run/trl /home/trl/.local /home/trl/.local/state \
  && install -d -o trl -g trl /workspace
-USER trl
+# By number: who forbids root in containers cannot tell by a name.
+USER $UID
 ENV XDG_RUNTIME_DIR=/run/trl
 WORKDIR /workspace
 VOLUME ["/workspace", "/home/trl/.local/state"]
