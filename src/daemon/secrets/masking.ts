@@ -32,6 +32,8 @@ const outputFields: ReadonlySet<string> = new Set([
 /** Shorter texts hold no value that can be masked. */
 const textMin = 6;
 const depthMax = 64;
+/** Texts that are remembered to hold no known value, and characters of one. */
+const [cleanMax, cleanTextMax] = [4_096, 128];
 /** Ids of our own, in nearly every answer. */
 const ownId = /^[sxaw]-[0-9a-f]{32}$/;
 
@@ -59,6 +61,8 @@ export class Masking {
   #version = '';
   #index: KnownIndex | null = null;
   #values: ReadonlyMap<string, KnownValue> = new Map();
+  /** Nothing that is known just now is in them: most words come again with each command. */
+  readonly #clean = new Set<string>();
 
   constructor(tags: Tags, source: Known) {
     this.#tags = tags;
@@ -80,13 +84,15 @@ export class Masking {
     if (text.length < textMin || ownId.test(text)) return { text: redactedText(text), names: [] };
     const index = this.#current();
     if (index === null) return { text: redactedText(text), names: [] };
+    if (this.#clean.has(text)) return { text: redactedText(text), names: [] };
     const { text: masked, hits } = maskText(index, text);
+    if (masked === text && text.length <= cleanTextMax) this.#noteClean(text);
     return { text: redactedText(masked), names: hits };
   }
 
   /** A value of plain data with all its texts masked; what is output of a command stays. */
   deep<Value>(value: Value): Value {
-    return this.#deep(value, 0);
+    return this.#current() === null ? value : this.#deep(value, 0);
   }
 
   /** An answer or event as JSON. */
@@ -128,7 +134,13 @@ export class Masking {
     this.#values = new Map(values.map((one) => [one.value, one]));
     this.#index = values.length === 0 ? null : new KnownIndex(values, this.#index);
     this.#version = version;
+    this.#clean.clear();
     return this.#index;
+  }
+
+  #noteClean(text: string): void {
+    if (this.#clean.size >= cleanMax) this.#clean.clear();
+    this.#clean.add(text);
   }
 
   /** One object for one value: what is computed for it belongs to the object. */
