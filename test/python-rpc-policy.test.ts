@@ -1,6 +1,6 @@
 // Scripts before policy and people, and when the runtime ends in the middle of one.
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -147,6 +147,25 @@ for _ in range(2):
   } finally {
     await (second ?? daemon).stop();
   }
+});
+
+test('where there is no interpreter, that is said, and where it was looked for', async () => {
+  let place = '';
+  await using daemon = await startRuntime({
+    prepare: (home) => {
+      place = path.join(home, 'bin');
+      mkdirSync(place);
+      // All that the host has, but for the interpreter.
+      const names = readdirSync('/usr/bin').filter((name) => !name.startsWith('python'));
+      for (const name of names) symlinkSync(`/usr/bin/${name}`, path.join(place, name));
+      return { PATH: place };
+    },
+  });
+  await using session = await openSession(daemon.socketPath, { sandbox: 'none' });
+  const { exit_code: code, stdout, stderr } = await session.run('print(1)', python);
+  assert.deepEqual([code, stdout], [127, '']);
+  const where = `Python 3.8 or later is wanted in one of: ${place}`;
+  assert.equal(stderr, `Cannot run the script: python3: not found\n${where}\n`);
 });
 
 test('without a sandbox its directory is the host’s, private, and removed', async (t) => {

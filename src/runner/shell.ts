@@ -201,9 +201,10 @@ function python(plan: Plan): string {
   const path = quote(plan.env['PATH'] ?? '/usr/bin:/bin');
   const values = [scriptFd, JSON.stringify(scriptName), limits.scriptCallBytes.max].join(', ');
   const program = quote(`${pythonBoot}start(${values})`);
+  const wanted = quote(`Python 3.8 or later is wanted in one of: ${plan.env['PATH'] ?? ''}`);
   return (
     `__p=$(PATH=${path}; command -v python3) || { ` +
-    `echo 'Cannot run the script: python3: not found' >&2; exit 127; }; ` +
+    `printf '%s\\n' 'Cannot run the script: python3: not found' ${wanted} >&2; exit 127; }; ` +
     `exec "$__p" -I -c ${program}`
   );
 }
