@@ -49,7 +49,7 @@ export const errorTable = {
     retry: false,
   },
   COMMAND_FAILED: {
-    about: 'the command could not be started',
+    about: 'a tool could not do its work',
     httpStatus: 422,
     exitCode: 125,
     retry: false,
@@ -145,16 +145,22 @@ export const isTrlError = (error: unknown, code?: ErrorCode): error is TrlError 
   error instanceof TrlError && (code === undefined || error.code === code);
 
 const diskReasons: ReadonlyMap<unknown, string> = new Map([
-  ['ENOSPC', 'no space is left on a disk'],
-  ['EDQUOT', 'the quota of a disk is used up'],
-  ['EROFS', 'a file system is read-only'],
-  ['EIO', 'a disk reports an error'],
+  ['ENOSPC', 'no space is left on the disk, it is full; free some'],
+  ['EDQUOT', 'the quota of its disk is used up; free some'],
+  ['EROFS', 'its file system is read-only; mount it for writing'],
+  ['EIO', 'its disk reports an error; see the log of the kernel'],
 ]);
+
+/** What is wrong with a disk, and what helps; `null`: it is no such failure. */
+export function diskReason(error: unknown): string | null {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : null;
+  return diskReasons.get(code) ?? null;
+}
 
 /** What a caller may know of a disk that fails: no path. `null`: it is no such failure. */
 export function diskFailure(action: string, error: unknown): TrlError | null {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : null;
-  const reason = diskReasons.get(code);
-  if (reason === undefined) return null;
-  return new TrlError('BACKEND_UNAVAILABLE', `Cannot ${action}: ${reason}`, { cause: error });
+  const reason = diskReason(error);
+  if (reason === null) return null;
+  const message = `Cannot ${action}: a file cannot be written: ${reason}`;
+  return new TrlError('BACKEND_UNAVAILABLE', message, { cause: error });
 }

@@ -8,7 +8,7 @@ import { approve, approveAsked, Refused } from './approval/approve.ts';
 import type { Asked } from './approval/request.ts';
 import type { ExecId, Exit, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
-import { TrlError } from './errors.ts';
+import { isTrlError, TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
 import type { RequestedName } from './policy/decide.ts';
 import type { Reading } from './policy/judge.ts';
@@ -241,7 +241,9 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
     throw error;
   }
   const { reverted, recorded } = await settle(world, ground, exit);
-  const audit = await world.recorder.ended(id, { exit, reverted, recorded });
+  const audit = await world.recorder.ended(id, { exit, reverted, recorded }).catch((error) => {
+    throw afterwards(error, exit);
+  });
   if (exit.cwd_missing) {
     throw new TrlError(
       'INVALID_PARAMS',
@@ -259,10 +261,21 @@ async function settle(world: World, ground: Ground, exit: Exit) {
     reverted = await ground.revert();
     return { reverted, recorded: (await ground.changes?.settle(id, false)) ?? null };
   } catch (error) {
-    await world.recorder.ended(id, { exit, reverted, recorded: null });
+    await world.recorder.ended(id, { exit, reverted, recorded: null }).catch((lost: unknown) => {
+      throw afterwards(lost, exit);
+    });
     world.recorder.failed(id, error);
-    throw error;
+    throw afterwards(error, exit);
   }
+}
+
+/** Whoever gets no receipt must know all the same that the command ran. */
+function afterwards(error: unknown, { exec_id, exit_code, signal }: Exit): unknown {
+  if (!isTrlError(error)) return error;
+  const how = signal === null ? `with exit code ${exit_code}` : `by ${signal}`;
+  const ran = `The command ran and ended ${how}: look before you run it again`;
+  const data = { ...error.data, exec_id, exit_code, signal };
+  return new TrlError(error.code, `${error.message}. ${ran}`, { cause: error, data });
 }
 
 function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {

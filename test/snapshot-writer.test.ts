@@ -17,9 +17,9 @@ const log = (): void => undefined;
 type Failing = 'write' | 'truncate';
 
 const failures = [
-  { steps: ['write'], code: 'EIO', told: 'INTERNAL_ERROR' },
-  { steps: ['write'], code: 'ENOSPC', told: 'QUOTA_EXCEEDED' },
-  { steps: ['write', 'truncate'], code: 'ENOSPC', told: 'QUOTA_EXCEEDED' },
+  { steps: ['write'], code: 'EIO', told: 'BACKEND_UNAVAILABLE' },
+  { steps: ['write'], code: 'ENOSPC', told: 'BACKEND_UNAVAILABLE' },
+  { steps: ['write', 'truncate'], code: 'ENOSPC', told: 'BACKEND_UNAVAILABLE' },
 ] as const satisfies { steps: readonly Failing[]; code: string; told: string }[];
 
 for (const { steps, code, told } of failures) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -115,8 +116,20 @@ test('what cannot be recorded for want of room waits, and is not lost', async (t
     // There is room for it once, but not for the copy of it that is to be kept.
     const command = 'head -c 6000000 /dev/urandom > big; echo new > known; echo x > small';
     const refused = await session.ask(command);
-    assert.equal(refused.error?.code, 'QUOTA_EXCEEDED', JSON.stringify(refused));
+    assert.equal(refused.error?.code, 'BACKEND_UNAVAILABLE', JSON.stringify(refused));
+    const { message } = refused.error;
+    assert.ok(message.includes(`"${state}/`), message);
+    assert.match(
+      message,
+      /no space is left on the disk.*free some.*waits in its session.*command ran.*code 0/,
+    );
+    assert.equal(refused.data?.exit_code, 0, JSON.stringify(refused));
     assert.deepEqual(readdirSync(root), ['known']);
+    fillUp(path.join(state, 'filler'));
+    const unstarted = await session.ask('echo never > known');
+    assert.match(unstarted.error?.message, new RegExp(`"${state}/`), JSON.stringify(unstarted));
+    assert.match(unstarted.error.message, /free some|so nothing runs/);
+    assert.doesNotMatch(unstarted.error.message, /command ran/);
     rmSync(path.join(state, 'filler'));
     const { data } = await session.client.ask('workspace.status', { session_id: session.id });
     const waiting = data.staged.map((one: Json) => `${one.path} ${one.reason}`);
@@ -173,3 +186,16 @@ test('a runtime that ends with its command ends without a word', () => {
     rmSync(home, { recursive: true, force: true });
   }
 });
+
+/** Appends until the disk takes nothing more. */
+function fillUp(file: string): void {
+  for (const bytes of [64 * 1024, 1024]) {
+    for (let pieces = 0; pieces < 1_000; pieces += 1) {
+      try {
+        appendFileSync(file, Buffer.alloc(bytes, 'x'));
+      } catch {
+        break;
+      }
+    }
+  }
+}

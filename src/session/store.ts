@@ -35,12 +35,15 @@ export interface Row {
 
 const retryMs = 1_000;
 
-function written(write: () => unknown): void {
+function written(place: string, write: () => unknown): void {
   try {
     write();
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `Cannot keep the records of the runtime: ${why}`;
+    const said = cause instanceof Error ? cause.message : String(cause);
+    const why = said.includes('full')
+      ? 'no space is left on the disk, it is full; free some'
+      : said;
+    const message = `Cannot keep the records of the runtime in "${place}": ${why}`;
     throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
   }
 }
@@ -48,6 +51,7 @@ function written(write: () => unknown): void {
 const keyOf = (table: Table, id: string): string => `${table} ${id}`;
 
 export class Store {
+  readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #put: Readonly<Record<Table, StatementSync>>;
   readonly #soon = new Map<string, () => void>();
@@ -57,6 +61,7 @@ export class Store {
    * @throws TrlError `BACKEND_UNAVAILABLE` when another daemon owns the state directory
    */
   constructor(path: string) {
+    this.#path = path;
     try {
       this.#db = new DatabaseSync(path, { timeout: 0 });
       this.#db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;');
@@ -94,14 +99,14 @@ export class Store {
   /** @throws TrlError `BACKEND_UNAVAILABLE` when it cannot be written, as on a full disk */
   put(table: Table, id: string, value: object): void {
     this.#soon.delete(keyOf(table, id));
-    written(() => this.#put[table].run(id, JSON.stringify(value)));
+    written(this.#path, () => this.#put[table].run(id, JSON.stringify(value)));
   }
 
   /** Like {@link put}, and on the disk when it returns: what a yes permits comes after it. */
   putDurable(table: Table, id: string, json: string): void {
     this.#db.exec('PRAGMA synchronous=FULL');
     try {
-      this.#put[table].run(id, json);
+      written(this.#path, () => this.#put[table].run(id, json));
     } finally {
       this.#db.exec('PRAGMA synchronous=NORMAL');
     }
@@ -118,7 +123,7 @@ export class Store {
 
   remove(table: Table, id: string): void {
     this.#soon.delete(keyOf(table, id));
-    written(() => this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id));
+    written(this.#path, () => this.#db.prepare(`DELETE FROM ${table} WHERE id=?`).run(id));
   }
 
   all(table: Table): Row[] {

@@ -3,7 +3,7 @@
  * under way shares the next one. What could not be written stays at the head of the queue.
  */
 import { setImmediate } from 'node:timers/promises';
-import { TrlError } from '../errors.ts';
+import { diskReason, TrlError } from '../errors.ts';
 import type { Catalog, Content, StoredRecord, Tombstone } from './catalog.ts';
 import type { Line } from './directory.ts';
 import { pack } from './payload.ts';
@@ -162,12 +162,10 @@ export class Writer {
   }
 
   #fail(cause: unknown): void {
-    const isFull = cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC';
-    const isQuota = cause instanceof Error && 'code' in cause && cause.code === 'EDQUOT';
-    const reason = isFull || isQuota ? 'no space is left on the disk' : String(cause);
+    const reason = diskReason(cause);
     this.failure = new TrlError(
-      isFull || isQuota ? 'QUOTA_EXCEEDED' : 'INTERNAL_ERROR',
-      `Cannot write snapshots to "${this.#options.directory}": ${reason}`,
+      reason === null ? 'INTERNAL_ERROR' : 'BACKEND_UNAVAILABLE',
+      `Cannot write snapshots to "${this.#options.directory}": ${reason ?? String(cause)}`,
       { cause },
     );
     const waiters = this.#waiters;

@@ -52,7 +52,7 @@ async function fill(onto: string): Promise<void> {
     const isDurable = await store.sync().then(
       () => true,
       (error: unknown) => {
-        assert.ok(isTrlError(error, 'QUOTA_EXCEEDED'), String(error));
+        assert.ok(isTrlError(error, 'BACKEND_UNAVAILABLE'), String(error));
         assert.match(error.message, /no space is left on the disk/);
         if (failures === 0) process.stdout.write(`${error.message}\n`);
         failures += 1;

@@ -299,7 +299,7 @@ export class Starter {
       tracked = this.#execs.track(record, outcome, started);
     } catch (error) {
       this.#recorder.failed(record.id, error);
-      throw error;
+      throw isTrlError(error) ? notStarted(error) : error;
     }
     kept.resolve();
     if (record.mode === 'foreground') this.#occupy(session, tracked);
@@ -395,3 +395,6 @@ export class Starter {
     void tracked.settled.then(free, free);
   }
 }
+
+const notStarted = ({ code, message, data }: TrlError): TrlError =>
+  new TrlError(code, `${message}; the command was not started`, data === null ? {} : { data });

@@ -1,7 +1,7 @@
 /** What the story of a command asks of its session's workspace. */
 import type { Box, ExecId } from '../../command.ts';
 import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
-import { TrlError } from '../../errors.ts';
+import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import type { ChangeKeeper } from '../../run.ts';
 import type { ChangeRecord } from './record.ts';
 import type { DryRuns } from './dry-runs.ts';
@@ -50,10 +50,26 @@ export function keeperOf(parts: KeeperParts): ChangeKeeper {
     settle: async (id, isLost) => {
       const own = await workspace();
       const isDry = dryRuns?.has(id) === true;
-      const record = isDry ? await dryRuns.settle(id, own) : await own.settle(id, isLost);
-      return record === null ? null : recordedOf(record);
+      try {
+        const record = isDry ? await dryRuns.settle(id, own) : await own.settle(id, isLost);
+        return record === null ? null : recordedOf(record);
+      } catch (error) {
+        const layered = isDry ? inNoLayer : inLayer;
+        throw unrecorded(error, unlayered === null ? layered : inTree);
+      }
     },
   };
+}
+
+const inNoLayer = 'what it changed was to be thrown away, and is';
+const inLayer = 'what it changed and was not applied waits in its session (trl workspace status)';
+const inTree = 'what it changed is in the workspace, and cannot be undone';
+
+/** Says where the changes are that could not be recorded. */
+function unrecorded(error: unknown, where: string): unknown {
+  const known = isTrlError(error) ? error : diskFailure('look what a command changed', error);
+  if (known === null) return error;
+  return new TrlError(known.code, `${known.message}; ${where}`, { cause: error });
 }
 
 function recordedOf({
