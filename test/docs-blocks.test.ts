@@ -8,6 +8,7 @@ import { mcpClients, placeOf, snippetOf } from '../src/cli/mcp-clients.ts';
 import { verbs } from '../src/cli/verbs.ts';
 import { readConfiguration } from '../src/configuration/read.ts';
 import { readTool } from '../src/configuration/tool-file.ts';
+import { errorTable } from '../src/errors.ts';
 import { readPolicyFile } from '../src/policy/files/read.ts';
 import { shapes } from '../src/protocol/answers/index.ts';
 import { blocks, blocksIn, documents, nameOf, read, root } from './support/documents.ts';
@@ -197,4 +198,20 @@ test('every test that a page names is there', () => {
       assert.ok(globSync(named, { cwd: root }).length > 0, `${file}: there is no ${named}`);
     }
   }
+});
+
+test('docs/errors.md tells of each code what the table does, when it comes and what to do', () => {
+  const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (.*) \|$/gm)];
+  const told = rows.map(([, code = '', rest = '']) => {
+    const [about = '', when = '', advice = '', http, cli, retry] = rest.split(' | ');
+    assert.ok(
+      when.trim().length > 10 && advice.trim().length > 10,
+      `${code}: when, and what to do`,
+    );
+    return [code, about, Number(http), Number(cli), retry === 'yes'];
+  });
+  const there = Object.entries(errorTable).map(([code, { about, httpStatus, exitCode, retry }]) => {
+    return [code, about, httpStatus, exitCode, retry];
+  });
+  assert.deepEqual(told, there);
 });

@@ -1,5 +1,5 @@
-// The Python client against a real daemon: the list that every client must pass, what its README
-// shows, and what happens when connections are lost.
+// The Python client against a real daemon: the list that every client must pass, and what happens
+// when connections are lost.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -69,14 +69,6 @@ test('over the socket the Python client does what every client must', { skip }, 
 test('over HTTP the Python client does what every client must', { skip }, (t) =>
   conforms(t, ['--url', server.origin], { TRL_TOKEN: server.token }),
 );
-
-test('the README of the Python client prints what it says', { skip }, async () => {
-  const readme = readFileSync(path.join(clients, 'README.md'), 'utf8');
-  const example = /```python\n(?<code>[^]*?)```/.exec(readme)?.groups?.['code'] ?? '';
-  const printed = /It prints:\n\n```\n(?<text>[^]*?)```/.exec(readme)?.groups?.['text'] ?? '';
-  const { stdout, stderr } = await python(['-c', example]);
-  assert.equal(stdout, printed, stderr);
-});
 
 /** Passes bytes on to the daemon and cuts every connection after so many bytes from there. */
 async function cutting(after: number): Promise<Server & { readonly path: string; cuts: number }> {

@@ -158,12 +158,16 @@ async function said(
   const text = command.replaceAll("'", String.raw`'\''`);
   stdin.write(`eval '${text}' </dev/null; printf '${mark}%d${mark}' "$?"\n`);
   let output = '';
-  stdout.setEncoding('utf8');
-  while (!output.endsWith(mark) || output.split(mark).length < 3) {
-    const [piece] = await Promise.race([once(stdout, 'data'), once(stdout, 'end')]);
-    if (piece === undefined) assert.fail(`the shell ended: ${command}\n${output}`);
-    output += String(piece);
-  }
+  await new Promise<void>((resolve, reject) => {
+    const ended = (): void => reject(new Error(`the shell ended: ${command}\n${output}`));
+    const taken = (piece: string): void => {
+      output += piece;
+      if (output.split(mark).length < 3) return;
+      stdout.off('data', taken).off('end', ended);
+      resolve();
+    };
+    stdout.setEncoding('utf8').on('data', taken).on('end', ended);
+  });
   const [printed = '', code] = output.split(mark);
   return { output: printed, code: Number(code) };
 }

@@ -10,7 +10,7 @@ const titles: Readonly<Record<number, string>> = {
   404: 'There is no such thing',
   409: 'Something else is under way, or the key was used for another request',
   410: 'The bytes are no longer held',
-  422: 'The command could not be started',
+  422: 'The tool could not do its work',
   429: 'A bound was reached',
   500: 'The runtime failed',
   502: 'The source of a secret failed',
