@@ -146,7 +146,8 @@ test('who reads no refusals of a WebSocket is not listened to', async (t) => {
     (one) => one.exec_id === exec,
   );
   assert.ok(found !== undefined);
-  const upgrade = { request, socket: far, head: Buffer.alloc(0), caller };
+  const pace = { take: () => {}, ready: () => Promise.resolve() };
+  const upgrade = { request, socket: far, head: Buffer.alloc(0), caller, pace };
   const over = sockets.exec(upgrade, new Followers(parts), { execId: found.exec_id, from: 0 });
   // A text message of two bytes, with a mask of nothing.
   const wrong = Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x7b, 0x7d]);

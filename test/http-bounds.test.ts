@@ -1,8 +1,11 @@
 // What one caller can do to the log, the rates and the room of all the others.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
 import * as fc from 'fast-check';
 import type { Told } from '../src/daemon/auditing/auditing.ts';
 import { Repeats } from '../src/daemon/auditing/repeats.ts';
@@ -78,3 +81,35 @@ test('of what is told together nothing is lost, and few are told', async () => {
   });
   await fc.assert(property, { numRuns: 50 });
 });
+
+test('requests within a WebSocket count as those beside it', { timeout: 30_000 }, async () => {
+  const own = token('agent', 'fast');
+  const ws = webSocket('/rpc', own);
+  await once(ws, 'open');
+  let text = '';
+  ws.on('message', (data: Buffer) => {
+    text += data.toString();
+  });
+  const times = 8_000;
+  const line = `${JSON.stringify({ id: 'p', method: 'system.ping', params: {} })}\n`;
+  ws.send(line.repeat(times));
+  while (text.split('\n').length <= times) await sleep(20);
+  const answers = text.trimEnd().split('\n');
+  const codes = new Set(answers.map((one) => JSON.parse(one).error?.code ?? 'answered'));
+  assert.deepEqual(codes, new Set(['answered', 'QUOTA_EXCEEDED']));
+  assert.match(text, /Cannot take the request: this caller asks too often; wait 1 s/);
+  // The same bucket: a request beside it, by MCP or REST, is one too many; another caller's is not.
+  for (const target of ['/v1/ping', '/mcp']) {
+    for (let status = 0; status !== 429;) {
+      ws.send(line.repeat(2_000));
+      status = (await ask(daemon, target, { token: own })).status;
+    }
+  }
+  assert.equal((await ask(daemon, '/v1/ping')).status, 200);
+  ws.terminate();
+});
+
+function webSocket(target: string, own: string): WebSocket {
+  const bearer = `bearer.${Buffer.from(own).toString('base64url')}`;
+  return new WebSocket(`ws://127.0.0.1:${daemon.port}${target}`, ['trl.v2', bearer]);
+}

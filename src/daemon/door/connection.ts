@@ -41,6 +41,16 @@ export interface ConnectionOptions {
   readonly runtime: Runtime;
   readonly version: string;
   readonly log: Log;
+  /** How often the caller may ask; default: without a bound. */
+  readonly pace?: Pace;
+}
+
+/** How often somebody may ask. */
+export interface Pace {
+  /** @throws TrlError `QUOTA_EXCEEDED` when one more is too many */
+  take(): void;
+  /** Settles when one more may come: for input, of which nothing may be lost. */
+  ready(): Promise<void>;
 }
 
 type Request = Extract<Envelope, { kind: 'request' }>;
@@ -163,7 +173,8 @@ export class Connection {
 
   /** An empty frame is the end of the input. A failure has no reply to go to: it is a message. */
   async #takeStdin(frame: Frame): Promise<void> {
-    const { runtime, caller } = this.#options;
+    const { runtime, caller, pace } = this.#options;
+    await pace?.ready();
     await this.#until(() => this.#stdinBytes < stdinBytesMax);
     const fail = (error: unknown): void =>
       this.#writer.message(failed(unknownId, 'the stdin frame', error, this.#says));
@@ -193,6 +204,7 @@ export class Connection {
     if (this.#gone.signal.aborted) return;
     this.#pending += 1;
     try {
+      this.#options.pace?.take();
       if (envelope.kind === 'refused') throw envelope.error;
       this.#refuseWhenStopping(envelope.method);
       await this.#dispatch(methodNamed(envelope.method), envelope);

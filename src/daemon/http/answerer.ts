@@ -13,19 +13,18 @@ import { methodNamed } from '../../protocol/methods.ts';
 import { readRequest } from '../../protocol/request.ts';
 import type { Identities } from '../access/identities.ts';
 import { answered, failed } from '../door/answer.ts';
-import { BodyBudget, readBytes, readJson, refuseBody } from './body.ts';
+import { BodyBudget, readBytes, refuseBody } from './body.ts';
 import type { Connections } from './connections.ts';
 import { ConsoleFiles } from './console-files.ts';
 import { callAs, refuseStreaming } from './desk.ts';
 import type { DoorParts, Followed } from './desk.ts';
 import { Followers } from './followers.ts';
-import { checkRequest, requireHandshake, tokenOf } from './guard.ts';
+import { Callers, peerOf, tooMany } from './callers.ts';
+import { checkRequest, requireHandshake } from './guard.ts';
 import type { Names } from './guard.ts';
 import { Kept } from './kept.ts';
 import { Refusal } from './problem.ts';
-import type { RefusalReason } from './problem.ts';
 import { readQuery } from './query.ts';
-import { rateHeaders, Rates } from './rates.ts';
 import type { Refusals } from './refusals.ts';
 import { refuseUpgrade, send, sendJson, sendProblem, setFields } from './respond.ts';
 import { needsUpgrade, queryOf, Rest, routeOf } from './rest.ts';
@@ -35,17 +34,8 @@ import type { Sockets } from './sockets.ts';
 import { traceOf } from './trace.ts';
 import { Unsent } from './unsent.ts';
 
-/** Requests of one caller. */
-const callerRate = { burst: 5_000, perSecond: 1_000 } as const;
-/** Wrong tokens and codes of one address, before it is told to wait. */
-const failureRate = { burst: 20, perSecond: 2 } as const;
 const bodiesOfCallerMax = 64 * 1_024 * 1_024;
 const bodiesMax = 256 * 1_024 * 1_024;
-/** Of who logs in: nobody is known yet, and a code is short. */
-const loginBytesMax = 4_096;
-const loginsOfPeerMax = 64 * 1_024;
-const loginsMax = 1_024 * 1_024;
-
 /** A part that answers a path of its own, such as `/mcp`. It must not throw after it has sent. */
 export type Mounted = (mounted: {
   readonly request: IncomingMessage;
@@ -71,19 +61,10 @@ export interface AnswererOptions {
   readonly loginsOnly: boolean;
 }
 
-interface Known {
-  readonly caller: Caller;
-  /** Ends the request's share. */
-  readonly end: () => void;
-}
-
 export class Answerer {
   readonly #options: AnswererOptions;
-  readonly #rates = new Rates(callerRate);
-  readonly #failures = new Rates(failureRate);
+  readonly #callers: Callers;
   readonly #budget = new BodyBudget(bodiesOfCallerMax, bodiesMax);
-  /** Apart: nobody without a token takes room from who has one. */
-  readonly #loginBudget = new BodyBudget(loginsOfPeerMax, loginsMax);
   readonly #unsent = new Unsent();
   readonly #mounted = new Map<string, Mounted>();
   readonly followers: Followers;
@@ -96,6 +77,7 @@ export class Answerer {
 
   constructor(options: AnswererOptions) {
     this.#options = options;
+    this.#callers = new Callers(options);
     this.followers = new Followers(options.parts);
     this.#rest = new Rest({
       ...options.parts,
@@ -127,7 +109,7 @@ export class Answerer {
       const trace = traceOf(textOf(request.headers['traceparent']));
       response.setHeader('traceparent', trace.own);
       if (await this.#answerOpen(request, response, path)) return;
-      const known = this.#known(request, false, response);
+      const known = this.#callers.known(request, false, response);
       const { caller } = known;
       this.#open.set(response, caller);
       response.once('close', () => {
@@ -148,11 +130,11 @@ export class Answerer {
     try {
       checkRequest(request, this.names);
       const path = pathOf(request);
-      const { caller, end } = this.#known(request, true, null);
+      const { caller, end, pace } = this.#callers.known(request, true, null);
       socket.once('close', end);
       this.#refuseWhenStopping();
       requireHandshake(request);
-      const upgrade = { request, socket, head, caller };
+      const upgrade = { request, socket, head, caller, pace };
       if (!isWireOffer(request)) {
         const message = 'Cannot open the WebSocket: of its subprotocols only "trl.v2" is known';
         throw new Refusal('INVALID_PARAMS', message);
@@ -190,7 +172,7 @@ export class Answerer {
     }
     readQuery(request.url ?? '', {});
     if (path === '/v1/login') {
-      await this.#logIn(request, response);
+      await this.#callers.logIn(request, response);
       return true;
     }
     refuseBody(request);
@@ -202,72 +184,6 @@ export class Answerer {
       sendJson(response, 200, masking.json({ status: 'ok' }));
     }
     return true;
-  }
-
-  /** A code is a secret as a token is: it comes in the body, and is good once. */
-  async #logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { identities, parts } = this.#options;
-    const peer = peerOf(request);
-    const bounds = { budget: this.#loginBudget, bytesMax: loginBytesMax };
-    const { code } = await readJson({ request, response, caller: peer, ...bounds });
-    if (typeof code !== 'string') {
-      throw new TrlError('INVALID_PARAMS', 'Cannot log in: "code" must be text');
-    }
-    const found = identities.redeem(code);
-    if (found === null) {
-      this.#slowDown(peer);
-      const message = 'Cannot log in: the link was used or is too old; make another: trl console';
-      throw new Refusal('AUTH_FAILED', message, { reason: 'login' });
-    }
-    const { token, expiresAt, caller } = found;
-    const { actor, roles } = caller;
-    const answer = { expires_at: new Date(expiresAt).toISOString(), roles, actor };
-    // The one answer that holds a token, which masking would hide.
-    const json = parts.says.masking.output({ token, ...answer });
-    sendJson(response, 200, json);
-  }
-
-  /** A person leaves: what else the login has open ends with it. */
-  #logOut({ request, response, caller }: Exchange): void {
-    refuseBody(request);
-    const token = tokenOf(request, false);
-    if (caller.authenticatedBy !== 'login' || token === null) {
-      const message = 'Cannot log out: this token is no login; see: trl token revoke';
-      throw new Refusal('PERMISSION_DENIED', message);
-    }
-    response.once('close', () => this.#options.identities.endLogin(token));
-    sendJson(response, 200, this.#options.parts.says.masking.json({ status: 'ok' }));
-  }
-
-  /** @throws Refusal without a token that stands, and for a caller that asks too much */
-  #known(request: IncomingMessage, isUpgrade: boolean, response: ServerResponse | null): Known {
-    const { identities, connections, loginsOnly } = this.#options;
-    const token = tokenOf(request, isUpgrade);
-    const caller = token === null ? null : identities.callerOf(token);
-    if (caller === null) {
-      this.#slowDown(peerOf(request));
-      throw unauthorized(`token-${identities.refusalReason(token)}`);
-    }
-    if (loginsOnly && caller.authenticatedBy !== 'login') {
-      throw unauthorized('token-unknown');
-    }
-    const taken = this.#rates.take(caller.actor);
-    const fields = rateHeaders(callerRate, taken);
-    if (!taken.isAllowed) throw tooMany('this caller asks too often', 'rate', fields);
-    for (const [name, value] of Object.entries(fields)) response?.setHeader(name, value);
-    const end = connections.begin(request.socket, caller.actor);
-    if (end === null) {
-      throw tooMany('this caller has too much open', 'crowded', { 'Retry-After': '1' });
-    }
-    return { caller, end };
-  }
-
-  /** Who guesses waits; who has a token does not, wherever they come from. */
-  #slowDown(peer: string): void {
-    const taken = this.#failures.take(peer);
-    if (taken.isAllowed) return;
-    const retry = String(Math.max(1, taken.waitS));
-    throw tooMany('too many wrong ones came from here', 'rate', { 'Retry-After': retry });
   }
 
   async #answerKnown(exchange: Exchange): Promise<void> {
@@ -293,7 +209,7 @@ export class Answerer {
       send(response, 200, this.#options.metricsText());
       return;
     }
-    if (isLeaving(request, path)) return this.#logOut(exchange);
+    if (isLeaving(request, path)) return this.#callers.logOut(exchange);
     this.#refuseWhenStopping();
     if (path === '/rpc') await this.#rpc(exchange);
     else await this.#rest.answer(exchange);
@@ -363,8 +279,6 @@ const openRows: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
   ['/v1/login', 'POST'],
 ]);
 
-const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown';
-
 const isLeaving = ({ method }: IncomingMessage, path: string): boolean =>
   path === '/v1/login' && method === 'DELETE';
 
@@ -372,22 +286,6 @@ const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?
 
 const textOf = (field: string | readonly string[] | undefined): string | undefined =>
   typeof field === 'string' ? field : undefined;
-
-function unauthorized(reason: RefusalReason): Refusal {
-  const message = 'Cannot answer the request: it needs "Authorization: Bearer" and a valid token';
-  return new Refusal('AUTH_FAILED', message, {
-    reason,
-    headers: { 'WWW-Authenticate': 'Bearer realm="trl"' },
-  });
-}
-
-function tooMany(
-  why: string,
-  reason: RefusalReason,
-  headers: Readonly<Record<string, string>>,
-): Refusal {
-  return new Refusal('QUOTA_EXCEEDED', `Cannot answer the request: ${why}`, { reason, headers });
-}
 
 /** Those of MCP; with others, such as TRACE, no request can be made of what came. */
 const mountedMethods: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);

@@ -22,6 +22,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { MethodName } from '../../protocol/methods.ts';
 import { wireError } from '../door/answer.ts';
 import { Connection } from '../door/connection.ts';
+import type { Pace } from '../door/connection.ts';
 import { callAs } from './desk.ts';
 import type { DoorParts } from './desk.ts';
 import type { Followers, Outlet } from './followers.ts';
@@ -48,6 +49,7 @@ export interface Upgrade {
   readonly socket: Duplex;
   readonly head: Buffer;
   readonly caller: Caller;
+  readonly pace: Pace;
 }
 
 interface Open {
@@ -97,9 +99,9 @@ export class Sockets {
     // An end without an answer to it is one all the same.
     stream.on('error', () => stream.destroy());
     const { log } = says;
-    const { caller } = upgrade;
+    const { caller, pace } = upgrade;
     const ends = { input: stream, output: stream };
-    const connection = new Connection({ ...ends, caller, runtime, version, log });
+    const connection = new Connection({ ...ends, caller, runtime, version, log, pace });
     this.#connections.add(connection);
     await connection.serve();
     this.#connections.delete(connection);
@@ -112,11 +114,11 @@ export class Sockets {
     followers: Followers,
     target: { readonly execId: ExecId; readonly from: number },
   ): Promise<void> {
-    const { caller } = upgrade;
+    const { caller, pace } = upgrade;
     const ws = await this.#accept(this.#plain, upgrade);
     const gone = new AbortController();
     ws.on('close', () => gone.abort());
-    const writes = new Writes(this.#parts, { ws, caller, execId: target.execId });
+    const writes = new Writes(this.#parts, { ws, caller, pace, execId: target.execId });
     ws.on('message', (data, isBinary) => writes.take(data, isBinary));
     await followers.follow({ caller, ...target, outlet: outletOf(ws, gone.signal) });
     ws.close(closeCodes.normal);
@@ -217,18 +219,22 @@ function outletOf(ws: WebSocket, signal: AbortSignal): Outlet {
   };
 }
 
+interface Target {
+  readonly ws: WebSocket;
+  readonly caller: Caller;
+  readonly pace: Pace;
+  readonly execId: ExecId;
+}
+
 /** What a client of one execution sends, one after another. */
 class Writes {
   readonly #parts: DoorParts;
-  readonly #target: { readonly ws: WebSocket; readonly caller: Caller; readonly execId: ExecId };
+  readonly #target: Target;
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
   #lease: JsonObject = {};
 
-  constructor(
-    parts: DoorParts,
-    target: { readonly ws: WebSocket; readonly caller: Caller; readonly execId: ExecId },
-  ) {
+  constructor(parts: DoorParts, target: Target) {
     this.#parts = parts;
     this.#target = target;
   }
@@ -248,6 +254,7 @@ class Writes {
   }
 
   async #act(bytes: Buffer, isBinary: boolean): Promise<void> {
+    await this.#target.pace.ready();
     if (isBinary) {
       await this.#call('exec.write', { data: bytes.toString('base64'), encoding: 'base64' });
       return;

@@ -1,0 +1,172 @@
+/**
+ * Who asks: the caller that a token stands for, how often and how much of them may ask at once, and
+ * how people come and go. All of a caller's requests, over whatever door of HTTP, count together.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Caller } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import type { Identities } from '../access/identities.ts';
+import type { Pace } from '../door/connection.ts';
+import { BodyBudget, readJson, refuseBody } from './body.ts';
+import type { Connections } from './connections.ts';
+import type { DoorParts } from './desk.ts';
+import { tokenOf } from './guard.ts';
+import { Refusal } from './problem.ts';
+import type { RefusalReason } from './problem.ts';
+import { rateHeaders, Rates } from './rates.ts';
+import type { Refusals } from './refusals.ts';
+import { sendJson } from './respond.ts';
+
+/** Requests of one caller. */
+const callerRate = { burst: 5_000, perSecond: 1_000 } as const;
+/** Wrong tokens and codes of one address, before it is told to wait. */
+const failureRate = { burst: 20, perSecond: 2 } as const;
+/** Of who logs in: nobody is known yet, and a code is short. */
+const loginBytesMax = 4_096;
+const loginsOfPeerMax = 64 * 1_024;
+const loginsMax = 1_024 * 1_024;
+/** How long input that comes too fast is held before it is looked at again, in ms. */
+const pauseMs = 20;
+const pausesMax = 100;
+
+export interface CallersOptions {
+  readonly parts: DoorParts;
+  readonly identities: Identities;
+  readonly connections: Connections;
+  readonly refusals: Refusals;
+  /** Whether only people who logged in are answered. */
+  readonly loginsOnly: boolean;
+}
+
+export interface Known {
+  readonly caller: Caller;
+  /** For what comes within the request once it is a WebSocket. */
+  readonly pace: Pace;
+  /** Ends the request's share. */
+  readonly end: () => void;
+}
+
+export class Callers {
+  readonly #options: CallersOptions;
+  readonly #rates = new Rates(callerRate);
+  readonly #failures = new Rates(failureRate);
+  /** Apart: nobody without a token takes room from who has one. */
+  readonly #loginBudget = new BodyBudget(loginsOfPeerMax, loginsMax);
+
+  constructor(options: CallersOptions) {
+    this.#options = options;
+  }
+
+  /** @throws Refusal without a token that stands, and for a caller that asks too much */
+  known(request: IncomingMessage, isUpgrade: boolean, response: ServerResponse | null): Known {
+    const { identities, connections, loginsOnly } = this.#options;
+    const token = tokenOf(request, isUpgrade);
+    const caller = token === null ? null : identities.callerOf(token);
+    if (caller === null) {
+      this.#slowDown(peerOf(request));
+      throw unauthorized(`token-${identities.refusalReason(token)}`);
+    }
+    if (loginsOnly && caller.authenticatedBy !== 'login') {
+      throw unauthorized('token-unknown');
+    }
+    const taken = this.#rates.take(caller.actor);
+    const fields = rateHeaders(callerRate, taken);
+    if (!taken.isAllowed) throw tooMany(tooOften, 'rate', fields);
+    for (const [name, value] of Object.entries(fields)) response?.setHeader(name, value);
+    const end = connections.begin(request.socket, caller.actor);
+    if (end === null) {
+      throw tooMany('this caller has too much open', 'crowded', { 'Retry-After': '1' });
+    }
+    return { caller, end, pace: this.#paceOf(caller, peerOf(request)) };
+  }
+
+  /** A code is a secret as a token is: it comes in the body, and is good once. */
+  async logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { identities, parts } = this.#options;
+    const peer = peerOf(request);
+    const bounds = { budget: this.#loginBudget, bytesMax: loginBytesMax };
+    const { code } = await readJson({ request, response, caller: peer, ...bounds });
+    if (typeof code !== 'string') {
+      throw new TrlError('INVALID_PARAMS', 'Cannot log in: "code" must be text');
+    }
+    const found = identities.redeem(code);
+    if (found === null) {
+      this.#slowDown(peer);
+      const message = 'Cannot log in: the link was used or is too old; make another: trl console';
+      throw new Refusal('AUTH_FAILED', message, { reason: 'login' });
+    }
+    const { token, expiresAt, caller } = found;
+    const { actor, roles } = caller;
+    const answer = { expires_at: new Date(expiresAt).toISOString(), roles, actor };
+    // The one answer that holds a token, which masking would hide.
+    const json = parts.says.masking.output({ token, ...answer });
+    sendJson(response, 200, json);
+  }
+
+  /** A person leaves: what else the login has open ends with it. */
+  logOut({ request, response, caller }: Leaving): void {
+    refuseBody(request);
+    const token = tokenOf(request, false);
+    if (caller.authenticatedBy !== 'login' || token === null) {
+      const message = 'Cannot log out: this token is no login; see: trl token revoke';
+      throw new Refusal('PERMISSION_DENIED', message);
+    }
+    response.once('close', () => this.#options.identities.endLogin(token));
+    sendJson(response, 200, this.#options.parts.says.masking.json({ status: 'ok' }));
+  }
+
+  #paceOf({ actor }: Caller, peer: string): Pace {
+    return {
+      take: () => {
+        const taken = this.#rates.take(actor);
+        if (taken.isAllowed) return;
+        this.#options.refusals.note('rate', peer);
+        const wait = `wait ${Math.max(1, taken.waitS)} s`;
+        throw new TrlError('QUOTA_EXCEEDED', `Cannot take the request: ${tooOften}; ${wait}`);
+      },
+      ready: async () => {
+        // Whoever else asks for this caller takes their part: at some time it goes on all the same.
+        for (let pauses = 0; pauses < pausesMax; pauses += 1) {
+          if (this.#rates.take(actor).isAllowed) return;
+          await sleep(pauseMs);
+        }
+      },
+    };
+  }
+
+  /** Who guesses waits; who has a token does not, wherever they come from. */
+  #slowDown(peer: string): void {
+    const taken = this.#failures.take(peer);
+    if (taken.isAllowed) return;
+    const retry = String(Math.max(1, taken.waitS));
+    throw tooMany('too many wrong ones came from here', 'rate', { 'Retry-After': retry });
+  }
+}
+
+const tooOften = 'this caller asks too often';
+
+/** A request by which a person leaves. */
+interface Leaving {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+}
+
+export const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? 'unknown';
+
+function unauthorized(reason: RefusalReason): Refusal {
+  const message = 'Cannot answer the request: it needs "Authorization: Bearer" and a valid token';
+  return new Refusal('AUTH_FAILED', message, {
+    reason,
+    headers: { 'WWW-Authenticate': 'Bearer realm="trl"' },
+  });
+}
+
+export function tooMany(
+  why: string,
+  reason: RefusalReason,
+  headers: Readonly<Record<string, string>>,
+): Refusal {
+  return new Refusal('QUOTA_EXCEEDED', `Cannot answer the request: ${why}`, { reason, headers });
+}
