@@ -147,6 +147,16 @@ test('what cannot be understood is a sentence with its code, and exit code 125',
   assert.deepEqual(codes, [125, 125, 125, 125, 125]);
 });
 
+test('a verb that takes no words says so, before it does anything', () => {
+  for (const [name, { words }] of verbs) {
+    if (words !== '') continue;
+    const { status, stdout, stderr } = cli(...name.split(' '), 'stray');
+    assert.deepEqual([status, stdout], [125, ''], name);
+    const said = `trl: Cannot run "trl ${name}": it takes no words, got "stray" [INVALID_PARAMS]\n`;
+    assert.equal(stderr, said);
+  }
+});
+
 test('what could not be written is no success', () => {
   for (const verb of ['policy schema', 'completions bash', '--version', 'run --help']) {
     const ran = spawnSync('sh', ['-c', `"${trl}" ${verb} >/dev/full`], { encoding: 'utf8' });

@@ -14,6 +14,7 @@ import { closeSync } from 'node:fs';
 import path from 'node:path';
 import { canonicalJson } from '../canonical.ts';
 import { limits } from '../limits.ts';
+import { pemOf } from './key.ts';
 import { Check, missingOf, type CheckOptions, type LogReport } from './check.ts';
 import { linesOf, type Line } from './lines.ts';
 import { coveredLines, logIdOf } from './read.ts';
@@ -37,8 +38,6 @@ export function* exportLog(directory: string, publicKey: KeyObject): Generator<s
     }
   }
 }
-
-const pemOf = (key: KeyObject): string => String(key.export({ type: 'spki', format: 'pem' }));
 
 export interface VerifyExportOptions {
   readonly file: string;

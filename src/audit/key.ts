@@ -72,6 +72,10 @@ export function readPublicKey(file: string): KeyObject {
   throw unusable(file, 'it is not an ed25519 key');
 }
 
+/** A public key as SPKI, PEM. */
+export const pemOf = (key: KeyObject): string =>
+  String(key.export({ type: 'spki', format: 'pem' }));
+
 /** SHA-256 of a public key as SPKI DER, hex. */
 export const keyIdOf = (publicKey: KeyObject): string =>
   hash('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex');
@@ -128,7 +132,7 @@ function theOther(file: string): Buffer {
 
 /** What lies beside it must be the same key, else somebody checks with a wrong one. */
 function publish(file: string, key: AuditKey): void {
-  const pem = key.publicKey.export({ type: 'spki', format: 'pem' });
+  const pem = pemOf(key.publicKey);
   if (openedText(file) === pem || placeOnce(file, Buffer.from(pem), 0o644)) return;
   if (openedText(file) === pem) return;
   throw unusable(file, 'it is not the public half of the key beside it; move it away');

@@ -6,7 +6,7 @@ import { closeSync, existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { AuditEvent } from './event.ts';
-import { keyIdOf } from './key.ts';
+import { keyIdOf, pemOf } from './key.ts';
 import { eventOfLine } from './line.ts';
 import { bytesOf } from './lines.ts';
 import { consistencyProof, hashBytes, inclusionProof, isConsistent, isIncluded } from './merkle.ts';
@@ -205,8 +205,6 @@ function storedHashesOf(directory: string, size: number): Buffer[] {
   }
   return hashes;
 }
-
-const pemOf = (key: KeyObject): string => String(key.export({ type: 'spki', format: 'pem' }));
 
 function keyIn(pem: unknown): KeyObject | null {
   try {

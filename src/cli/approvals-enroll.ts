@@ -4,15 +4,12 @@
  */
 import { homedir, userInfo } from 'node:os';
 import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
-import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { record } from './audit-record.ts';
 import { exitInterrupted, Interrupts } from './interrupts.ts';
 import { say } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
 
-export async function enroll(args: Args): Promise<number> {
-  if (args.words.length > 0) throw usage('approvals enroll', 'it takes no words');
+export async function enroll(): Promise<number> {
   const places = enrolmentPlaces(process.env, homedir());
   const enrolment = new Enrolment(places);
   using interrupts = new Interrupts();

@@ -6,7 +6,6 @@ import type { ApprovalView, Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { detailsOf, outcomeOf, seen, summaryOf } from './approval-text.ts';
 import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { Interrupts } from './interrupts.ts';
 import { reach } from './reach.ts';
 import { sayJson } from './show.ts';
@@ -18,7 +17,6 @@ const settleMs = 400;
 const help = '[a] approve once  [s] for the session  [d] deny  [v] view all  [n] next  [q] quit';
 
 export async function watch(args: Args): Promise<number> {
-  if (args.words.length > 0) throw usage('approvals watch', 'it takes no words');
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   await using client = await reach(args, { signal });

@@ -7,7 +7,6 @@ import { logDirectories } from '../audit/logs.ts';
 import { proveEvent } from '../audit/prove.ts';
 import { TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { notWritten, writeOut } from './audit-out.ts';
 import { auditDirectory } from './audit-place.ts';
 import { eventsOf, placeOf } from './audit-read.ts';
@@ -35,8 +34,6 @@ export async function prove(args: Args): Promise<number> {
 
 /** All logs of this user, one after the other. */
 export async function exportLog(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('audit export', `it takes no words, got "${unwanted}"`);
   const directories = logDirectories(auditDirectory());
   if (directories.length === 0) {
     const message = `Cannot export: nothing is recorded in "${auditDirectory()}"`;

@@ -29,9 +29,7 @@ const identityBytesMax = 64 * 1024;
 
 /** The public half is for `audit.recipients`; the secret one is written once, to a file of 0600. */
 export async function keygen(args: Args): Promise<number> {
-  const [unwanted] = args.words;
   const file = args.text('out');
-  if (unwanted !== undefined) throw usage('audit keygen', `it takes no words, got "${unwanted}"`);
   if (file === undefined) throw usage('audit keygen', 'name a new file with --out FILE');
   const { identity, recipient } = newIdentity();
   const text = `# ${new Date().toISOString()}\n# public key: ${recipient}\n${identity}\n`;

@@ -6,7 +6,6 @@ import { keyIdOf, readPublicKey } from '../audit/key.ts';
 import { verifyLogs, type LogReport, type LogsReport } from '../audit/verify.ts';
 import { TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { headsIn, keepHeads, readSeenHeads, type SeenHeads } from './audit-heads.ts';
 import { auditDirectory, seenHeadsFile } from './audit-place.ts';
 import { say, sayJson } from './show.ts';
@@ -16,8 +15,6 @@ const fileBytesMax = 64 * 1024 * 1024;
 
 /** Exit code 0 when nothing was found, else 1. */
 export async function verify(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('audit verify', `it takes no words, got "${unwanted}"`);
   const [proof, file] = [args.text('proof'), args.text('export')];
   if (proof === undefined && file === undefined) return verifyHere(args);
   const { verifyExported, verifyProof } = await import('./audit-away.ts');

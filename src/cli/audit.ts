@@ -3,7 +3,6 @@ import type { FoundEvent as Found } from '../audit/read.ts';
 import { TrlError } from '../errors.ts';
 import { statementIn } from '../provenance/told.ts';
 import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { lineOf, timeOf } from './audit-lines.ts';
 import { parseTime, timeWanted } from './audit-place.ts';
 import { eventsOf, newestEvents } from './audit-read.ts';
@@ -17,8 +16,6 @@ const columnsDefault = 100;
 
 /** Newest last. With `--json` one event a line. */
 export async function log(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('audit log', `it takes no words, got "${unwanted}"`);
   const filter = {
     exec: args.text('exec'),
     session: args.text('session'),

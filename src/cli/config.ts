@@ -3,7 +3,6 @@ import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { checkPatterns } from '../configuration/patterns.ts';
 import { version } from '../protocol/version.ts';
-import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { sayJson, sayTable } from './show.ts';
 
@@ -13,8 +12,6 @@ import { sayJson, sayTable } from './show.ts';
  * @throws ConfigurationError as its start would
  */
 export async function show(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('config show', `it takes no words, got "${unwanted}"`);
   const flags = { config: args.text('config') ?? null, envMode: args.text('env-mode') ?? null };
   const { files, settings, redaction } = await loadConfiguration({
     env: process.env,

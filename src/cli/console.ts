@@ -7,7 +7,6 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Client } from '../client/index.ts';
 import { tokensFile } from '../identity/tokens.ts';
-import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { exitInterrupted, Interrupts } from './interrupts.ts';
 import { asPerson, passphraseFromStdin } from './passphrase.ts';
@@ -19,7 +18,6 @@ import { Left } from './terminal.ts';
 const openedMs = 3_000;
 
 export async function open(args: Args): Promise<number> {
-  if (args.words.length > 0) throw usage('console', 'it takes no words');
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   await using client = await reach(args, { signal });

@@ -7,7 +7,6 @@ import path from 'node:path';
 import { isTrlError, TrlError } from '../errors.ts';
 import { connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
 import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { answers, logFile, runningDaemon, startProcess } from './daemon-process.ts';
 import { stateDir, stopProcess, tailOf } from './daemon-process.ts';
 import { managerHere } from './daemon-system.ts';
@@ -24,7 +23,6 @@ const linesMost = 100_000;
 const answerMs = 5_000;
 
 export async function install(args: Args): Promise<number> {
-  noWords(args, 'daemon install');
   const manager = managerHere();
   const service = serviceOf(args);
   if (args.has('print')) {
@@ -52,7 +50,6 @@ export async function install(args: Args): Promise<number> {
 }
 
 export async function uninstall(args: Args): Promise<number> {
-  noWords(args, 'daemon uninstall');
   const manager = managerHere();
   const wasInstalled = manager.installed();
   if (wasInstalled) manager.uninstall();
@@ -62,7 +59,6 @@ export async function uninstall(args: Args): Promise<number> {
 }
 
 export async function start(args: Args): Promise<number> {
-  noWords(args, 'daemon start');
   const socketPath = socketOf(args);
   const manager = serving();
   if (manager === null && (await answers(socketPath))) {
@@ -79,7 +75,6 @@ export async function start(args: Args): Promise<number> {
 }
 
 export async function stop(args: Args): Promise<number> {
-  noWords(args, 'daemon stop');
   const manager = serving();
   const record = runningDaemon();
   if (manager !== null) manager.stop();
@@ -96,7 +91,6 @@ export async function stop(args: Args): Promise<number> {
 
 /** Exit code 0 while it runs, else 3. */
 export async function status(args: Args): Promise<number> {
-  noWords(args, 'daemon status');
   const manager = managerHere();
   const installed = manager.installed();
   const record = runningDaemon();
@@ -120,7 +114,6 @@ export async function status(args: Args): Promise<number> {
 }
 
 export async function logs(args: Args): Promise<number> {
-  noWords(args, 'daemon logs');
   const wanted = args.read('tail', parseCount, countWanted) ?? linesUsual;
   const count = Math.min(wanted, linesMost);
   const manager = serving();
@@ -206,9 +199,4 @@ function checkRoot(root: string): void {
     `Cannot use workspace root "${root}": the runtime keeps "${stateDir()}" in it; ` +
       'name a project directory, or the directory of projects, with --workspace-root',
   );
-}
-
-function noWords(args: Args, verb: string): void {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage(verb, `it takes no words, got "${unwanted}"`);
 }

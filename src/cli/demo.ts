@@ -10,7 +10,6 @@ import { clientOver } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { spawnDaemon } from '../local/index.ts';
 import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { installLine } from './demo-install.ts';
 import { DemoPaper } from './demo-paper.ts';
 import { acts } from './demo-acts.ts';
@@ -20,8 +19,6 @@ import { sayJson } from './show.ts';
 
 /** Exit code 0 when everything was as it should be, else 1. */
 export async function demo(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('demo', `it takes no words, got "${unwanted}"`);
   using interrupts = new Interrupts();
   const paper = new DemoPaper(!args.has('json'));
   const begun = performance.now();

@@ -50,6 +50,10 @@ async function runVerb(name: string, argv: readonly string[]): Promise<number> {
       process.stdout.write(helpOf(name, verb));
       return 0;
     }
+    const [unwanted] = args.words;
+    if (verb.words === '' && unwanted !== undefined) {
+      throw usage(name, `it takes no words, got "${unwanted}"`);
+    }
     const act = await verb.load();
     return await act(args);
   } catch (error) {

@@ -4,7 +4,6 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { LineReader } from '../protocol/lines.ts';
 import type { Args } from './args.ts';
-import { usage } from './args.ts';
 import { editedClients, mcpScopes } from './mcp-clients.ts';
 import { asEntry, entryIn, nameOf, targetFor } from './mcp-install.ts';
 import type { McpEntry } from './mcp-clients.ts';
@@ -33,8 +32,6 @@ const lineBytesMax = 4 * 1024 * 1024;
 
 /** Exit code 0; 1 when one that is installed does not answer. */
 export async function status(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('mcp status', `it takes no words, got "${unwanted}"`);
   const clients = args.oneOf('client', editedClients);
   const scope = args.oneOf('scope', mcpScopes);
   const name = nameOf(args);

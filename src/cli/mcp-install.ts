@@ -51,8 +51,6 @@ export async function uninstall(args: Args): Promise<number> {
 
 /** @throws TrlError INVALID_PARAMS for a client or scope that is not known */
 function targetOf(args: Args, verb: string): McpTarget {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage(verb, `it takes no words, got "${unwanted}"`);
   const client = args.oneOf('client', args.has('print') ? mcpClients : editedClients);
   if (client === undefined) {
     throw usage(verb, `it needs --client, one of ${editedClients.join(', ')}`);

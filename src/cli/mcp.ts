@@ -1,14 +1,11 @@
 /** `trl mcp`: the tools for an agent's program, on standard input and output. */
 import { realpathSync } from 'node:fs';
 import { version } from '../protocol/version.ts';
-import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { Interrupts } from './interrupts.ts';
 import { reach } from './reach.ts';
 
 export async function mcp(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('mcp', `it takes no words, got "${unwanted}"`);
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   const root = realpathSync(args.text('cwd') ?? process.cwd());

@@ -9,16 +9,7 @@ import type { Args } from './args.ts';
 import type { FlagName } from './flags.ts';
 import { countWanted, durationWanted, parseCount, parseDuration, parseSize } from './units.ts';
 import { sizeWanted } from './units.ts';
-
-/** Flags that belong to a session rather than to one of its commands. */
-const sessionFlags: readonly FlagName[] = [
-  'net',
-  'sandbox',
-  'allow-read',
-  'deny-read',
-  'allow-write',
-  'deny-write',
-];
+import { grants } from './verb.ts';
 
 /**
  * What a new session gets.
@@ -85,7 +76,7 @@ function isWorkspaceId(word: string): word is NonNullable<SessionCreateParams['w
  * @throws TrlError INVALID_PARAMS with the flag.
  */
 export function checkSessionFlags(args: Args): void {
-  const found = sessionFlags.find((name) => args.has(name));
+  const found = grants.find((name) => args.has(name));
   if (found !== undefined) {
     throw new TrlError(
       'INVALID_PARAMS',

@@ -12,8 +12,6 @@ const mark = '# trl publish hook';
 const audienceForm = /^[\w.@-]+$/;
 
 export async function hook(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('publish hook', `it takes no words, got "${unwanted}"`);
   const script = scriptFor(args.text('audience'));
   if (!args.has('install')) {
     process.stdout.write(script);

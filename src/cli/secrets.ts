@@ -13,7 +13,6 @@ import { say, sayJson, sayTable } from './show.ts';
 import { visible } from './visible.ts';
 
 export async function list(args: Args): Promise<number> {
-  noWords(args, 'secrets list');
   await using client = await reach(args);
   const answer = await client.call('secrets.list', {});
   if (args.has('json')) {
@@ -75,7 +74,6 @@ export async function request(args: Args): Promise<number> {
 }
 
 export async function requests(args: Args): Promise<number> {
-  noWords(args, 'secrets requests');
   await using client = await reach(args);
   const answer = await client.call('secrets.requests', {});
   if (args.has('json')) {
@@ -142,9 +140,4 @@ function sessionWord(args: Args, verb: string): string {
   const word = args.text('session');
   if (word !== undefined) return word;
   throw new TrlError('INVALID_PARAMS', `Cannot run "trl ${verb}": name a session with --session`);
-}
-
-function noWords(args: Args, verb: string): void {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage(verb, `it takes no words, got "${unwanted}"`);
 }

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { daemonCommand, daemonEnvironment } from '../local/index.ts';
-import { usage } from './args.ts';
 import type { Args } from './args.ts';
 
 export async function serve(args: Args): Promise<number> {
@@ -15,10 +14,6 @@ export async function stdio(args: Args): Promise<number> {
 }
 
 async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) {
-    throw usage(verb, `it takes no words, got "${unwanted}"`);
-  }
   const socketPath = args.text('socket-path');
   const argv = [
     ...daemonCommand(),

@@ -21,7 +21,6 @@ const verb = 'token create';
 
 /** The token alone on standard output: it is shown this once. */
 export async function create(args: Args): Promise<number> {
-  if (args.words.length > 0) throw usage(verb, 'it takes no words; name it with --name');
   const roles = rolesOf(args);
   const lastsMs = args.read('expires', parseDuration, durationWanted);
   if (lastsMs === 0) throw usage(verb, '"--expires" must be longer than nothing');
@@ -59,7 +58,6 @@ function sayCreated(
 }
 
 export async function list(args: Args): Promise<number> {
-  if (args.words.length > 0) throw usage('token list', 'it takes no words');
   const found = tokens()
     .all()
     .filter(({ revokedAt }) => revokedAt === null);

@@ -17,8 +17,6 @@ import { parseDuration, durationWanted } from './units.ts';
 import { visible } from './visible.ts';
 
 export async function list(args: Args): Promise<number> {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage('tool list', `it takes no words, got "${unwanted}"`);
   await using client = await reach(args);
   const answer = await client.call('tool.list', await ofSession(args, client));
   if (args.has('json')) {

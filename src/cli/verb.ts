@@ -24,6 +24,7 @@ export const bounds: readonly FlagName[] = [
   'open-files',
 ];
 export const limits: readonly FlagName[] = [...bounds, 'idle-timeout'];
+/** What a session is granted, and no command of it alone. */
 export const grants: readonly FlagName[] = [
   'net',
   'sandbox',

@@ -54,7 +54,6 @@ function policyOf(args: Args): WorkspacePolicy | null {
 }
 
 export async function status(args: Args): Promise<number> {
-  noWords(args, 'workspace status');
   await using client = await reach(args);
   const session = await sessionHere(client, args);
   const answer = await client.call('workspace.status', { session_id: session.id });
@@ -216,9 +215,4 @@ export async function discard(args: Args): Promise<number> {
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
   say(`${answer.totals.discarded === 1 ? '1 path' : `${answer.totals.discarded} paths`} discarded`);
   return 0;
-}
-
-function noWords(args: Args, verb: string): void {
-  const [unwanted] = args.words;
-  if (unwanted !== undefined) throw usage(verb, `it takes no words, got "${unwanted}"`);
 }

@@ -7,7 +7,7 @@ import type { ExecReadAnswer, ExecView, StreamChunk } from '../protocol/types.ts
 import { argument, checkArguments } from './arguments.ts';
 import { toExecId, toSessionId } from './handles.ts';
 import { terminalBounds } from './running.ts';
-import { toolOf } from './tool.ts';
+import { readsOnly, toolOf } from './tool.ts';
 import type { Tool } from './tool.ts';
 
 const waitMsMax = 60_000;
@@ -15,13 +15,6 @@ const readMax = 256 * 1024;
 const linesMax = 100_000;
 const listed = 50;
 const commandShown = 200;
-
-const reads = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-} as const;
 
 const state = z.string().check(z.describe('waiting, running, exited, lost, refused'));
 
@@ -57,7 +50,7 @@ export const terminalOutput: Tool = toolOf(
       next: z.int().check(z.describe('offset to ask for next')),
       gap: z.object({ from: z.int(), to: z.int() }),
     },
-    annotations: reads,
+    annotations: readsOnly,
     run: async (args, { client, signal }) => {
       const { exec_id, from, max, wait_ms, grep, tail } = args;
       const filters = grep !== undefined || tail !== undefined;
@@ -112,7 +105,7 @@ export const terminalInput: Tool = toolOf(
       eof: z.optional(argument.flag.check(z.describe('end the input'))),
     }),
     output: { exec_id: z.string(), bytes: z.int(), eof: z.boolean() },
-    annotations: { ...reads, readOnlyHint: false, idempotentHint: false },
+    annotations: { ...readsOnly, readOnlyHint: false, idempotentHint: false },
     run: async ({ exec_id, data = '', eof = false }, { client }) => {
       if (data === '' && !eof) {
         const message = 'Cannot call terminal_input: give "data", "eof", or both';
@@ -148,7 +141,7 @@ export const terminalStop: Tool = toolOf(
       ),
     }),
     output: { stopped: z.array(z.string()) },
-    annotations: { ...reads, readOnlyHint: false, destructiveHint: true },
+    annotations: { ...readsOnly, readOnlyHint: false, destructiveHint: true },
     run: async ({ exec_id, session_id, signal }, { client }) => {
       if ((exec_id === undefined) === (session_id === undefined)) {
         const message = 'Cannot call terminal_stop: give "exec_id" or "session_id", and not both';
@@ -199,7 +192,7 @@ export const terminalList: Tool = toolOf(
       ),
       omitted: z.int().check(z.describe('sessions and commands that are not listed')),
     },
-    annotations: reads,
+    annotations: readsOnly,
     run: async ({ session_id }, { client }) => {
       const id = session_id === undefined ? undefined : toSessionId(session_id);
       const [sessions, execs] = await Promise.all([

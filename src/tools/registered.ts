@@ -1,4 +1,5 @@
 /** Tools that were registered with the runtime, by files or by connections. */
+import { randomKey } from '../client/bytes.ts';
 import { isTrlError } from '../errors.ts';
 import type { Client } from '../client/index.ts';
 import type { ToolCallAnswer, ToolCallParams, ToolView } from '../protocol/tool.ts';
@@ -52,7 +53,7 @@ async function callRegistered(
 ): Promise<ToolResult> {
   const { client, sessions, signal, callKey, approvalWaitMs = 0 } = context;
   const session = await sessions.session();
-  const key = callKey ?? newKey();
+  const key = callKey ?? randomKey();
   for (let asked = 0; ; asked += 1) {
     try {
       const params = {
@@ -81,12 +82,6 @@ async function callRegistered(
   }
 }
 
-/** A key of its own, by which the call is ended. */
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
 /**
  * Calls a registered tool. When `signal` aborts, its command is ended, which may be starting still,
  * or the program that answers it is told.
@@ -99,7 +94,7 @@ export async function callUntil(
   signal: AbortSignal,
 ): Promise<ToolCallAnswer> {
   signal.throwIfAborted();
-  const { exec_key: key = newKey() } = params;
+  const { exec_key: key = randomKey() } = params;
   const answer = client.call('tool.call', { ...params, exec_key: key });
   const gone = Promise.withResolvers<never>();
   const stop = (): void => gone.reject(signal.reason);

@@ -35,6 +35,14 @@ export interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
+/** Of a tool that only looks. */
+export const readsOnly = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+} as const satisfies ToolAnnotations;
+
 /** What a tool is called with besides its arguments. */
 export interface ToolContext {
   /** Calls as the one who asked: what they may not do, no tool does for them. */

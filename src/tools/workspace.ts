@@ -6,7 +6,7 @@ import { publishKinds } from '../protocol/publish.ts';
 import type { PublishCheckParams, PublishVerdict } from '../protocol/publish.ts';
 import { argument, checkArguments } from './arguments.ts';
 import { sessionOf, toExecId } from './handles.ts';
-import { toolOf } from './tool.ts';
+import { readsOnly, toolOf } from './tool.ts';
 import type { Tool, ToolContext } from './tool.ts';
 
 const diffShown = 64 * 1024;
@@ -21,13 +21,6 @@ const paths = z
     z.maxLength(pathsMax, `at most ${pathsMax} paths`),
     z.describe('these and what lies below them'),
   );
-
-const looks = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-} as const;
 
 export const workspaceDiff: Tool = toolOf(
   {
@@ -56,7 +49,7 @@ export const workspaceDiff: Tool = toolOf(
       ),
       truncated: z.boolean(),
     },
-    annotations: looks,
+    annotations: readsOnly,
     run: async (args, context) => {
       if (args.exec_id !== undefined && args.session_id !== undefined) {
         const message = 'Cannot call workspace_diff: give "exec_id" or "session_id", and not both';
@@ -128,7 +121,7 @@ export const publishCheck: Tool = toolOf(
         }),
       ),
     },
-    annotations: looks,
+    annotations: readsOnly,
     run: async (args, context) => {
       const verdict = await context.client.call('publish.check', await targetOf(args, context));
       const findings = verdict.findings.map(({ rule, decision, item, trace }) => ({
