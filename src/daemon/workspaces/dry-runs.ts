@@ -1,7 +1,7 @@
 /** Commands of which nothing is to stay: each writes to a layer of its own, which goes with it. */
-import { isDeepStrictEqual } from 'node:util';
 import type { Box, ExecId, Overlay } from '../../command.ts';
 import type { LayerCapture } from '../../workspace/changes/captured.ts';
+import type { LedgerLines } from '../../workspace/changes/ledger.ts';
 import type { Layering, Layers } from './layering.ts';
 import type { ChangeRecord } from './record.ts';
 import type { Beginning } from './session-parts.ts';
@@ -13,8 +13,8 @@ export interface DryRunParts {
   readonly overlay: Overlay;
   /** The session's box with another overlay, for one command. */
   readonly boxWith: (overlay: Overlay) => Box;
-  /** What tells the changes in an upper layer that was mounted. */
-  readonly captureOf: (upper: string) => LayerCapture;
+  /** What tells the changes in an upper layer that was mounted above the session's. */
+  readonly captureOf: (upper: string, over: LedgerLines) => LayerCapture;
 }
 
 interface DryRun {
@@ -53,13 +53,10 @@ export class DryRuns {
     const run = this.#runs.get(id);
     if (run?.beginning == null) return null;
     try {
-      const capture = await this.#parts.captureOf(run.layers.upper).capture();
-      // What waits in the session is no change of this command.
-      const own = capture.changes.filter(({ path, after }) => {
-        const waiting = workspace.pending.find(path);
-        return waiting === null || !isDeepStrictEqual(waiting.change.after, after);
-      });
-      return await workspace.note(run.beginning, own, capture.complete);
+      // It started from what the session's commands see, not from the real tree.
+      const over = workspace.parts.layer?.lines() ?? [];
+      const { changes, complete } = await this.#parts.captureOf(run.layers.upper, over).capture();
+      return await workspace.note(run.beginning, changes, complete);
     } finally {
       await this.abandon(id);
     }

@@ -9,6 +9,7 @@ import type { SnapshotStore } from '../../snapshot/store.ts';
 import type { ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
 import { IndexCapture } from '../../workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../../workspace/changes/layer-attributes.ts';
+import type { LedgerLines } from '../../workspace/changes/ledger.ts';
 import { UpperCapture } from '../../workspace/changes/upper.ts';
 import { openFilter } from '../../workspace/commit/filter.ts';
 import { filterInput } from '../../workspace/commit/input.ts';
@@ -268,8 +269,8 @@ export class Workspaces {
     if (layered === null || box.kind === 'none') return null;
     const store = await this.stores.own();
     const { overlay } = layered;
-    const captureOf = (upper: string): LayerCapture =>
-      this.#captureOf(id, root, { facts, box, store, upper });
+    const captureOf = (upper: string, over: LedgerLines): LayerCapture =>
+      this.#captureOf(id, root, { facts, box, store, upper, over });
     return new DryRuns({ layering: this.layering, overlay, boxWith, captureOf });
   }
 
@@ -281,9 +282,10 @@ export class Workspaces {
       readonly box: Exclude<Box, { kind: 'none' }>;
       readonly store: SnapshotStore;
       readonly upper: string;
+      readonly over?: LedgerLines;
     },
   ): UpperCapture {
-    const { facts, box, store, upper } = place;
+    const { facts, box, store, upper, over } = place;
     const { hostUid, hostGid } = box.holder;
     return new UpperCapture({
       root,
@@ -293,6 +295,7 @@ export class Workspaces {
       pinned: () => pinnedIn(root, facts),
       contents: store,
       attributes: this.#attributes,
+      ...(over === undefined ? {} : { over }),
     });
   }
 

@@ -2,6 +2,7 @@
 import type { BytePath, Difference, Entry, StatKey } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
 import type { LayerAttributes } from './layer-attributes.ts';
+import type { LedgerLines } from './ledger.ts';
 
 /**
  * Where a content stands on the host: `path` below the directory `tree`. It may be deeper than
@@ -73,6 +74,8 @@ export interface UpperOptions {
   readonly pinned?: () => ReadonlySet<BytePath>;
   readonly contents: Contents;
   readonly attributes: LayerAttributes;
+  /** What the layer below has of its own, where this one lies above another. Default: nothing. */
+  readonly over?: LedgerLines;
 }
 
 /**
@@ -118,6 +121,8 @@ export interface LayerCapture extends ChangeCapture {
   forget(paths: readonly BytePath[]): void;
   /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */
   discard(): Promise<void>;
+  /** What was told and is in the layer, for one that is laid above it. */
+  lines(): LedgerLines;
   /** What a later process needs to go on, for `restoreLedger`. */
   ledgerJson(): string;
   /** @throws TrlError INTERNAL_ERROR where `json` is not from `ledgerJson` */

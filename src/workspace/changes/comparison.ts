@@ -113,6 +113,7 @@ export class Comparison {
       if (pace.isDue()) await pace.rest();
       this.#gone(path);
     }
+    if (this.#ground.over !== undefined) await this.#goneOfLower();
     for (const [path, told] of this.#next) {
       if (pace.isDue()) await pace.rest();
       if (told === null) ledger.delete(path);
@@ -263,6 +264,17 @@ export class Comparison {
         if (stood !== null) this.#deleted(child, stood.entry, stood);
       }
       waiting.push(...directories.toReversed());
+    }
+  }
+
+  /** What the layer below has, and a whiteout or another directory hides since. */
+  async #goneOfLower(): Promise<void> {
+    const { ledger, pace } = this.#ground;
+    const isBelowHiding = inherited((path) => this.#found.has(path) && this.#hides(path));
+    for (const [path, { key, entry }] of ledger.entries()) {
+      if (pace.isDue()) await pace.rest();
+      const isLower = key === null && entry !== null && !this.#found.has(path);
+      if (isLower && isBelowHiding(path)) this.#deleted(path, entry, null);
     }
   }
 

@@ -44,6 +44,9 @@ export class UpperCapture implements LayerCapture {
     this.#options = options;
     this.#firstMode = lstatSync(options.upper).mode & permissions;
     this.#rootMode = this.#firstMode;
+    for (const [path, told] of options.over ?? []) {
+      this.#ledger.set(path, { ...told, key: null, isFresh: false });
+    }
   }
 
   /** @throws TrlError SANDBOX_UNAVAILABLE without perl; INTERNAL_ERROR where it cannot be read */
@@ -116,6 +119,10 @@ export class UpperCapture implements LayerCapture {
       this.#ledger.clear();
       this.#settled.clear();
     });
+  }
+
+  lines(): LedgerLines {
+    return this.#ledger.toLines();
   }
 
   ledgerJson(): string {
