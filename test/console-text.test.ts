@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { AnsiText } from '../src/console/text/ansi.ts';
 import type { Run } from '../src/console/text/ansi.ts';
 import { parseDiff } from '../src/console/text/diff.ts';
-import { linesOf } from '../src/console/text/spans.ts';
+import { blocksOf } from '../src/console/text/spans.ts';
 import { oneLine, piecesOf, visible } from '../src/console/text/visible.ts';
 
 test('characters that are drawn as nothing, move others or pass for a space are shown', () => {
@@ -70,8 +70,8 @@ test('a row of a list shows a command in one line, and that it is cut', () => {
 
 test('spans cut a command where they begin and end, across lines and each other', () => {
   const rules = [{ span: [2, 9] as const }, { span: [4, 6] as const }, { span: null }];
-  const shown = linesOf('a bb cc\ndd e', rules).map((line) =>
-    line.map(({ rules: meant, pieces }) => [pieces.map((each) => each.text).join(''), meant]),
+  const shown = blocksOf('a bb cc\ndd e', rules).map(({ segments }) =>
+    segments.map(({ rules: meant, pieces }) => [pieces.map((each) => each.text).join(''), meant]),
   );
   assert.deepEqual(shown, [
     [
@@ -91,12 +91,12 @@ test('whatever the spans are, a command is shown whole and in order', () => {
   const span = fc.option(fc.tuple(fc.integer({ min: -5, max: 60 }), fc.integer({ max: 60 })));
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.array(span), (command, spans) => {
-      const lines = linesOf(
+      const blocks = blocksOf(
         command,
         spans.map((each) => ({ span: each })),
       );
-      const shown = lines.map((line) => {
-        const pieces = line.flatMap((segment) => segment.pieces);
+      const shown = blocks.map(({ segments }) => {
+        const pieces = segments.flatMap((segment) => segment.pieces);
         return pieces.map(({ at, length }) => command.slice(at, at + length)).join('');
       });
       assert.equal(shown.join('\n'), command);
@@ -210,4 +210,18 @@ test('a diff is read by its counts, so that a removed line may look like a heade
     { path: 'b c', notes: ['old mode 100644', 'new mode 100755'], hunks: [] },
   ]);
   assert.deepEqual(parseDiff(''), []);
+});
+
+test('a command of a million lines is whole in a number of parts that a page can hold', () => {
+  const command = `make\u200Bx${'\n'.repeat(1_000_000)}make y`;
+  const blocks = blocksOf(command, [{ span: [0, 4] }]);
+  const pieces = blocks.flatMap(({ segments }) => segments.flatMap((segment) => segment.pieces));
+  assert.ok(blocks.length < 6_000 && pieces.length < 12_000, `${pieces.length} pieces`);
+  const shown = blocks.map(({ segments }) => {
+    return segments.flatMap((one) => one.pieces.map((piece) => piece.text)).join('');
+  });
+  assert.ok(shown.join('\n') === command.replace('\u200B', '\\u{200B}'));
+  assert.deepEqual([blocks[0]?.number, blocks[1]?.number], [1, 201]);
+  // What was typed as an escape stays what it is.
+  assert.deepEqual(blocksOf(String.raw`a\nb`, [])[0]?.segments[0]?.pieces.length, 1);
 });

@@ -14,6 +14,8 @@ import { oneLine } from '../text/visible.ts';
 
 /** Rows on the page at once; the filter reaches the others. */
 const rowsMax = 200;
+/** Sessions on the page at once, those that did something last. */
+const sessionsMax = 200;
 /** Rows whose receipt is asked for. */
 const receiptsShown = 40;
 
@@ -119,12 +121,16 @@ function SessionList() {
   if (all.length === 0) {
     return <Empty title="No session">An agent makes one with its first command.</Empty>;
   }
+  const others = all.length - sessionsMax;
   return (
-    <ul class="cards">
-      {all.map((session) => (
-        <SessionCard key={session.session_id} session={session} />
-      ))}
-    </ul>
+    <>
+      <ul class="cards">
+        {all.slice(0, sessionsMax).map((session) => (
+          <SessionCard key={session.session_id} session={session} />
+        ))}
+      </ul>
+      {others > 0 && <p class="quiet">{others} more, which did nothing for longer.</p>}
+    </>
   );
 }
 

@@ -1,6 +1,6 @@
 /** A whole command, never cut, with the parts that rules mean marked and numbered. */
 import type { DecidingRule, Verdict } from '../../command.ts';
-import { linesOf } from '../text/spans.ts';
+import { blocksOf } from '../text/spans.ts';
 import type { Segment } from '../text/spans.ts';
 import { Pieces, Text } from './pieces.tsx';
 
@@ -13,11 +13,11 @@ export function CommandText({
   readonly command: string;
   readonly rules?: Rules;
 }) {
-  const lines = linesOf(command, rules);
+  const blocks = blocksOf(command, rules);
   return (
-    <code class={lines.length > 1 ? 'command numbered' : 'command'}>
-      {lines.map((segments, line) => (
-        <span class="line" key={line}>
+    <code class={blocks.length > 1 ? 'command numbered' : 'command'}>
+      {blocks.map(({ number, segments }) => (
+        <span class="line" key={number} data-line={number}>
           {segments.map((segment, index) => (
             <Part key={index} segment={segment} rules={rules} />
           ))}

@@ -10,21 +10,32 @@ export interface Segment {
   readonly pieces: readonly Piece[];
 }
 
+/** A command of more lines than this is cut into blocks of so many, which a page can still hold. */
+const linesAlone = 2_000;
+const blockLines = 200;
+
+/** Lines one after the other, without the last one's end. */
+export interface Block {
+  /** Of its first line, from 1. */
+  readonly number: number;
+  readonly segments: readonly Segment[];
+}
+
 /**
- * The lines of `command`, each cut into segments. Line ends are not in them. A span that is
- * outside of the text, or turned round, marks nothing.
+ * The whole of `command`, each line a block, or of a long one each 200 lines. A span that is outside
+ * of the text, or turned round, marks nothing.
  */
-export function linesOf(
-  command: string,
-  rules: readonly Pick<DecidingRule, 'span'>[],
-): Segment[][] {
-  const lines: Segment[][] = [];
+export function blocksOf(command: string, rules: readonly Pick<DecidingRule, 'span'>[]): Block[] {
+  const lines = command.split('\n');
+  const each = lines.length > linesAlone ? blockLines : 1;
+  const blocks: Block[] = [];
   let from = 0;
-  for (const line of command.split('\n')) {
-    lines.push(segmentsOf(command, rules, [from, from + line.length]));
-    from += line.length + 1;
+  for (let at = 0; at < lines.length; at += each) {
+    const { length } = lines.slice(at, at + each).join('\n');
+    blocks.push({ number: at + 1, segments: segmentsOf(command, rules, [from, from + length]) });
+    from += length + 1;
   }
-  return lines;
+  return blocks;
 }
 
 function segmentsOf(
@@ -44,9 +55,33 @@ function segmentsOf(
     const meant = rules.flatMap(({ span }, rule) =>
       span !== null && span[0] < end && span[1] > start ? [rule] : [],
     );
-    const pieces = piecesOf(command.slice(start, end));
-    return { rules: meant, pieces: pieces.map((piece) => ({ ...piece, at: piece.at + start })) };
+    return { rules: meant, pieces: withLineEnds(piecesOf(command.slice(start, end)), start) };
   });
+}
+
+/** Line ends as themselves, in one piece with the plain text around them; offsets from `start`. */
+function withLineEnds(pieces: readonly Piece[], start: number): Piece[] {
+  const made: Piece[] = [];
+  let run: Piece[] = [];
+  const flush = (): void => {
+    const [first] = run;
+    if (first === undefined) return;
+    const text = run.map((piece) => piece.text).join('');
+    made.push({ kind: 'plain', text, at: first.at, length: text.length });
+    run = [];
+  };
+  for (const found of pieces) {
+    const isEnd = found.kind === 'escape' && found.text === '\\n';
+    const piece = { ...found, at: found.at + start };
+    if (isEnd) run.push({ ...piece, kind: 'plain', text: '\n' });
+    else if (found.kind === 'plain') run.push(piece);
+    else {
+      flush();
+      made.push(piece);
+    }
+  }
+  flush();
+  return made;
 }
 
 /** No cut between the two halves of one character: each half alone would show as another. */
