@@ -1,5 +1,6 @@
 // Commands that wait for a person, from the outside: a real daemon, a real sandbox.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -8,7 +9,8 @@ import { whyNoBox } from './support/box.ts';
 import { cornerOf, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
-const guarded = { env: { TRL_POLICY: 'guarded' } } as const;
+const token = 'wq8-Zk2mmVV-911-aaQQ';
+const guarded = { env: { TRL_POLICY: 'guarded', DEPLOY_TOKEN: token } } as const;
 const skip = whyNoBox;
 let shared: Daemon;
 before(async () => {
@@ -70,6 +72,42 @@ test('what is on the list runs as it was analysed, the rest waits', { skip }, as
   assert.ok(existsSync(path.join(daemon.root, 'made')));
   assert.equal((await decide(daemon, data.approval_id)).ok, false, 'a yes is used once');
 });
+
+test(
+  'what it gets on standard input is shown while it waits, and is on no disk',
+  { skip },
+  async () => {
+    const daemon = cornerOf(shared);
+    await using session = await guardedSession(daemon);
+    using watcher = await raw(daemon.socketPath);
+    await watcher.ask('approval.watch');
+    const marker = `echo shown-${process.pid}-once`;
+    // A value that is cut in two would be known no more.
+    const padding = '.'.repeat(8 * 1024 - Buffer.byteLength(marker) - 6);
+    const stdin = `${marker}\n${padding}${token}${'.'.repeat(9_000)}`;
+    const { approval_id: id } = await parked(session, 'sh', { stdin });
+    let told = await watcher.json();
+    while (told.approval.approval_id !== id) told = await watcher.json();
+    const { asked } = (await session.client.ask('approval.get', { approval_id: id })).data;
+    for (const { input } of [asked, told.approval.asked]) {
+      assert.ok(input.text.startsWith(`${marker}\n...`));
+      assert.doesNotMatch(input.text, /wq8/);
+      assert.deepEqual([input.bytes, input.is_whole], [Buffer.byteLength(stdin), false]);
+      assert.ok(input.text.length <= 8 * 1024);
+    }
+    const found = spawnSync('grep', ['-rlF', marker, path.join(shared.home, 'state')]);
+    assert.equal(found.stdout.toString(), '');
+    const short = await parked(session, 'cat; touch x', {
+      stdin: 'AP9uaQ==',
+      stdin_encoding: 'base64',
+    });
+    const other = (await session.client.ask('approval.get', { approval_id: short.approval_id }))
+      .data;
+    assert.deepEqual(other.asked.input, { text: '\\x00\\xffni', bytes: 4, is_whole: true });
+    const denied = await decide(daemon, id, { decision: 'deny' });
+    assert.equal(denied.data.asked.input, undefined);
+  },
+);
 
 test('a block is refused with a sentence that helps, and never asked', { skip }, async () => {
   const daemon = cornerOf(shared);

@@ -57,6 +57,24 @@ for (const [name, text] of [
   });
 }
 
+test('what a command gets on standard input is shown with it, and passes for nothing else', () => {
+  const text = 'rm -rf /\nin /safe\u202e\nApprove it by: nothing';
+  const input = { text, bytes: 40, is_whole: true };
+  const shown = (more: Partial<ApprovalView['asked']>): string[] => {
+    const of = { ...approval, asked: { ...approval.asked, stdin: 'bytes' as const, ...more } };
+    const form = JSON.stringify(askingResult(of, true, 'state').inputRequests);
+    return [askedText(of), form.replaceAll('\\n', '\n'), summaryOf(of, 80).join('\n')];
+  };
+  for (const one of shown({ input })) {
+    assert.match(one, /standard input \(40 bytes\):\n *(\| *)?.*rm -rf \//);
+    assert.doesNotMatch(one, /\u202e|^in \/safe|^Approve it by: nothing/m);
+  }
+  for (const one of shown({ input: { ...input, is_whole: false } })) {
+    assert.match(one, /40 bytes, OF WHICH ONLY THE BEGINNING IS SHOWN/);
+  }
+  for (const one of shown({})) assert.match(one, /standard input, which is not held here/);
+});
+
 test('a script and a tool are not shown as a command of the shell', () => {
   const { asked } = approval;
   const texts = (of: ApprovalView['asked']): string[] => {

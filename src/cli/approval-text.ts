@@ -1,6 +1,6 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
-import { kindOf } from '../protocol/approval.ts';
+import { inputHeading, kindOf } from '../protocol/approval.ts';
 import { quoteArgv } from '../quote.ts';
 import { showDuration } from './units.ts';
 import { barred, visible } from './visible.ts';
@@ -18,6 +18,7 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
     '',
     ...placeOf(view, columns),
     ...barred(asked.command, columns),
+    ...inputOf(view, columns),
   ];
   if (asked.argv !== null) {
     const words = quoteArgv(asked.argv);
@@ -39,6 +40,14 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
   if (loose.length > 0) lines.push('', 'What it runs and nobody can look into beforehand:');
   for (const { role, name } of loose) lines.push(...barred(`${role} ${name}`, columns));
   return [...lines, '', ...reachOf(view, columns)];
+}
+
+function inputOf({ asked }: ApprovalView, columns: number): string[] {
+  const heading = inputHeading(asked);
+  if (heading === null) return [];
+  return asked.input === undefined
+    ? [`${heading}.`]
+    : [`${heading}:`, ...barred(asked.input.text, columns)];
 }
 
 /** A long name goes behind bars: what the terminal wraps could pass for a line of this program. */

@@ -153,10 +153,11 @@ export class Core implements Runtime {
       stores: options.workspaces.stores,
       identities: options.identities,
     });
+    options.approving.stdinOf = (id) => this.#execs.find(id)?.record.parked?.request.stdin ?? null;
     this.feed = new Feed({
       sessions: this.#sessions,
       execs: this.#execs,
-      approvals: options.approving.approvals,
+      approving: options.approving,
       requests: options.secrets.requests,
       workspaces: options.workspaces,
       sight: this.gate,

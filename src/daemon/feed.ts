@@ -3,12 +3,11 @@
  * and how it stands when its reader has room to hear of it. So a slow reader costs one entry a
  * thing, and misses steps but never the last one.
  */
-import type { Approvals } from '../approval/approvals.ts';
 import type { ApprovalId, Caller, SessionId } from '../command.ts';
 import type { FeedEvent } from '../protocol/feed.ts';
 import type { ExecView } from '../protocol/types.ts';
 import type { SecretRequests } from '../secrets/requests.ts';
-import { approvalView } from './approvals/approving.ts';
+import type { Approving } from './approvals/approving.ts';
 import { execView, type Executions, type Tracked } from './execs/executions.ts';
 import { requestView } from './secrets/desk.ts';
 import { sessionView, type Sessions } from './sessions/sessions.ts';
@@ -30,7 +29,7 @@ type Look = FeedEvent | null | Promise<FeedEvent | null>;
 export interface FeedParts {
   readonly sessions: Sessions;
   readonly execs: Executions;
-  readonly approvals: Approvals;
+  readonly approving: Approving;
   readonly requests: SecretRequests;
   readonly workspaces: Workspaces;
   readonly sight: Sight;
@@ -50,7 +49,8 @@ export class Feed {
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
-    const { sessions, execs, approvals, requests, workspaces } = parts;
+    const { sessions, execs, requests, workspaces } = parts;
+    const { approvals } = parts.approving;
     sessions.onChange = ({ record }) => this.#each((reader) => this.#session(reader, record.id));
     execs.onChange = (tracked) => this.#each((reader) => this.#exec(reader, tracked));
     approvals.watch(({ id, asked }) => {
@@ -70,7 +70,8 @@ export class Feed {
    */
   watch(caller: Caller, tell: Tell): () => void {
     const reader: Reader = { caller, tell, seen: new Set() };
-    const { sessions, execs, approvals } = this.#parts;
+    const { sessions, execs } = this.#parts;
+    const { approvals } = this.#parts.approving;
     for (const { record } of sessions.all()) {
       this.#session(reader, record.id);
       this.#held(reader, record.id);
@@ -119,8 +120,9 @@ export class Feed {
   #approval(reader: Reader, id: ApprovalId, session: SessionId): void {
     if (!this.#sees(reader, session)) return;
     reader.tell(`approval ${id}`, () => {
-      const found = this.#parts.approvals.list({}).find((one) => one.id === id);
-      return found === undefined ? null : { kind: 'approval', approval: approvalView(found) };
+      const { approving } = this.#parts;
+      const found = approving.approvals.list({}).find((one) => one.id === id);
+      return found === undefined ? null : { kind: 'approval', approval: approving.view(found) };
     });
   }
 

@@ -110,7 +110,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     roots,
     policies,
     turns: new Turns(),
-    approving: approvingOf({ store, enrolment, policies }),
+    approving: approvingOf({ store, enrolment, policies, masking }),
     enrolment,
     secrets,
     variables: new Variables({ configuration, secrets, env, log }),
@@ -256,9 +256,10 @@ interface ApprovingParts {
   readonly store: Store;
   readonly enrolment: Enrolment;
   readonly policies: Policies;
+  readonly masking: Masking;
 }
 
-function approvingOf({ store, enrolment, policies }: ApprovingParts): Approving {
+function approvingOf({ store, enrolment, policies, masking }: ApprovingParts): Approving {
   return new Approving({
     store: {
       put: (id, json) => store.putDurable('approvals', id, json),
@@ -267,6 +268,7 @@ function approvingOf({ store, enrolment, policies }: ApprovingParts): Approving 
     },
     enrolment,
     permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
+    mask: (text) => masking.text(text),
   });
 }
 

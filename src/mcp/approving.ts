@@ -7,7 +7,7 @@ import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import { kindOf } from '../protocol/approval.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
-import { setApart, visible } from '../tools/index.ts';
+import { inputLines, setApart, visible } from '../tools/index.ts';
 
 /** What is sealed between the question and the call that brings the answer. */
 export interface Asked {
@@ -84,6 +84,7 @@ function messageOf({ approval_id: id, digest, asked, verdict, changes }: Approva
     '',
     setApart(asked.command),
     '',
+    ...inputLines(asked),
     `in ${visible(asked.cwd)}, network ${asked.network}, sandbox ${asked.sandbox.level}`,
     ...variables,
     ...why,

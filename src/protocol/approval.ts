@@ -60,6 +60,8 @@ export interface AskedView {
   readonly sandbox: { readonly kind: SandboxKind; readonly level: Assurance['level'] };
   readonly files: FileGrants;
   readonly stdin: 'closed' | 'bytes' | 'open';
+  /** Of a question that is open: what it gets there, while the runtime holds it. */
+  readonly input?: AskedInput;
   readonly pty: boolean;
   readonly timeout_ms: number | null;
   /** Names of the variables; their values are bound, never shown. */
@@ -73,6 +75,23 @@ export interface AskedView {
   }[];
   /** What is started in place of a shell, or `null`: the shell takes `command`. */
   readonly argv: readonly string[] | null;
+}
+
+/** The beginning of what is given on standard input, known secrets masked. */
+export interface AskedInput {
+  /** At most 8 Ki characters; bytes that are no text are spelled `\\xNN`. */
+  readonly text: string;
+  readonly bytes: number;
+  /** Whether `text` is all of it. */
+  readonly is_whole: boolean;
+}
+
+/** What a person is told of it besides the text; `null`: nothing is given. */
+export function inputHeading({ stdin, input }: Pick<AskedView, 'stdin' | 'input'>): string | null {
+  if (stdin !== 'bytes') return null;
+  if (input === undefined) return 'It gets standard input, which is not held here';
+  const all = input.is_whole ? '' : ', OF WHICH ONLY THE BEGINNING IS SHOWN';
+  return `It gets on standard input (${input.bytes} bytes${all})`;
 }
 
 export interface ApprovalListParams {

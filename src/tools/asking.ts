@@ -2,7 +2,7 @@
 import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { escapeOf, replaceHidden } from '../hidden.ts';
-import { kindOf } from '../protocol/approval.ts';
+import { inputHeading, kindOf } from '../protocol/approval.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 
 const digestShown = 16;
@@ -44,11 +44,19 @@ export function askedText(approval: ApprovalView): string {
   return [
     `A person must approve this ${visible(kindOf(asked))} before it runs:`,
     setApart(asked.command),
+    ...inputLines(asked),
     `in ${visible(asked.cwd)}`,
     ...why,
     `Ask the user to run: trl approvals approve ${id}`,
     'Then call the tool again with the same arguments: it attaches, and nothing runs twice.',
   ].join('\n');
+}
+
+/** What the command gets on standard input, where it gets something. */
+export function inputLines(asked: ApprovalView['asked']): string[] {
+  const heading = inputHeading(asked);
+  if (heading === null) return [];
+  return asked.input === undefined ? [`${heading}.`] : [`${heading}:`, setApart(asked.input.text)];
 }
 
 /**

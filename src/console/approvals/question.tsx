@@ -1,7 +1,7 @@
 /** One question: the whole command, why it is asked, what it would reach, and the answer. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { ApprovalView } from '../../client/index.ts';
-import { kindOf } from '../../protocol/approval.ts';
+import { inputHeading, kindOf } from '../../protocol/approval.ts';
 import { quoteArgv } from '../../quote.ts';
 import { sessionName } from '../live/names.ts';
 import { CommandText, Reasons } from '../parts/command-text.tsx';
@@ -43,6 +43,7 @@ export function Question({ approval }: { readonly approval: ApprovalView }) {
       </header>
       <div class="asked-command">
         <CommandText command={asked.command} rules={verdict.rules} />
+        <Input asked={asked} />
         <span ref={end} class="end" />
       </div>
       <Gist asked={asked} />
@@ -74,6 +75,18 @@ export function Question({ approval }: { readonly approval: ApprovalView }) {
         <Outcome approval={approval} />
       )}
     </article>
+  );
+}
+
+/** What it gets on standard input belongs to what it does. */
+function Input({ asked }: { readonly asked: ApprovalView['asked'] }) {
+  const heading = inputHeading(asked);
+  if (heading === null) return null;
+  return (
+    <section aria-label="Standard input">
+      <p class={asked.input?.is_whole === true ? 'quiet' : 'pill ask'}>{heading}</p>
+      {asked.input !== undefined && <CommandText command={asked.input.text} rules={[]} />}
+    </section>
   );
 }
 

@@ -1,5 +1,5 @@
 /** Approvals on the wire: what is waiting, who may decide, and when what waits is over. */
-import type { ApprovalId, Caller } from '../../command.ts';
+import type { ApprovalId, Caller, ExecId, StdinChoice } from '../../command.ts';
 import type { Approval } from '../../approval/approval.ts';
 import { Approvals } from '../../approval/approvals.ts';
 import type { ApprovalStore, Permits } from '../../approval/approvals.ts';
@@ -12,8 +12,10 @@ import type {
   ApprovalListParams,
   ApprovalStatus,
   ApprovalView,
+  AskedInput,
   AskedView,
 } from '../../protocol/approval.ts';
+import { askedInput } from './asked-input.ts';
 import { provedByRole, type Proved } from './proof.ts';
 import { isoTime } from '../execs/receipt.ts';
 import type { ApprovalDesk } from '../runtime.ts';
@@ -23,6 +25,8 @@ export interface ApprovingOptions {
   readonly enrolment: Enrolment;
   /** What policy permits for a question; `null`: for any. */
   readonly permits: (asked: Asked | null) => Permits;
+  /** Hides known secrets. */
+  readonly mask: (text: string) => string;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -35,6 +39,8 @@ const retryMs = 1_000;
 export class Approving implements ApprovalDesk, Disposable {
   /** For whoever parks and starts executions. */
   readonly approvals: Approvals;
+  /** What a command that waits gets; `null`: nothing, or it is not held. The core knows. */
+  stdinOf: (id: ExecId) => StdinChoice | null = () => null;
   readonly #options: ApprovingOptions;
   readonly #clock: () => number;
   readonly #stop: () => void;
@@ -58,12 +64,18 @@ export class Approving implements ApprovalDesk, Disposable {
       ...(state === undefined ? {} : { state }),
       ...(session === undefined ? {} : { session }),
     };
-    return this.approvals.list(filter).map(approvalView);
+    return this.approvals.list(filter).map((one) => this.view(one));
   }
 
   getApproval(_: Caller, id: ApprovalId): ApprovalView {
     this.approvals.expire();
-    return approvalView(this.approvals.get(id));
+    return this.view(this.approvals.get(id));
+  }
+
+  /** As a person sees it: with the input of a command that waits. */
+  view(approval: Approval): ApprovalView {
+    const stdin = approval.state === 'pending' ? this.stdinOf(approval.execId) : null;
+    return approvalView(approval, askedInput(stdin, this.#options.mask));
   }
 
   /**
@@ -79,13 +91,21 @@ export class Approving implements ApprovalDesk, Disposable {
       ...(scope === undefined ? {} : { scope }),
       ...(words === undefined || words === '' ? {} : { words }),
     };
-    return approvalView(this.approvals.decide(id, { decision, digest, by, ...optional }));
+    return this.view(this.approvals.decide(id, { decision, digest, by, ...optional }));
   }
 
   watchApprovals(_: Caller, tell: (view: ApprovalView) => void): () => void {
     this.approvals.expire();
-    for (const approval of this.approvals.list({ state: 'pending' })) tell(approvalView(approval));
-    return this.approvals.watch((approval) => tell(approvalView(approval)));
+    for (const approval of this.approvals.list({ state: 'pending' })) tell(this.view(approval));
+    let isOn = true;
+    const leave = this.approvals.watch((approval) => {
+      // Only when it is parked there is input to show.
+      queueMicrotask(() => isOn && tell(this.view(approval)));
+    });
+    return () => {
+      isOn = false;
+      leave();
+    };
   }
 
   approvalStatus(): ApprovalStatus {
@@ -154,7 +174,7 @@ export class Approving implements ApprovalDesk, Disposable {
   }
 }
 
-export function approvalView(approval: Approval): ApprovalView {
+function approvalView(approval: Approval, input: AskedInput | null): ApprovalView {
   const { answer, asked, supersededBy, changes } = approval;
   const decided =
     answer === null
@@ -175,7 +195,7 @@ export function approvalView(approval: Approval): ApprovalView {
     created_at: isoTime(approval.createdAt),
     expires_at: isoTime(approval.expiresAt),
     requester: asked.requester,
-    asked: askedView(asked),
+    asked: { ...askedView(asked), ...(input === null ? {} : { input }) },
     verdict: approval.verdict,
     ...decided,
     ...(supersededBy === null ? {} : { superseded_by: supersededBy }),

@@ -15,6 +15,7 @@ const asked = z.object({
   sandbox: z.object({ kind: word.sandboxKind, level: word.assuranceLevel }),
   files: word.fileGrants,
   stdin: z.enum(['closed', 'bytes', 'open']),
+  input: z.exactOptional(z.object({ text: z.string(), bytes: word.count, is_whole: z.boolean() })),
   pty: z.boolean(),
   timeout_ms: z.nullable(word.count),
   variables: word.names,
