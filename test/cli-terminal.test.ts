@@ -87,6 +87,23 @@ test('why the runtime ended a command is said, at a terminal or not', { skip }, 
   assert.match(piped('run', '--idle-timeout', '300ms', 'sleep 60').stderr, /--idle-timeout allows/);
 });
 
+test('the start of an id is enough, where one begins so', { skip }, () => {
+  const session = piped('session', 'create', ...here()).stdout.trim();
+  const start = session.slice(0, 12);
+  const ran = piped('run', '--json', '--session', start, 'echo plum > plum.txt; echo done');
+  const id: string = JSON.parse(ran.stdout).exec_id;
+  assert.match(piped('diff', id.slice(0, 14)).stdout, /^\+plum$/m);
+  assert.equal(piped('exec', 'read', id.slice(0, 14)).stdout, 'done\n');
+  assert.match(piped('snapshot', 'show', id.slice(0, 14)).stdout, /plum\.txt/);
+  assert.equal(piped('undo', id.slice(0, 14)).status, 0);
+  const twins = [1, 2].map(() => piped('session', 'create', '--name', 'twin').stdout.trim());
+  const several = piped('session', 'info', 'twin');
+  assert.equal(several.status, 125);
+  assert.equal(twins.filter((twin) => several.stderr.includes(twin)).length, 2);
+  const none = piped('undo', 'x-00');
+  assert.match(none.stderr, /no id begins with "x-00" \[EXEC_NOT_FOUND\]\n$/);
+});
+
 test('a bound that ended a command is named', { skip }, () => {
   const cpu = piped('run', '--cpu', '1', 'while :; do :; done');
   assert.equal(cpu.status, 137);

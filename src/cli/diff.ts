@@ -7,7 +7,7 @@ import { usage } from './args.ts';
 import { statLines } from './change-lines.ts';
 import { newestExecHere, pathsOf } from './here.ts';
 import { Progress } from './progress.ts';
-import { findSession, reachRecords, toExecId } from './reach.ts';
+import { findExec, findSession, reachRecords } from './reach.ts';
 import { say, sayJson } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
 import { visible } from './visible.ts';
@@ -41,7 +41,7 @@ export async function diff(args: Args): Promise<number> {
 type Target = Pick<WorkspaceDiffParams, 'exec_id' | 'session_id'>;
 
 async function targetOf(client: Client, args: Args, named: string | null): Promise<Target> {
-  if (named !== null) return { exec_id: toExecId(named) };
+  if (named !== null) return { exec_id: await findExec(client, named) };
   const word = args.text('session');
   if (word !== undefined) return { session_id: (await findSession(client, word)).id };
   return { exec_id: await newestExecHere(client) };

@@ -6,7 +6,7 @@ import { feed } from './input.ts';
 import { Interrupts } from './interrupts.ts';
 import { Output } from './output.ts';
 import { commandText } from './command-text.ts';
-import { findSession, reach, toExecId } from './reach.ts';
+import { findExec, findSession, reach, toExecId } from './reach.ts';
 import { relay } from './relay.ts';
 import { commandParams } from './run.ts';
 import { sayAside, sayJson, sayTable } from './show.ts';
@@ -58,10 +58,11 @@ export async function list(args: Args): Promise<number> {
 }
 
 export async function attach(args: Args): Promise<number> {
-  const execId = toExecId(only(args, 'exec attach'));
+  const named = toExecId(only(args, 'exec attach'));
   const from = args.read('from', parseCount, countWanted) ?? 0;
   using interrupts = new Interrupts();
   await using client = await reach(args, { signal: interrupts.signal });
+  const execId = await findExec(client, named);
   await using stream = client.attach(execId, { from });
   return await relay(client, stream, interrupts, {
     json: args.has('json'),
@@ -74,9 +75,10 @@ export async function attach(args: Args): Promise<number> {
 }
 
 export async function cancel(args: Args): Promise<number> {
-  const execId = toExecId(only(args, 'exec cancel'));
+  const named = toExecId(only(args, 'exec cancel'));
   await using client = await reach(args);
   const signal = args.text('signal');
+  const execId = await findExec(client, named);
   const target = { exec_id: execId, ...(signal === undefined ? {} : { signal }) };
   const stopped = await client.cancel(target);
   if (args.has('json')) {
@@ -86,7 +88,7 @@ export async function cancel(args: Args): Promise<number> {
 }
 
 export async function read(args: Args): Promise<number> {
-  const execId = toExecId(only(args, 'exec read'));
+  const named = toExecId(only(args, 'exec read'));
   const grep = args.text('grep');
   const asked = {
     from: args.read('from', parseCount, countWanted),
@@ -97,7 +99,7 @@ export async function read(args: Args): Promise<number> {
   const numbers = Object.entries(asked).filter(([, value]) => value !== undefined);
   await using client = await reach(args);
   const answer = await client.read({
-    exec_id: execId,
+    exec_id: await findExec(client, named),
     ...Object.fromEntries(numbers),
     ...(grep === undefined ? {} : { grep }),
   });
@@ -115,9 +117,10 @@ export async function write(args: Args): Promise<number> {
   if (texts.length > 1) {
     throw usage('exec write', 'TEXT must be one word: quote it');
   }
-  const execId = toExecId(id);
+  const named = toExecId(id);
   using interrupts = new Interrupts();
   await using client = await reach(args, { signal: interrupts.signal });
+  const execId = await findExec(client, named);
   const [text] = texts;
   if (text === undefined && !args.has('eof')) {
     await feed(client, execId, { signal: interrupts.signal, eof: false, lenient: false });

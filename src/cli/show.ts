@@ -78,7 +78,8 @@ const tooLargeCode = 153;
 
 /** Bounds that ended the command, or may have: the kernel does not tell of each. */
 function boundsMet({ limits, exit_code: code, stopped }: ExecEnd): string[] {
-  if (stopped !== null) return [];
+  // A bound ends a process by a signal.
+  if (stopped !== null || code <= 128) return [];
   return limits.flatMap(({ name, value, hit }) => {
     if (name === 'memory_bytes' && hit === true) {
       return [`it met its bound of ${value} bytes of memory`];

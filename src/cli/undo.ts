@@ -1,11 +1,17 @@
 /** `trl undo` and `trl snapshot …`: what was recorded of commands, and the way back. */
-import type { Restored, SnapshotGetParams, SnapshotRecord, SnapshotView } from '../client/index.ts';
+import type {
+  Client,
+  Restored,
+  SnapshotGetParams,
+  SnapshotRecord,
+  SnapshotView,
+} from '../client/index.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { changeLines } from './change-lines.ts';
 import { pathsOf } from './here.ts';
 import { Progress } from './progress.ts';
-import { findSession, reachRecords, toExecId } from './reach.ts';
+import { findExec, findSession, reachRecords, toExecId } from './reach.ts';
 import { only } from './session.ts';
 import { say, sayJson, sayTable } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
@@ -15,10 +21,11 @@ import { visible } from './visible.ts';
 export async function undo(args: Args): Promise<number> {
   const [word, ...words] = args.words;
   if (word === undefined) throw usage('undo', 'which command? see: trl snapshot list');
-  const execId = toExecId(word);
+  const named = toExecId(word);
   using progress = new Progress(true);
   progress.begin('taking back');
   await using client = await reachRecords(args);
+  const execId = await findExec(client, named);
   const params = { exec_id: execId, dry_run: args.has('dry-run'), ...pathsOf(words) };
   const answer = await client.call('exec.undo', params);
   progress.end();
@@ -31,7 +38,11 @@ export async function restore(args: Args): Promise<number> {
   using progress = new Progress(true);
   progress.begin('restoring');
   await using client = await reachRecords(args);
-  const params = { ...targetOf(word), dry_run: args.has('dry-run'), ...pathsOf(words) };
+  const params = {
+    ...(await targetOf(client, word)),
+    dry_run: args.has('dry-run'),
+    ...pathsOf(words),
+  };
   const answer = await client.call('snapshot.restore', params);
   progress.end();
   return told(args, answer);
@@ -104,9 +115,9 @@ function countsOf({ counts, states }: SnapshotView): string {
 }
 
 export async function show(args: Args): Promise<number> {
-  const target = targetOf(only(args, 'snapshot show'));
+  const word = only(args, 'snapshot show');
   await using client = await reachRecords(args);
-  const record = await client.call('snapshot.get', target);
+  const record = await client.call('snapshot.get', await targetOf(client, word));
   if (args.has('json')) {
     sayJson(record);
     return 0;
@@ -132,8 +143,8 @@ const fieldsOf = (record: SnapshotRecord): string[][] => [
 
 type Target = Pick<SnapshotGetParams, 'exec_id' | 'id'>;
 
-function targetOf(word: string): Target {
-  return isTree(word) ? { id: word } : { exec_id: toExecId(word) };
+async function targetOf(client: Client, word: string): Promise<Target> {
+  return isTree(word) ? { id: word } : { exec_id: await findExec(client, word) };
 }
 
 function isTree(word: string): word is NonNullable<Target['id']> {
