@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { whyNoBox } from './support/box.ts';
 import { blocks, Meanings, nameOf, stepsOf } from './support/documents.ts';
 import { programs, worldOf } from './support/documents-programs.ts';
-import { notTyped, scenes, startReader } from './support/documents-scenes.ts';
+import { apart, notTyped, scenes, startReader } from './support/documents-scenes.ts';
 import type { Reader } from './support/reader.ts';
 
 const shown = blocks.filter(
@@ -37,7 +37,10 @@ for (const scene of scenes) {
     const meanings = new Meanings(scene.prepare?.(reader));
     const own = shown.filter(({ file }) => file === scene.file);
     const { cwd = '.', answers = {} } = scene;
-    await reader.reads(own, { meanings, cwd, answers, env: scene.env?.(reader) ?? {} });
+    const env = scene.env?.(reader) ?? {};
+    const alone =
+      scene.apart === undefined ? {} : { apart: [scene.apart, apart('own')(reader)] as const };
+    await reader.reads(own, { meanings, cwd, answers, env, ...alone });
   });
 }
 

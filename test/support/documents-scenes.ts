@@ -10,6 +10,8 @@ export interface Scene {
   /** A directory of the reader's home; default: the home. */
   readonly cwd?: string;
   readonly env?: (reader: Reader) => Readonly<Record<string, string>>;
+  /** Commands that begin so start a runtime of their own. */
+  readonly apart?: string;
   readonly answers?: Readonly<Record<string, string>>;
   /** Answers what words with `…` stand for that no command of the page has printed. */
   readonly prepare?: (reader: Reader) => Readonly<Record<string, string>>;
@@ -19,6 +21,7 @@ export interface Scene {
 
 /** Nothing of the other token is in it. */
 export const operatorToken = 'documents-0123456789-abcdefghijklm';
+const apiToken = 'wS5kD8jL2mF6';
 const token = 'p7Gx2mQ9vK4tR8wZ';
 const gitOf = (reader: Reader, cwd: string) => {
   const at = path.join(reader.home, cwd);
@@ -54,7 +57,7 @@ function ran(reader: Reader, cwd: string, command: string, flags: readonly strin
 }
 
 /** Directories of its own, for a page that starts runtimes. */
-function apart(name: string): (reader: Reader) => Record<string, string> {
+export function apart(name: string): (reader: Reader) => Record<string, string> {
   return ({ daemon, home }) => {
     const place = path.join(daemon.home, name);
     const directories = { XDG_STATE_HOME: 's', XDG_RUNTIME_DIR: 'r', XDG_CONFIG_HOME: 'c' };
@@ -80,14 +83,15 @@ export const scenes: readonly Scene[] = [
   {
     file: 'README.md',
     cwd: 'shop',
-    needs: ['jq', 'npm'],
+    needs: ['jq', 'npm', 'curl'],
     prepare: (reader) => (repository(reader, 'shop', 'Begin, and fix the sum'), {}),
   },
   {
     file: 'docs/environment.md',
     cwd: 'app',
-    env: apart('environment'),
-    prepare: () => ({ 'API_TOKEN=…': `API_TOKEN=${token}` }),
+    // A runtime of its own has another mode.
+    apart: 'TRL_ENV_MODE=legacy',
+    prepare: () => ({ 'API_TOKEN=…': `API_TOKEN=${apiToken}` }),
   },
   { file: 'docs/policy.md', env: apart('policy') },
   { file: 'docs/redaction.md', cwd: 'app', needs: ['xxd'] },
@@ -130,11 +134,6 @@ export const scenes: readonly Scene[] = [
   { file: 'docs/mcp-clients.md' },
   { file: 'docs/operations.md', env: apart('operations') },
   { file: 'docs/decisions/0003-fifos-instead-of-socket-pairs.md', cwd: 'app' },
-  {
-    file: 'docs/decisions/0007-unix-sockets-with-own-network-only.md',
-    cwd: 'app',
-    env: apart('decision-7'),
-  },
   { file: 'docs/decisions/0008-one-owner-per-state-directory.md', cwd: 'app' },
 ];
 
@@ -143,6 +142,12 @@ const withoutKeyring = (text: string): string => text.replace(/^.*kind: keyring.
 
 /** What is shown at a terminal and cannot be typed here, by its first line. */
 export const notTyped: ReadonlyMap<string, string> = new Map([
+  [
+    `trl run --net on "python3 -c 'import socket; `.concat(
+      `socket.socket(socket.AF_UNIX)'" 2>&1 | tail -1`,
+    ),
+    'wants a runtime of its own; test/sandbox-seccomp.test.ts asks the kernel the same',
+  ],
   ['docker build -t trl .', 'wants an engine for containers; test/package.test.ts reads the file'],
 ]);
 
@@ -157,8 +162,14 @@ export async function startReader(): Promise<Reader> {
   const pages = Array.from({ length: 13 }, (_, at) => [`site/dist/page-${at}.html`, `<p>${at}\n`]);
   return Reader.start({
     projects: ['shop', 'app', 'cart', 'site', 'tickets', 'projects'],
-    env: { TRL_POLICY: '', DEPLOY_TOKEN: token, TRL_AUTH_TOKEN: operatorToken },
-    secrets: [token, operatorToken],
+    env: {
+      TRL_POLICY: '',
+      AWS_PROFILE: 'staging',
+      API_TOKEN: apiToken,
+      DEPLOY_TOKEN: token,
+      TRL_AUTH_TOKEN: operatorToken,
+    },
+    secrets: [token, apiToken, operatorToken],
     files: {
       'shop/package.json': JSON.stringify({ name: 'shop', ...exampleScript }),
       'shop/cart.test.js': "require('node:test')('adds up', () => {});\n",

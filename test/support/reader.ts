@@ -36,6 +36,8 @@ export interface Typing {
   /** A directory of the home. */
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Commands that begin so are given these variables, for a runtime of their own. */
+  readonly apart?: readonly [begins: string, env: Readonly<Record<string, string>>];
   /** What is typed at a prompt of the command, which then has a terminal. */
   readonly answers?: Readonly<Record<string, string>>;
 }
@@ -117,7 +119,9 @@ export class Reader {
   ): Promise<void> {
     const { typing, block, others } = at;
     const { meanings } = typing;
-    const command = meanings.filled(step.command);
+    const [begins, own = {}] = typing.apart ?? [];
+    const isApart = begins !== undefined && step.command.startsWith(begins);
+    const command = `${isApart ? assigned(own) : ''}${meanings.filled(step.command)}`;
     assert.doesNotMatch(command, /…/, `${block.at}: nobody knows what the … stands for`);
     const what = `${block.at}: ${step.command}`;
     const answer = typing.answers?.[step.command.replace(/ +#.*$/, '')];
@@ -148,6 +152,11 @@ export class Reader {
     assert.equal(await at_.left(), 0, `${what}\n${at_.shown()}`);
   }
 }
+
+const assigned = (env: Readonly<Record<string, string>>): string =>
+  Object.entries(env)
+    .map(([key, value]) => `${key}='${value}' `)
+    .join('');
 
 /** What a command of the shell printed, and how it ended. */
 async function said(
