@@ -164,7 +164,7 @@ test('a dry run sees what the session sees, tells what it did, and leaves nothin
     workspace_mode: 'discard',
   });
   assert.equal(dry.stdout, 'waits\n');
-  assert.deepEqual(told(dry), ['modified a discarded', 'added d discarded']);
+  assert.deepEqual(told(dry), ['modified a discarded', 'deleted b discarded', 'added d discarded']);
   assert.equal((await session.run('cat a b; ls')).stdout, 'old\nwaits\na\nb\n');
   assert.deepEqual(readdirSync(dir), ['a']);
 });
