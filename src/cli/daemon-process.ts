@@ -57,13 +57,9 @@ export async function startProcess(
   argv: readonly string[],
   socketPath: string,
 ): Promise<DaemonRecord> {
-  mkdirSync(stateDir(), { recursive: true, mode: 0o700 });
-  using _lock = takeLock();
+  using _lock = inStateDir(takeLock);
   const log = logFile();
-  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) {
-    renameSync(log, `${log}.1`);
-  }
-  const out = openSync(log, 'a', 0o600);
+  const out = inStateDir(() => openLog(log));
   const begun = fstatSync(out).size;
   const [program = process.execPath, ...args] = argv;
   // Its own session: neither the terminal's end nor its Ctrl-C reaches it.
@@ -97,6 +93,25 @@ export async function startProcess(
   writeFileSync(made, JSON.stringify(record), { mode: 0o600 });
   renameSync(made, recordFile());
   return record;
+}
+
+/** @throws TrlError BACKEND_UNAVAILABLE where the state directory cannot be made or written */
+function inStateDir<T>(act: () => T): T {
+  try {
+    mkdirSync(stateDir(), { recursive: true, mode: 0o700 });
+    return act();
+  } catch (cause) {
+    if (cause instanceof TrlError || !(cause instanceof Error)) throw cause;
+    const message = `Cannot start the runtime: "${stateDir()}" cannot be used: ${cause.message}`;
+    throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
+  }
+}
+
+function openLog(log: string): number {
+  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) {
+    renameSync(log, `${log}.1`);
+  }
+  return openSync(log, 'a', 0o600);
 }
 
 /** Ends it as a service manager would. @throws TrlError BACKEND_UNAVAILABLE when it stays */

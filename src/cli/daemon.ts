@@ -70,6 +70,12 @@ export async function start(args: Args): Promise<number> {
     const { argv } = serviceOf(args);
     const { pid } = await startProcess([...argv, '--socket-path', socketPath], socketPath);
     say(`started (process ${pid}), listening on ${socketPath}; it logs to ${logFile()}`);
+    // Who starts it in one project and works in another is refused there.
+    say(
+      `sessions may work under ${rootsOf(args)
+        .map((root) => path.resolve(root))
+        .join(', ')}`,
+    );
   }
   return args.has('json') ? status(args) : 0;
 }
@@ -154,8 +160,11 @@ const socketOf = (args: Args): string =>
 /** Where things lie is part of a service: it has no shell from which it could inherit that. */
 const placeVariables = ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'TRL_POLICY'];
 
+const rootsOf = (args: Args): readonly string[] =>
+  args.has('workspace-root') ? args.all('workspace-root') : [process.cwd()];
+
 function serviceOf(args: Args): Service {
-  const roots = args.has('workspace-root') ? args.all('workspace-root') : [process.cwd()];
+  const roots = rootsOf(args);
   const socketPath = args.text('socket-path') ?? process.env['TRL_SOCKET_PATH'] ?? '';
   for (const root of roots) checkRoot(root);
   const flags = (['policy', 'config', 'env-mode'] as const).flatMap((name) => {
