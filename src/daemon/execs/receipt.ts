@@ -46,7 +46,8 @@ export function receiptHead(facts: PlanFacts, ended: Ended): ReceiptHead {
   const hints = [...seen];
   if (exit.ended_background > 0 && exit.stopped === null) {
     const what = exit.ended_background === 1 ? 'A background process' : 'Background processes';
-    hints.push(`${what} ended with the command; exec.start (trl exec start) keeps one running`);
+    const ways = 'exec.start (trl exec start; "background" of the tool terminal)';
+    hints.push(`${what} ended with the command; ${ways} keeps one running`);
   }
   if (exit.cwd_fallback !== null) {
     hints.push(`The session's directory was gone; the command ran in ${exit.cwd_fallback}`);
