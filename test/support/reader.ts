@@ -97,27 +97,29 @@ export class Reader {
       stdio: ['pipe', 'pipe', 'ignore'],
       detached: true,
     });
-    const ended = once(shell, 'exit');
-    const others: Promise<unknown>[] = [];
+    const agents: ChildProcess[] = [];
     try {
       shell.stdin.write('exec 2>&1\n');
       for (const block of shown) {
         for (const step of stepsOf(block)) {
-          await this.#types(shell, step, { typing, block, others });
+          await this.#types(shell, step, { typing, block, agents });
         }
       }
+      for (const agent of agents) {
+        if (agent.exitCode === null) await once(agent, 'exit');
+        assert.equal(agent.exitCode, 0, 'what the agent typed');
+      }
     } finally {
-      shell.stdin.end();
-      await Promise.all([ended, ...others]);
+      await Promise.all([shell, ...agents].map((child) => endGroup(child)));
     }
   }
 
   async #types(
     shell: ChildProcess,
     step: Step,
-    at: { typing: Typing; block: Block; others: Promise<unknown>[] },
+    at: { typing: Typing; block: Block; agents: ChildProcess[] },
   ): Promise<void> {
-    const { typing, block, others } = at;
+    const { typing, block, agents } = at;
     const { meanings } = typing;
     const [begins, own = {}] = typing.apart ?? [];
     const isApart = begins !== undefined && step.command.startsWith(begins);
@@ -133,8 +135,9 @@ export class Reader {
         cwd: path.join(this.home, typing.cwd),
         env: this.env(typing.env),
         stdio: 'ignore',
+        detached: true,
       });
-      others.push(once(agent, 'exit').then(([code]) => assert.equal(code, 0, what)));
+      agents.push(agent);
       return;
     }
     if (answer === undefined) {
@@ -151,6 +154,14 @@ export class Reader {
     at_.types(`${answer}\n`);
     assert.equal(await at_.left(), 0, `${what}\n${at_.shown()}`);
   }
+}
+
+/** Ends a shell with what it runs, if it has not ended. */
+async function endGroup(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  process.kill(-child.pid, 'SIGKILL');
+  await ended;
 }
 
 const assigned = (env: Readonly<Record<string, string>>): string =>
