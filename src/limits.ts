@@ -228,3 +228,28 @@ export const limits = {
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof limits;
+
+/**
+ * What callers by token may hold of a bound that all share: one of them half, all of them three
+ * quarters, so that something is left for the others, and for the socket.
+ */
+export function shareOf(max: number): { readonly own: number; readonly together: number } {
+  return { own: Math.max(1, Math.floor(max / 2)), together: Math.max(1, Math.floor(max * 0.75)) };
+}
+
+/**
+ * Why `actor` may not hold one more, as the beginning of a sentence that the name of what is held
+ * ends; `null`: it may. `holders`: the actor of each that is held.
+ */
+export function shareTaken(holders: Iterable<string>, actor: string, max: number): string | null {
+  if (!isOfToken(actor)) return null;
+  const tokens = [...holders].filter(isOfToken);
+  const { own, together } = shareOf(max);
+  if (tokens.filter((one) => one === actor).length >= own) {
+    return `this token has its share of ${own} of ${max}`;
+  }
+  if (tokens.length < together) return null;
+  return `all tokens have their share of ${together} of ${max}`;
+}
+
+const isOfToken = (actor: string): boolean => actor.startsWith('token:');

@@ -9,9 +9,10 @@ import { WebSocket } from 'ws';
 import * as fc from 'fast-check';
 import type { Told } from '../src/daemon/auditing/auditing.ts';
 import { Repeats } from '../src/daemon/auditing/repeats.ts';
-import { limits } from '../src/limits.ts';
+import { limits, shareOf, shareTaken } from '../src/limits.ts';
+import { whyNoBox } from './support/box.ts';
 import type { Json } from './support/daemon.ts';
-import { ask, auditText, startHttp, type HttpDaemon } from './support/http.ts';
+import { ask, auditText, data, startHttp, type HttpDaemon } from './support/http.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 let daemon: HttpDaemon;
@@ -114,3 +115,49 @@ function webSocket(target: string, own: string): WebSocket {
   const bearer = `bearer.${Buffer.from(own).toString('base64url')}`;
   return new WebSocket(`ws://127.0.0.1:${daemon.port}${target}`, ['trl.v2', bearer]);
 }
+
+test('one token never takes all there is, nor do all of them', async () => {
+  assert.deepEqual(shareOf(16), { own: 8, together: 12 });
+  assert.deepEqual(shareOf(1), { own: 1, together: 1 });
+  const holders = (own: number, others: number): string[] => [
+    ...Array.from({ length: own }, () => 'token:a'),
+    ...Array.from({ length: others }, () => 'token:b'),
+    'uid:0',
+  ];
+  assert.match(
+    shareTaken(holders(8, 0), 'token:a', 16) ?? '',
+    /this token has its share of 8 of 16/,
+  );
+  assert.match(shareTaken(holders(6, 6), 'token:a', 16) ?? '', /all tokens .* 12 of 16/);
+  assert.equal(shareTaken(holders(7, 4), 'token:a', 16), null);
+  assert.equal(shareTaken(holders(8, 8), 'uid:0', 16), null);
+});
+
+test('the commands of one token leave room for others', { skip: whyNoBox }, async () => {
+  const [greedy, other] = [token('agent', 'greedy'), token('agent', 'other')];
+  const sessionOf = async (own: string): Promise<string> => {
+    const body = { working_dir: daemon.root };
+    return (await data(daemon, '/v1/sessions', { token: own, body })).session_id;
+  };
+  const start = async (own: string, session: string): Promise<Json> => {
+    const target = `/v1/sessions/${session}/execs?mode=detached`;
+    const { status, text } = await ask(daemon, target, {
+      token: own,
+      body: { command: 'cat', stdin_open: true },
+    });
+    return { status, ...JSON.parse(text) };
+  };
+  const [all, others] = await Promise.all([sessionOf(greedy), sessionOf(other)]);
+  // At once: none is between the look and the start of another.
+  const asked = await Promise.all(Array.from({ length: 12 }, () => start(greedy, all)));
+  const taken = asked.filter(({ status }) => status === 429);
+  assert.equal(taken.length, 4, JSON.stringify(asked));
+  for (const { code, detail } of taken) {
+    assert.equal(code, 'QUOTA_EXCEEDED');
+    assert.match(detail, /this token has its share of 8 of 16 commands at once/);
+  }
+  assert.equal((await start(other, others)).status, 202);
+  await ask(daemon, `/v1/sessions/${all}/cancel`, { token: greedy, body: {} });
+  await ask(daemon, `/v1/sessions/${all}?force=true`, { token: greedy, method: 'DELETE' });
+  while ((await start(greedy, await sessionOf(greedy))).status === 429) await sleep(20);
+});

@@ -4,7 +4,7 @@
  */
 import type { ApprovalId, ApprovalState, ExecId, SessionId, Verdict } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { limits } from '../limits.ts';
+import { limits, shareTaken } from '../limits.ts';
 import { dueAt, isGrant, isOpen, newApprovalId, readApproval } from './approval.ts';
 import type { Approval, Proof } from './approval.ts';
 import { changesBetween } from './changes.ts';
@@ -95,7 +95,7 @@ export class Approvals {
    * whose `execId` is then another.
    *
    * @throws TrlError `POLICY_DENIED` for a block, which nobody can approve; `QUOTA_EXCEEDED`
-   *   when 32 of the session or 256 in all wait
+   *   when 32 of the session or 256 in all wait, or the share of the token is taken
    */
   ask(asked: Asked, verdict: Verdict, execId: ExecId): Approval {
     if (verdict.decision === 'block') {
@@ -112,6 +112,12 @@ export class Approvals {
       const held =
         own.length >= ownMax ? `${own.length} of the session` : `${pending.length} commands`;
       throw new TrlError('QUOTA_EXCEEDED', `Cannot ask for approval: ${held} wait for one already`);
+    }
+    const requesters = pending.map((one) => one.asked.requester);
+    const taken = shareTaken(requesters, asked.requester, allMax);
+    if (taken !== null) {
+      const message = `Cannot ask for approval: ${taken} questions that wait`;
+      throw new TrlError('QUOTA_EXCEEDED', message);
     }
     return this.#open({ asked, verdict, execId }, []);
   }

@@ -1,5 +1,6 @@
 /** What a person is asked for: a secret by name, and why. Pending ones end by themselves. */
 import { TrlError } from '../errors.ts';
+import { shareTaken } from '../limits.ts';
 
 export interface SecretRequest {
   readonly name: string;
@@ -41,6 +42,11 @@ export class SecretRequests {
     if (this.#pending.size >= requestsMax) {
       const message = `Cannot ask for ${asked.name}: ${requestsMax} requests wait for a person`;
       throw new TrlError('QUOTA_EXCEEDED', message);
+    }
+    const requesters = [...this.#pending.values()].map(({ requester }) => requester);
+    const taken = shareTaken(requesters, asked.requester, requestsMax);
+    if (taken !== null) {
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot ask for ${asked.name}: ${taken} requests`);
     }
     const { promise: settled, resolve: settle } = Promise.withResolvers<boolean>();
     const askedAt = this.#clock();

@@ -1,10 +1,18 @@
 /** What is kept of a command from the moment it was judged. Pure. */
-import type { ExecId } from '../../command.ts';
+import type { Caller, ExecId, Request } from '../../command.ts';
 import type { Asking, Decided, Ground, Question } from '../../run.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import type { ExecRecord } from './executions.ts';
 import { levelOf } from '../sessions/ground.ts';
 import { warningsOf } from '../secrets/variables.ts';
+
+/** How a call starts. */
+export interface Starting {
+  readonly mode: Request['mode'];
+  readonly caller: Caller;
+  /** Tells what its key was given for; `null`: it has none. */
+  readonly call: string | null;
+}
 
 interface Judged {
   readonly id: ExecId;

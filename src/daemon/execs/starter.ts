@@ -19,12 +19,13 @@ import { askedEvents, refusalEvents, type ExecRecorder } from '../auditing/exec-
 import { tellUnended } from '../auditing/unended.ts';
 import { reachOf, revertLate } from '../sessions/ground.ts';
 import type { Grounds } from '../sessions/grounds.ts';
-import { begunRecord } from './begun-record.ts';
+import { begunRecord, type Starting } from './begun-record.ts';
 import { hinted } from './hints.ts';
 import { ExecKeys } from './keys.ts';
 import { Parking, type Unparking } from '../approvals/parking.ts';
 import { requestIn, type CommandParams } from './requests.ts';
 import type { Session, Sessions } from '../sessions/sessions.ts';
+import { CommandShares } from './shares.ts';
 import { takeTurn } from './taking-turns.ts';
 import { noteTyped, refuseToShow } from '../secrets/typed-secrets.ts';
 import { refuseNested, type ScriptCalls } from '../tools/script-calls.ts';
@@ -38,14 +39,6 @@ interface Asks {
   readonly request: Asking;
   readonly caller: Caller;
   readonly record: Omit<ExecRecord, 'parked'>;
-}
-
-/** How a call starts. */
-interface Starting {
-  readonly mode: Request['mode'];
-  readonly caller: Caller;
-  /** Tells what its key was given for; `null`: it has none. */
-  readonly call: string | null;
 }
 
 interface StarterParts {
@@ -64,6 +57,7 @@ export class Starter {
   readonly #parking: Parking;
   readonly #patience = new Patience();
   readonly #keys: ExecKeys;
+  readonly #shares: CommandShares;
   readonly #grounds: Grounds;
   readonly #recorder: ExecRecorder;
   readonly #scripts: ScriptCalls;
@@ -76,6 +70,7 @@ export class Starter {
     this.#sessions = sessions;
     this.#execs = execs;
     this.#keys = new ExecKeys(execs, options.macKey);
+    this.#shares = new CommandShares(sessions, options.env);
     this.#world = worldOf(options, recorder);
     this.#grounds = grounds;
     const { approvals } = options.approving;
@@ -153,11 +148,11 @@ export class Starter {
     const mode = isBeside ? 'detached' : asked;
     const keyed = this.#keys.of(params);
     const of: Starting = { mode, caller, call: keyed?.call ?? null };
-    if (keyed === null) return this.#startIn(session, params, of);
+    const start = (): Promise<Tracked> =>
+      this.#shares.start(caller, session, () => this.#startIn(session, params, of));
+    if (keyed === null) return start();
     const known = this.#keys.find(keyed);
-    if (known === null) {
-      return this.#keys.start(keyed, () => this.#startIn(session, params, of));
-    }
+    if (known === null) return this.#keys.start(keyed, start);
     const policy = await this.#policyOf(session);
     return this.#parking.supply(known, requestIn(session, params, { mode, policy }));
   }
@@ -364,7 +359,8 @@ export class Starter {
         const tracked = this.#execs.get(decided.approved.plan.exec_id);
         this.#execs.update(tracked, { facts: { ...tracked.record.facts, basis } });
         this.#execs.started += 1;
-        return hinted(this.#options, ground, run(this.#world, ground, decided, started));
+        const outcome = run(this.#world, ground, decided, started);
+        return this.#shares.hold(session, hinted(this.#options, ground, outcome));
       },
       occupy: (session, tracked) => this.#occupy(session, tracked),
     };
@@ -380,7 +376,8 @@ export class Starter {
         await ground.changes?.begin({ id, text, mode, startedAt });
         return hinted(this.#options, ground, finish(this.#world, ground, id));
       });
-    const tracked = this.#execs.track(record, outcome);
+    const held = this.#shares.hold(session, outcome);
+    const tracked = this.#execs.track(record, held);
     if (record.mode === 'foreground') this.#occupy(session, tracked);
   }
 

@@ -1,7 +1,7 @@
 /** Sessions: durable records, and what belongs to each while the daemon runs. */
 import type { ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import { limits } from '../../limits.ts';
+import { limits, shareTaken } from '../../limits.ts';
 import type { SessionView } from '../../protocol/types.ts';
 import type { Ground } from '../../run.ts';
 import type { SessionRecord } from '../../session/record.ts';
@@ -65,6 +65,15 @@ export class Sessions {
         'MAX_SESSIONS_REACHED',
         `Cannot create a session: ${this.#all.size} exist; destroy one first`,
       );
+    }
+    const owners = function* (all: Iterable<Session>) {
+      for (const { record: other } of all) yield other.owner ?? '';
+    };
+    const { owner = '' } = record;
+    const taken = shareTaken(owners(this.#all.values()), owner, limits.sessionRecords.default);
+    if (taken !== null) {
+      const message = `Cannot create a session: ${taken} sessions; destroy one first`;
+      throw new TrlError('MAX_SESSIONS_REACHED', message);
     }
     const session = this.#fresh(record);
     this.#all.set(record.id, session);

@@ -1,6 +1,7 @@
 /** Workspaces that callers opened, with their rules: a session names one by its id. */
 import type { WorkspaceMode } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { shareTaken } from '../../limits.ts';
 import type { WorkspaceId } from '../../protocol/workspace.ts';
 import type { Store } from '../../session/store.ts';
 
@@ -34,6 +35,11 @@ export class OpenWorkspaces {
   add(record: OpenWorkspace): void {
     if (this.#all.size >= openMax) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot open a workspace: ${openMax} are open`);
+    }
+    const owners = [...this.#all.values()].map(({ owner = '' }) => owner);
+    const taken = shareTaken(owners, record.owner ?? '', openMax);
+    if (taken !== null) {
+      throw new TrlError('QUOTA_EXCEEDED', `Cannot open a workspace: ${taken} open workspaces`);
     }
     this.#all.set(record.id, record);
     this.#store.put('workspaces', record.id, record);
