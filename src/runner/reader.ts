@@ -1,4 +1,4 @@
-/** The runner's end of a pipe out of a sandbox: bytes as they come, and at the end all that is left. */
+/** The end of a pipe out of a sandbox: bytes as they come, and at the end all that is left. */
 import { readSync } from 'node:fs';
 import { Socket } from 'node:net';
 
