@@ -14,9 +14,11 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { spawnSync } from 'node:child_process';
 import { isRoot, whyNoBox } from './support/box.ts';
-import { makePlace, ownDaemon, placeOf, play, playKillOfRun, type Row } from './support/cases.ts';
+import { makePlace, ownDaemon, placeOf, play, playKillOfRun } from './support/cases.ts';
+import { playShared, sharesSession, type Row } from './support/cases.ts';
 import { startRuntime, type Daemon } from './support/daemon.ts';
 import { layBait, type Bait } from './support/host.ts';
+import { openSession, type TestSession } from './support/session.ts';
 
 const fixture = path.join(import.meta.dirname, 'fixtures/sandbox-cases.jsonl');
 const rows: readonly Row[] = readFileSync(fixture, 'utf8')
@@ -25,9 +27,13 @@ const rows: readonly Row[] = readFileSync(fixture, 'utf8')
   .map((line) => JSON.parse(line));
 
 const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-cases-')));
-const baseOf = (row: Row, variant: string): string => path.join(base, `${row.id}.${variant}`);
+const shared = path.join(base, 'shared');
+const baseOf = (row: Row, variant: string): string =>
+  path.join(variant === 'shared' ? shared : base, `${row.id}.${variant}`);
 const isAlone = (row: Row): boolean =>
   row.kill_runner_after_ms !== undefined || row.inherit !== undefined;
+
+const sharedRoot = (granted: boolean): string => path.join(base, granted ? 'granted' : 'bare');
 
 let bait: Bait;
 let daemon: Daemon;
@@ -37,6 +43,8 @@ before(async () => {
   const roots = rows.flatMap((row) =>
     ['same', 'new'].map((variant) => path.join(baseOf(row, variant), row.ws ?? 'ws')),
   );
+  roots.push(sharedRoot(true), sharedRoot(false));
+  mkdirSync(shared);
   for (const root of roots) mkdirSync(root, { recursive: true });
   daemon = await startRuntime({
     args: [
@@ -94,8 +102,33 @@ async function playIn(row: Row, variant: 'same' | 'new'): Promise<void> {
   await play(row, place, { daemon: own, second: variant });
 }
 
+function describeShared(granted: boolean): void {
+  const like = rows.filter((row) => sharesSession(row, granted));
+  let session: TestSession;
+  const name = granted ? 'granted to read beside' : 'granted nothing';
+  // One command at a time: they share a connection, too.
+  describe(name, { skip: whyNoBox, concurrency: 1 }, () => {
+    before(async () => {
+      const files = granted ? { files: { read: { allow: [shared] } } } : {};
+      const working_dir = sharedRoot(granted);
+      session = await openSession(daemon.socketPath, { working_dir, ...files });
+    });
+    after(() => session?.[Symbol.asyncDispose]());
+    for (const row of like) {
+      test(`${row.class}: ${row.id}`, { skip: whySkip(row) }, async () => {
+        const place = placeOf(row, baseOf(row, 'shared'), bait.names);
+        await makePlace(row, place);
+        await playShared(row, place, session);
+      });
+    }
+  });
+}
+
 describe('what a sandboxed command may and may not do', { concurrency: 5 }, () => {
+  describeShared(true);
+  describeShared(false);
   for (const row of rows) {
+    if (sharesSession(row, true) || sharesSession(row, false)) continue;
     const skip = whySkip(row);
     test(`${row.class}: ${row.id}`, { skip }, () => playIn(row, 'same'));
     if (row.then !== undefined) {

@@ -11,6 +11,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { raw, startRuntime, type Daemon, type Json } from './daemon.ts';
 import { meanwhile, runnerPid } from './processes.ts';
 import { openSession, type TestSession } from './session.ts';
@@ -96,6 +97,26 @@ export async function makePlace(row: Row, place: Place): Promise<void> {
   const { code, text } = await place.host(`set -e; ${row.setup}`);
   assert.equal(code, 0, `the setup failed: ${text}`);
 }
+
+/**
+ * Whether a row asks nothing of its session but, with `granted`, to read OUT, and names no place of
+ * its workspace: it means the same box as its like, and is played in one session with them.
+ */
+export function sharesSession(row: Row, granted: boolean): boolean {
+  const { setup, command, stdin, env, expect } = row;
+  const own = Object.entries(row).filter(([name]) => !ofCommand.has(name));
+  const wanted = granted ? [['files', { read: { allow: ['{{OUT}}'] } }]] : [];
+  const text = JSON.stringify([setup, command, stdin, env, expect]);
+  return isDeepStrictEqual(own, wanted) && !/\{\{(WS|BASE)\}\}|\$(WS|BASE)\b/.test(text);
+}
+/** Keys of a row that say nothing of its session. */
+const ofCommand: ReadonlySet<string> = new Set(
+  'id class why setup command stdin pty env timeout_ms expect'.split(' '),
+);
+
+/** Plays such a row in the session that it shares. */
+export const playShared = (row: Row, place: Place, session: TestSession): Promise<void> =>
+  playCommand({ row, place, session }, row.command, row.expect);
 
 /** `sessions`: whether the second command runs in the session of the first or in a new one. */
 export async function play(
