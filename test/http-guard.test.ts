@@ -324,7 +324,9 @@ test('no answer tells more than it must', async () => {
     assert.equal(headers['set-cookie'], undefined);
     assert.equal(headers['x-content-type-options'], 'nosniff');
     assert.match(String(headers['cache-control']), /no-store|no-cache/);
-    assert.match(String(headers['content-security-policy']), /default-src 'none'/);
+    const policy = String(headers['content-security-policy']);
+    assert.match(policy, /default-src 'none'/);
+    assert.match(policy, /frame-ancestors 'none'/);
   }
   assert.equal((await ask(daemon, '/readyz', { token: null })).text, '{"status":"ok"}');
 });
