@@ -222,3 +222,18 @@ test('its types hold', { skip }, (t) => {
   const { status, stdout } = spawnSync('python3', args, { cwd: clients, encoding: 'utf8' });
   assert.equal(status, 0, stdout);
 });
+
+test('a bound that is misspelt is refused, not passed over', { skip }, async () => {
+  const { code, stderr, stdout } = await script(
+    [
+      'session = trl.connect().create_session()',
+      'print(session.run("sleep 30", timeout_s=0.2).timed_out)',
+      'for call in (session.run, session.stream, session.start):',
+      '    try: call("sleep 30", timeout=1)',
+      '    except TypeError as error: print(error)',
+    ].join('\n'),
+  );
+  const [ended, ...refused] = stdout.trimEnd().split('\n');
+  assert.deepEqual([code, stderr, ended, refused.length], [0, '', 'True', 3]);
+  for (const one of refused) assert.match(one, /^a command does not take timeout; it takes .*_ms/);
+});

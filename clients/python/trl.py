@@ -108,16 +108,20 @@ class ExecOptions(TypedDict, total=False):
     cwd: str
     env: Mapping[str, str]
     env_keys: Sequence[str]
+    language: str
     timeout_s: float
     timeout_ms: int
     idle_timeout_ms: int
+    grace_ms: int
     stdin: Union[str, bytes]
+    stdin_encoding: str
     stdin_open: bool
     pty: Mapping[str, int]
     limits: Mapping[str, int]
     exec_key: str
     wait_ms: int
     workspace_mode: str
+    policy: str
 
 
 @dataclass(frozen=True)
@@ -869,6 +873,11 @@ class Session:
         self._client.call("session.destroy", {"session_id": self.id, "force": force})
 
     def _params(self, command: str, options: ExecOptions) -> Json:
+        # The runtime passes over what it does not know: a bound that was misspelt would be none.
+        unknown = sorted(set(options) - set(ExecOptions.__annotations__))
+        if unknown:
+            known = ", ".join(sorted(ExecOptions.__annotations__))
+            raise TypeError(f"a command does not take {', '.join(unknown)}; it takes {known}")
         params: Json = {"exec_key": secrets.token_hex(16), **options}
         stdin = params.get("stdin")
         if isinstance(stdin, bytes):
