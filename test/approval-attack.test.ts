@@ -296,7 +296,7 @@ test('a key used again for another command brings no values to what waits', { sk
     return client.ask('exec.run', { ...params, wait_ms: waitMs });
   };
   const other = await call('echo evil >>log', 500);
-  assert.equal(other.error?.code, 'APPROVAL_REQUIRED');
+  assert.equal(other.error?.code, 'IDEMPOTENCY_CONFLICT');
   assert.deepEqual(logOf(again), []);
   // With its own command and values it runs by the same yes.
   const right = await call('echo $WORD >>log', 30_000);
