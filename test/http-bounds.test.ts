@@ -161,3 +161,44 @@ test('the commands of one token leave room for others', { skip: whyNoBox }, asyn
   await ask(daemon, `/v1/sessions/${all}?force=true`, { token: greedy, method: 'DELETE' });
   while ((await start(greedy, await sessionOf(greedy))).status === 429) await sleep(20);
 });
+
+test('a bound within which no shell starts is named', { skip: whyNoBox }, async () => {
+  const made = await data(daemon, '/v1/sessions', { body: { working_dir: daemon.root } });
+  const target = `/v1/sessions/${made.session_id}/execs`;
+  for (const open_files of [1, 3, 8]) {
+    const body = { command: 'true', limits: { open_files, processes: 64 } };
+    const { status, text } = await ask(daemon, target, { body });
+    const { code, detail } = JSON.parse(text);
+    assert.deepEqual([status, code], [503, 'SANDBOX_UNAVAILABLE']);
+    const named = `The call is bounded by processes 64, open_files ${open_files}: ask for more`;
+    assert.ok(detail.endsWith(named), detail);
+  }
+});
+
+test('a command that waits for a person says how to go on', { skip: whyNoBox }, async () => {
+  const body = { working_dir: daemon.root, policy: 'guarded' };
+  const made = await data(daemon, '/v1/sessions', { body });
+  const target = `/v1/sessions/${made.session_id}/execs`;
+  const asked = {
+    body: { command: 'touch asked' },
+    headers: { 'Idempotency-Key': 'asked-1' },
+  };
+  const { status, headers, text } = await ask(daemon, target, asked);
+  assert.deepEqual([status, headers['content-type']], [202, 'application/problem+json']);
+  const problem = JSON.parse(text);
+  const { approval_id: approval, exec_id: exec } = problem.data;
+  assert.equal(problem.code, 'APPROVAL_REQUIRED');
+  assert.equal(headers.location, `/v1/execs/${exec}`);
+  assert.match(String(headers['link']), new RegExp(`</v1/approvals/${approval}>`));
+  // Each of them leads somewhere, with the token that asked.
+  assert.equal((await data(daemon, `/v1/execs/${exec}`)).approval_id, approval);
+  assert.equal((await data(daemon, `/v1/approvals/${approval}`)).state, 'pending');
+  const again = await ask(daemon, target, { ...asked, body: { ...asked.body, wait_ms: 10 } });
+  assert.deepEqual([again.status, JSON.parse(again.text).data.exec_id], [202, exec]);
+  const by = token('approver', 'yes');
+  const { digest } = await data(daemon, `/v1/approvals/${approval}`, { token: by });
+  const answer = { decision: 'approve', digest: digest.slice(0, 8) };
+  await data(daemon, `/v1/approvals/${approval}/decision`, { token: by, body: answer });
+  const done = await data(daemon, target, { ...asked, body: { ...asked.body, wait_ms: 10_000 } });
+  assert.deepEqual([done.exec_id, done.exit_code], [exec, 0]);
+});

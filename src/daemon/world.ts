@@ -1,5 +1,8 @@
 /** What the story of `run.ts` needs of the outside, as this daemon has it. */
 import { macOf } from '../approval/key.ts';
+import type { Bounds } from '../command.ts';
+import { isTrlError, TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
 import type { Recorder, World } from '../run.ts';
 import type { CoreOptions } from './core.ts';
 
@@ -20,10 +23,38 @@ export function worldOf(options: CoreOptions, recorder: Recorder): World {
       const own = masking.given.note(session, env);
       const known = masking.valuesOf(session, own);
       await runners.tellKnown(own, session);
-      return runners.launch(approved, { known, own: false, permitted });
+      try {
+        return await runners.launch(approved, { known, own: false, permitted });
+      } catch (error) {
+        throw namingBounds(error, approved.plan.bounds);
+      }
     },
     exited: (id) => runners.exited(id),
   };
+}
+
+/** A shell that does not start says little: what may be the reason is said here. */
+function namingBounds(error: unknown, bounds: Bounds): unknown {
+  if (!isTrlError(error, 'SANDBOX_UNAVAILABLE')) return error;
+  const named = narrowIn(bounds).join(', ');
+  if (named === '') return error;
+  const message = `${error.message}. The call is bounded by ${named}: ask for more`;
+  return new TrlError('SANDBOX_UNAVAILABLE', message, { cause: error });
+}
+
+/** Bounds that a call or a policy set below what is usual, by their names on the wire. */
+function narrowIn(bounds: Bounds): readonly string[] {
+  const all = [
+    ['processes', bounds.processesMax, limits.processes.default],
+    ['open_files', bounds.openFilesMax, limits.openFiles.default],
+    ['file_bytes', bounds.fileBytesMax, limits.fileBytes.default],
+    ['memory_bytes', bounds.memoryBytesMax, limits.memoryBytes.default],
+    ['address_space_bytes', bounds.addressSpaceBytesMax, limits.addressSpaceBytes.default],
+    ['cpu_s', bounds.cpuSeconds, limits.cpuSeconds.default],
+  ] as const;
+  return all.flatMap(([name, value, usual]) =>
+    value === null || (usual !== null && value >= usual) ? [] : [`${name} ${value}`],
+  );
 }
 
 function stateOf(answer: object): Awaited<ReturnType<World['state']>> {
