@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AnsiText } from '../src/console/text/ansi.ts';
 import type { Run } from '../src/console/text/ansi.ts';
-import { parseDiff } from '../src/console/text/diff.ts';
+import { parseDiff, rowsOf } from '../src/console/text/diff.ts';
 import { blocksOf } from '../src/console/text/spans.ts';
 import { oneLine, piecesOf, visible } from '../src/console/text/visible.ts';
 
@@ -222,6 +222,12 @@ test('a command of a million lines is whole in a number of parts that a page can
   });
   assert.ok(shown.join('\n') === command.replace('\u200B', '\\u{200B}'));
   assert.deepEqual([blocks[0]?.number, blocks[1]?.number], [1, 201]);
+  const added = `@@ -0,0 +1,700000 @@\n${'+\n'.repeat(699_999)}+end\n`;
+  const lines = parseDiff(`diff --git a/x b/x\n${added}`)[0]?.hunks[0]?.lines ?? [];
+  const rows = rowsOf(lines, lines.length);
+  assert.deepEqual([lines.length, rows.length, rows[1]?.after], [700_000, 3_500, 201]);
+  assert.ok(rows.map(({ text }) => text).join('\n') === `${'\n'.repeat(699_999)}end`);
+  assert.equal(rowsOf(lines.slice(0, 9), 9).length, 9);
   // What was typed as an escape stays what it is.
   assert.deepEqual(blocksOf(String.raw`a\nb`, [])[0]?.segments[0]?.pieces.length, 1);
 });

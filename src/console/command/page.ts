@@ -2,11 +2,13 @@
 import type { Signal } from '@preact/signals';
 import type { Run } from '../text/ansi.ts';
 
-/** What is kept on the page, in characters; earlier output leaves it. */
+/** What is kept on the page, in characters and what nodes cost; earlier output leaves it. */
 const shownMax = 600_000;
 const blockLines = 100;
 /** A line that is longer than this goes on in another block, in characters. */
 const blockMax = 50_000;
+/** What a node costs besides its characters: a command may change its colour with each. */
+const nodeCost = 16;
 
 /**
  * What was printed, in blocks of whole lines: a browser lays out a block that is not on the screen
@@ -19,6 +21,7 @@ export class Page {
   #lines = 0;
   #blockShown = 0;
   #shown = 0;
+  readonly #costs = new WeakMap<Node, number>();
 
   constructor(box: HTMLElement, missing: Signal<number>) {
     this.#box = box;
@@ -55,8 +58,9 @@ export class Page {
       this.#box.append(this.#block);
     }
     this.#block.append(nodeOf(run, stream));
-    this.#shown += run.text.length;
-    this.#blockShown += run.text.length;
+    this.#shown += run.text.length + nodeCost;
+    this.#blockShown += run.text.length + nodeCost;
+    this.#costs.set(this.#block, this.#blockShown);
     if (this.#blockShown > blockMax) this.#block = null;
   }
 
@@ -64,9 +68,8 @@ export class Page {
   #drop(): void {
     for (let first = this.#box.firstChild; this.#shown > shownMax; first = this.#box.firstChild) {
       if (first === null || first === this.#box.lastChild) return;
-      const gone = first.textContent?.length ?? 0;
-      this.#shown -= gone;
-      this.#missing.value += gone;
+      this.#shown -= this.#costs.get(first) ?? 0;
+      this.#missing.value += first.textContent?.length ?? 0;
       first.remove();
     }
   }

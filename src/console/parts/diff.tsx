@@ -1,7 +1,8 @@
 /** A unified diff, file by file. */
 import type { DiffFile, WorkspaceDiff } from '../../client/index.ts';
-import { parseDiff } from '../text/diff.ts';
+import { parseDiff, rowsOf } from '../text/diff.ts';
 import type { DiffLine, FileDiff } from '../text/diff.ts';
+import { withLineEnds } from '../text/spans.ts';
 import { piecesOf, visible } from '../text/visible.ts';
 import { Pieces, Text } from './pieces.tsx';
 
@@ -9,10 +10,12 @@ const signs = { same: ' ', added: '+', removed: '−', note: ' ' } as const;
 
 export function Diff({ of }: { readonly of: WorkspaceDiff }) {
   const states = new Map(of.files.map(({ path, state }) => [path, state]));
+  const files = parseDiff(of.diff);
+  const all = files.flatMap(({ hunks }) => hunks).reduce((sum, { lines }) => sum + lines.length, 0);
   return (
     <div class="diff">
-      {parseDiff(of.diff).map((file, index) => (
-        <File key={index} file={file} state={states.get(file.path) ?? 'applied'} />
+      {files.map((file, index) => (
+        <File key={index} file={file} all={all} state={states.get(file.path) ?? 'applied'} />
       ))}
     </div>
   );
@@ -20,10 +23,12 @@ export function Diff({ of }: { readonly of: WorkspaceDiff }) {
 
 interface FileProps {
   readonly file: FileDiff;
+  /** Lines of the whole diff. */
+  readonly all: number;
   readonly state: DiffFile['state'];
 }
 
-function File({ file, state }: FileProps) {
+function File({ file, all, state }: FileProps) {
   const lines = file.hunks.flatMap((hunk) => hunk.lines);
   const count = (kind: DiffLine['kind']): number =>
     lines.filter((line) => line.kind === kind).length;
@@ -42,13 +47,13 @@ function File({ file, state }: FileProps) {
       ))}
       {file.hunks.map((hunk, index) => (
         <div class="hunk" key={index}>
-          {hunk.lines.map((line, at) => (
+          {rowsOf(hunk.lines, all).map((line, at) => (
             <div class={`row ${line.kind}`} key={at}>
               <span class="number">{line.before ?? ''}</span>
               <span class="number">{line.after ?? ''}</span>
               <span class="sign">{signs[line.kind]}</span>
               <code>
-                <Pieces pieces={piecesOf(line.text)} />
+                <Pieces pieces={withLineEnds(piecesOf(line.text), 0)} />
               </code>
             </div>
           ))}

@@ -26,6 +26,26 @@ interface Open {
   hunks: { heading: string; lines: DiffLine[] }[];
 }
 
+/** A diff of more lines than this shows those of one kind that follow each other as one row. */
+const linesAlone = 5_000;
+const rowLines = 200;
+
+/** The lines as rows that a page can still hold; of a row of more lines, the numbers of its first. */
+export function rowsOf(lines: readonly DiffLine[], all: number): readonly DiffLine[] {
+  if (all <= linesAlone) return lines;
+  const rows: DiffLine[] = [];
+  for (let from = 0; from < lines.length;) {
+    const first = lines[from];
+    if (first === undefined) break;
+    let to = from + 1;
+    while (to - from < rowLines && lines[to]?.kind === first.kind) to += 1;
+    const texts = lines.slice(from, to).map(({ text }) => text);
+    rows.push({ ...first, text: texts.join('\n') });
+    from = to;
+  }
+  return rows;
+}
+
 const hunkHead = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
 
 /**

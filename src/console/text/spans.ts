@@ -60,7 +60,7 @@ function segmentsOf(
 }
 
 /** Line ends as themselves, in one piece with the plain text around them; offsets from `start`. */
-function withLineEnds(pieces: readonly Piece[], start: number): Piece[] {
+export function withLineEnds(pieces: readonly Piece[], start: number): Piece[] {
   const made: Piece[] = [];
   let run: Piece[] = [];
   const flush = (): void => {
