@@ -194,13 +194,19 @@ test(
   async () => {
     await using one = await scene();
     const { dir, session } = one;
-    await session.run('touch d/lock; rm d/lock');
-    const run = await startPaused(session, 'ls d; pause; true');
+    const remove = (name: string): void => rmSync(path.join(dir, name), { recursive: true });
+    mkdirSync(path.join(dir, 'e'));
+    await session.run('ls');
+    const run = await startPaused(session, 'touch d/lock; rm d/lock; pause; true');
     await run.reached();
-    rmSync(path.join(dir, 'd'), { recursive: true });
-    assert.equal((await session.run('ls')).stdout, 'f\ngone\n');
+    await session.run('true');
+    remove('d');
+    assert.equal((await session.run('ls')).stdout, 'e\nf\ngone\n');
     await run.go();
     assert.deepEqual(states(await run.ended()), []);
+    await session.run('touch e/lock; rm e/lock');
+    remove('e');
+    assert.equal((await session.run('ls')).stdout, 'f\ngone\n');
     await session.run('mkdir d; touch d/lock; rm d/lock');
     replaceDirectory(dir, 'd', { new: 'theirs\n' });
     assert.deepEqual(await seenBy(session), filesOf(dir));
