@@ -1,12 +1,14 @@
 // The HTTP door over TLS, and the one that a person's login opens.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { readPair } from '../src/daemon/http/tls.ts';
 import { raw, startRuntime, surroundings } from './support/daemon.ts';
 import { ask, mainToken, startHttp } from './support/http.ts';
 import type { HttpDaemon } from './support/http.ts';
@@ -76,6 +78,12 @@ test('it does not start without a token, and with a key that others may read', (
   assert.match(run(mainToken, '--http-cert', cert, '--http-key', key).stderr, /open to others/);
   const missing = run(mainToken, '--http-cert', '/nowhere', '--http-key', key);
   assert.match(missing.stderr, /cannot be read/);
+  // A key of another kind, which TLS itself takes beside the certificate.
+  chmodSync(key, 0o600);
+  readPair({ cert, key });
+  const other = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+  writeFileSync(key, other);
+  assert.throws(() => readPair({ cert, key }), /are no pair: the key is of another certificate/);
 });
 
 test('a login opens a door for people alone, good once for whoever has the link', async () => {

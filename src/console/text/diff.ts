@@ -30,7 +30,7 @@ interface Open {
 const linesAlone = 5_000;
 const rowLines = 200;
 
-/** The lines as rows that a page can still hold; of a row of more lines, the numbers of its first. */
+/** The lines as rows that a page can hold; a row of more lines has the numbers of its first. */
 export function rowsOf(lines: readonly DiffLine[], all: number): readonly DiffLine[] {
   if (all <= linesAlone) return lines;
   const rows: DiffLine[] = [];

@@ -22,8 +22,8 @@ export interface Block {
 }
 
 /**
- * The whole of `command`, each line a block, or of a long one each 200 lines. A span that is outside
- * of the text, or turned round, marks nothing.
+ * The whole of `command`, each line a block, or of a long one each 200 lines. A span that is
+ * outside of the text, or turned round, marks nothing.
  */
 export function blocksOf(command: string, rules: readonly Pick<DecidingRule, 'span'>[]): Block[] {
   const lines = command.split('\n');

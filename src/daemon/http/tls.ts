@@ -1,4 +1,5 @@
 /** Certificate and key out of files, read anew when they change. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { TrlError } from '../../errors.ts';
@@ -34,6 +35,9 @@ export function readPair(files: TlsFiles): TlsPair {
   }
   try {
     createSecureContext(pair);
+    // A key of another kind than the certificate's is kept beside it, and every hand-shake fails.
+    const isOf = new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key));
+    if (!isOf) throw new Error('the key is of another certificate');
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw refuse(`"${files.cert}" and "${files.key}" are no pair: ${why}`, cause);
