@@ -10,6 +10,7 @@ import { duplexPair } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { clientOver, connect, isTrlError, streamChannel } from '../src/client/index.ts';
 import type { Client } from '../src/client/index.ts';
+import { EventBuffer } from '../src/client/event-buffer.ts';
 import { proxyOf } from '../src/local/proxy.ts';
 
 const clients = path.join(path.dirname(import.meta.dirname), 'clients/python');
@@ -229,6 +230,18 @@ test('a token leaves in clear text to this machine alone, and goes nowhere else'
   strays = 0;
   await assert.rejects(connect({ url: `${url}/first-redirect`, token }), isTrlError);
   assert.equal(strays, 0);
+});
+
+test('a source that heeds no hold is cut off, and what it sent before is read', async () => {
+  const buffer = new EventBuffer<number>(1024);
+  const most = 256 * 1024 * 1024;
+  for (const at of [1, 2, 3, 4]) buffer.push(at, most / 2);
+  const taken: number[] = [];
+  const read = async (): Promise<void> => {
+    for await (const one of buffer) taken.push(one);
+  };
+  await assert.rejects(read(), (error) => isTrlError(error, 'QUOTA_EXCEEDED'));
+  assert.deepEqual(taken, [1, 2]);
 });
 
 test('no proxy of the environment is shown a token', () => {

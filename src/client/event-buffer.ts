@@ -1,3 +1,8 @@
+import { TrlError } from '../errors.ts';
+
+/** Held for a reader whatever the source does: one that heeds no hold is cut off, in `bytes`. */
+const heldBytesMax = 256 * 1024 * 1024;
+
 /** A bounded queue between a connection that pushes and one reader that pulls. */
 export class EventBuffer<T> implements AsyncIterable<T> {
   readonly #bytesMax: number;
@@ -19,6 +24,11 @@ export class EventBuffer<T> implements AsyncIterable<T> {
   /** `bytes` is what the event costs. */
   push(event: T, bytes: number): void {
     if (this.#discards || this.#ending !== null) {
+      return;
+    }
+    if (this.#bytes + bytes > heldBytesMax) {
+      const message = `Cannot hold more for the reader: ${heldBytesMax} bytes wait`;
+      this.fail(new TrlError('QUOTA_EXCEEDED', message));
       return;
     }
     this.#queue.push({ event, bytes });
