@@ -181,6 +181,8 @@ test(
     assert.equal(late.error?.code, 'EXEC_NOT_FOUND', JSON.stringify(late));
     assert.equal((await call('elsewhere', 'tool-1')).error?.code, 'IDEMPOTENCY_CONFLICT');
     assert.deepEqual([lines('called'), existsSync(inRoot('elsewhere'))], [1, false]);
+    const half = await call('a\ud800', 'tool-2');
+    assert.equal(half.error?.code, 'INVALID_PARAMS', JSON.stringify(half));
   },
 );
 

@@ -202,3 +202,18 @@ test('a command that waits for a person says how to go on', { skip: whyNoBox }, 
   const done = await data(daemon, target, { ...asked, body: { ...asked.body, wait_ms: 10_000 } });
   assert.deepEqual([done.exec_id, done.exit_code], [exec, 0]);
 });
+
+test('what no JSON can be made of is refused, with a key and without', async () => {
+  const { session_id: id } = await data(daemon, '/v1/sessions', { body: {} });
+  const bodies = ['{"name":"\\ud800"}', '{"\\udfff":1}', '{"name":1e400}', '{"command":"\\ud800"}'];
+  const sent = { 'Content-Type': 'application/json' };
+  for (const target of ['/v1/sessions', `/v1/sessions/${id}/execs`, '/v1/tools/none']) {
+    for (const body of bodies) {
+      for (const headers of [sent, { ...sent, 'Idempotency-Key': 'odd' }]) {
+        const { status, text } = await ask(daemon, target, { body, headers });
+        // A name that is not known is passed over; whatever else, it is the caller's mistake.
+        assert.ok(status < 500, `${target} ${body} ${text}`);
+      }
+    }
+  }
+});

@@ -2,6 +2,7 @@
  * What a tool takes, as a part of JSON Schema 2020-12, and whether arguments fit it. A keyword that
  * is not checked is not taken: a schema means what it says. Patterns are matched in linear time.
  */
+import { canonicalJson } from '../canonical.ts';
 import { RE2JS } from 're2js';
 import * as z from 'zod/mini';
 
@@ -184,4 +185,14 @@ function compiled(pattern: string): RE2JS | null {
   if (patterns.size >= namesMax * namesMax) patterns.clear();
   patterns.set(pattern, made);
   return made;
+}
+
+/** Why no JSON can be made of arguments: half of a character, a number without an end. */
+export function whyNoJson(given: object): string | null {
+  try {
+    canonicalJson(given);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : 'its arguments are no JSON';
+  }
 }

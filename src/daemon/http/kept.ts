@@ -107,8 +107,7 @@ export class Kept {
   }
 
   #digest({ place, params }: Keyed): string {
-    const text = canonicalJson([place, params]);
-    return createHmac('sha256', this.#secret).update(text).digest('hex');
+    return createHmac('sha256', this.#secret).update(saidIn(place, params)).digest('hex');
   }
 
   #put(actor: string, key: string, entry: Entry): Caller {
@@ -147,6 +146,16 @@ export class Kept {
     caller.entries.delete(key);
     caller.bytes -= entry.bytes;
     this.#bytes -= entry.bytes;
+  }
+}
+
+/** What was not checked yet may hold half of a character, or a number without an end. */
+function saidIn(place: string, params: unknown): string {
+  try {
+    return canonicalJson([place, params]);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : 'it is no JSON';
+    throw new TrlError('INVALID_PARAMS', `Cannot take the request: ${why}`, { cause });
   }
 }
 

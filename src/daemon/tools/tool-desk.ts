@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../canonical.ts';
 import type { Caller, ExecId, PolicyProfile, SessionId } from '../../command.ts';
 import type { ToolDefinition } from '../../configuration/tool-file.ts';
-import { whyUnfit, type InputSchema } from '../../configuration/tool-input.ts';
+import { whyNoJson, whyUnfit, type InputSchema } from '../../configuration/tool-input.ts';
 import { filled, fillCommand, parseTemplate } from '../../configuration/tool-template.ts';
 import { toolManaged } from '../../environment/tiers.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
@@ -352,7 +352,7 @@ const isWorkspaceId = (id: string | undefined): id is `w-${string}` =>
   id?.startsWith('w-') === true;
 
 function checkInput(name: string, input: InputSchema, given: object): void {
-  const why = whyUnfit(input, given);
+  const why = whyUnfit(input, given) ?? whyNoJson(given);
   if (why !== null) throw new TrlError('INVALID_PARAMS', `Cannot call the tool "${name}": ${why}`);
 }
 
