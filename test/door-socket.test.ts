@@ -87,7 +87,7 @@ test('a missing directory is made for the owner alone', async () => {
   assert.equal(lstatSync(daemon.socketPath).mode & 0o777, 0o600);
 });
 
-test('the socket is its owner’s; a second daemon on it is refused, the first works on', async () => {
+test('only its owner may connect; a second daemon is refused, the first works on', async () => {
   await using daemon = await startRuntime();
   assert.equal(lstatSync(daemon.socketPath).mode & 0o777, 0o600);
   const { status, text } = tryToServe(daemon.home, daemon.socketPath);
