@@ -39,8 +39,13 @@ try {
   assert.equal(imported.stdout, 'function\n', imported.stderr);
   // Its types hold for who aims at an older platform and checks every library.
   const compilerOptions = {
-    ...{ noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
-    ...{ target: 'es2022', lib: ['es2022', 'dom'], types: [] },
+    noEmit: true,
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    target: 'es2022',
+    lib: ['es2022', 'dom'],
+    types: [],
   };
   writeFileSync(path.join(app, 'use.mts'), "export * from 'terminal-runtime-layer';\n");
   for (const [module, moduleResolution] of [
