@@ -16,7 +16,7 @@ const GiB = 1024 * MiB;
 export const limits = {
   sessionsActive: { unit: 'count', default: 64, max: 4096, about: 'sessions with a holder' },
   sessionRecords: { unit: 'count', default: 10_000, max: 100_000, about: 'session records' },
-  commandsConcurrent: { unit: 'count', default: 16, max: 256, about: 'commands running at once' },
+  commandsConcurrent: { unit: 'count', default: 32, max: 256, about: 'commands running at once' },
   timeoutMs: { unit: 'ms', default: 60_000, max: 7 * 86_400_000, about: 'run time of a command' },
   detachedTimeoutMs: { unit: 'ms', default: null, max: null, about: 'run time of exec.start' },
   idleTimeoutMs: { unit: 'ms', default: null, max: 7 * 86_400_000, about: 'time without output' },

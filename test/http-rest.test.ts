@@ -101,6 +101,9 @@ test('failures are problems with the status of their code', async () => {
     ],
     ['/v1/nothing', {}, 404, 'INVALID_PARAMS'],
     ['/v1/sessions', { body: { working_dir: '/etc' } }, 403, 'WORKSPACE_ESCAPE'],
+    ['/v1/sessions', { body: { wrking_dir: '/etc' } }, 400, 'INVALID_PARAMS'],
+    ['/v1/sessions', { body: { limits: { memory: 1 } } }, 400, 'INVALID_PARAMS'],
+    ['/v1/sessions', { body: { files: { read: { denny: ['x'] } } } }, 400, 'INVALID_PARAMS'],
     [`/v1/execs/${nowhere}/ws`, {}, 426, 'INVALID_PARAMS'],
     ['/rpc', {}, 426, 'INVALID_PARAMS'],
   ];

@@ -1,6 +1,7 @@
 /**
  * What each method takes. Keys that a method does not know are ignored: clients written for
- * other implementations send some. A `null` stands for a parameter that is not given.
+ * other implementations send some. Within an object of rules or bounds they are refused: what was
+ * meant to narrow must not go unheard. A `null` stands for a parameter that is not given.
  */
 // Never taken apart: bundlers then keep what is used, 50 KB of it instead of 450.
 import * as z from 'zod/mini';
@@ -31,7 +32,7 @@ const streamForm = z.exactOptional(z.enum(['text', 'b64'], { error: '"text" or "
 const offset = z.exactOptional(field.whole(0));
 const columns = field.whole(1, terminalSideMax);
 
-const limitParams = z.object(
+const limitParams = z.strictObject(
   {
     cpu_s: z.exactOptional(field.whole(1)),
     processes: z.exactOptional(field.whole(1, limits.processes.max)),
@@ -41,10 +42,10 @@ const limitParams = z.object(
     address_space_bytes: z.exactOptional(field.whole(1)),
     journal_bytes: z.exactOptional(field.whole(1, limits.journalBytes.max)),
   },
-  { error: 'an object' },
+  { error: 'an object of bounds' },
 );
 
-const pathRules = z.object(
+const pathRules = z.strictObject(
   { allow: z.exactOptional(field.patterns), deny: z.exactOptional(field.patterns) },
   { error: 'an object with "allow" and "deny"' },
 );
@@ -60,7 +61,7 @@ const sessionCreate = z.object({
   timeout_s: z.exactOptional(field.timeoutSeconds),
   timeout_ms: z.exactOptional(field.timeoutMs),
   files: z.exactOptional(
-    z.object(
+    z.strictObject(
       { read: z.exactOptional(pathRules), write: z.exactOptional(pathRules) },
       { error: 'an object with "read" and "write"' },
     ),
@@ -99,7 +100,7 @@ const execBase = z.object({
   stdin_open: z.exactOptional(field.flag),
   env: z.exactOptional(field.environment),
   env_keys: z.exactOptional(field.environmentNames),
-  pty: z.exactOptional(z.object({ columns, rows: columns }, { error: 'an object' })),
+  pty: z.exactOptional(z.strictObject({ columns, rows: columns }, { error: 'an object' })),
   limits: z.exactOptional(limitParams),
   exec_key: z.exactOptional(field.execKey),
   output_bytes: z.exactOptional(field.whole(0, limits.outputBytes.max)),
@@ -244,6 +245,21 @@ export function methodNamed(name: string): MethodName {
 }
 
 /**
+ * For doors whose callers know this protocol alone.
+ *
+ * @throws TrlError `INVALID_PARAMS` with the first key of `params` that `method` does not take, and
+ *   the nearest one that it takes
+ */
+export function refuseUnknown(method: MethodName, params: JsonObject): void {
+  const taken = Object.keys(methods[method].shape);
+  const other = Object.keys(params).find((name) => !taken.includes(name));
+  if (other === undefined) return;
+  const meant = nearest(other, taken);
+  const hint = meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  throw refusal('INVALID_PARAMS', method, `it takes no ${show(other)}${hint}`);
+}
+
+/**
  * The parameters of `method`, checked.
  *
  * @throws TrlError `INVALID_PARAMS` with the field, what it must be and what it is;
@@ -256,6 +272,10 @@ export function parseParams<M extends MethodName>(method: M, params: JsonObject)
   const [issue] = result.error.issues;
   const at = issue?.path.map(String) ?? [];
   const found = lookUp(given, at);
+  if (issue?.code === 'unrecognized_keys') {
+    const named = `"${at.join('.')}" must be ${issue.message}`;
+    throw refusal('INVALID_PARAMS', method, `${named}; it takes no ${show(issue.keys[0] ?? '')}`);
+  }
   const kind = idKinds.get(at.join('.'));
   if (kind !== undefined && issue?.code === 'invalid_format' && typeof found === 'string') {
     throw refusal(kind.code, method, `there is no ${kind.what} ${show(found)}`);

@@ -14,12 +14,15 @@ export const workspaceMode = z.enum(workspaceModes, {
 export const workspaceId = z.templateLiteral(['w-', z.string()], { error: 'a workspace id' });
 
 const patterns = z.exactOptional(field.patterns);
-const policy = z.object(
+const policy = z.strictObject(
   {
     read: z.exactOptional(
-      z.object({ allow: patterns, deny: patterns }, { error: 'an object with "allow", "deny"' }),
+      z.strictObject(
+        { allow: patterns, deny: patterns },
+        { error: 'an object with "allow", "deny"' },
+      ),
     ),
-    write: z.exactOptional(z.object({ deny: patterns }, { error: 'an object with "deny"' })),
+    write: z.exactOptional(z.strictObject({ deny: patterns }, { error: 'an object with "deny"' })),
   },
   { error: 'an object with "read" and "write"' },
 );

@@ -151,20 +151,20 @@ interface BodyContext {
 
 function requestBody(route: Route, { operationId, wire, bodies }: BodyContext): JsonObject {
   const taken = new Set(namesIn(route.path));
-  const { properties, required } = fieldsOf(route.call, wire);
+  const { required } = fieldsOf(route.call, wire);
   const needed = required.filter((name) => typeof name === 'string' && !taken.has(name));
-  const isWhole = taken.size === 0;
-  const name = isWhole
-    ? wire.params(route.call)
-    : `${pascal(operationId.replaceAll('_', '.'))}Body`;
-  if (!isWhole) {
-    const left = Object.entries(properties).filter(([one]) => !taken.has(one));
-    bodies.set(name, {
-      type: 'object',
-      properties: Object.fromEntries(left),
-      ...(needed.length > 0 ? { required: needed } : {}),
-    });
-  }
+  // Those of its modes too; the row's own say what a name means.
+  const calls = [...Object.values(route.modes ?? {}), route].map(({ call }) => call);
+  const fields = calls.flatMap((call) =>
+    Object.entries(fieldsOf(call, wire).properties).filter(([one]) => !taken.has(one)),
+  );
+  const name = `${pascal(operationId.replaceAll('_', '.'))}Body`;
+  bodies.set(name, {
+    type: 'object',
+    properties: Object.fromEntries(fields),
+    ...(needed.length > 0 ? { required: needed } : {}),
+    additionalProperties: false,
+  });
   return {
     required: needed.length > 0,
     content: { 'application/json': { schema: reference(name) } },

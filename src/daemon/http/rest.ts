@@ -3,6 +3,7 @@ import type { Caller, ExecId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import { isObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
+import { refuseUnknown } from '../../protocol/methods.ts';
 import { refuseBody, readJson } from './body.ts';
 import type { BodyBudget } from './body.ts';
 import { callAs } from './desk.ts';
@@ -89,6 +90,7 @@ export class Rest {
     const given = hasBody ? await readJson(reading) : {};
     const inPages = page === null || paging === undefined ? {} : askedFor(paging, page);
     const fromPath = pathParams(inPath);
+    refuseUnknown(mode?.call ?? row.call, given);
     refuseOther(given, fromPath);
     const own = paging === undefined && limit !== undefined ? { limit } : {};
     const params = { ...given, ...others, ...own, ...inPages, ...fromPath };
