@@ -231,9 +231,13 @@ test('a bound that is misspelt is refused, not passed over', { skip }, async () 
       'for call in (session.run, session.stream, session.start):',
       '    try: call("sleep 30", timeout=1)',
       '    except TypeError as error: print(error)',
+      'try: trl.connect().create_session(cwd="/tmp")',
+      'except TypeError as error: print(error)',
     ].join('\n'),
   );
   const [ended, ...refused] = stdout.trimEnd().split('\n');
+  const session = refused.pop() ?? '';
   assert.deepEqual([code, stderr, ended, refused.length], [0, '', 'True', 3]);
+  assert.match(session, /^a session does not take cwd; it takes .*working_dir/);
   for (const one of refused) assert.match(one, /^a command does not take timeout; it takes .*_ms/);
 });

@@ -39,6 +39,7 @@ from typing import (
     Any,
     Dict,
     Generator,
+    Iterable,
     Iterator,
     List,
     Mapping,
@@ -122,6 +123,34 @@ class ExecOptions(TypedDict, total=False):
     wait_ms: int
     workspace_mode: str
     policy: str
+
+
+class SessionOptions(TypedDict, total=False):
+    """What ``create_session`` takes: the wire's own names."""
+
+    shell: str
+    env: Mapping[str, str]
+    env_keys: Sequence[str]
+    working_dir: str
+    name: str
+    timeout_s: float
+    timeout_ms: int
+    files: Mapping[str, Mapping[str, Sequence[str]]]
+    network: str
+    sandbox: str
+    limits: Mapping[str, int]
+    carry: str
+    policy: str
+    workspace_id: str
+    workspace_mode: str
+
+
+def _refuse_unknown(options: Iterable[str], known: Iterable[str], what: str) -> None:
+    # The runtime passes over what it does not know: a bound that was misspelt would be none.
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise TypeError(f"{what} does not take {', '.join(unknown)}; it takes {names}")
 
 
 @dataclass(frozen=True)
@@ -873,11 +902,7 @@ class Session:
         self._client.call("session.destroy", {"session_id": self.id, "force": force})
 
     def _params(self, command: str, options: ExecOptions) -> Json:
-        # The runtime passes over what it does not know: a bound that was misspelt would be none.
-        unknown = sorted(set(options) - set(ExecOptions.__annotations__))
-        if unknown:
-            known = ", ".join(sorted(ExecOptions.__annotations__))
-            raise TypeError(f"a command does not take {', '.join(unknown)}; it takes {known}")
+        _refuse_unknown(options, ExecOptions.__annotations__, "a command")
         params: Json = {"exec_key": secrets.token_hex(16), **options}
         stdin = params.get("stdin")
         if isinstance(stdin, bytes):
@@ -919,9 +944,11 @@ class Client:
     def ping(self) -> Json:
         return self.call("system.ping")
 
-    def create_session(self, **params: Any) -> Session:
-        """Makes a session; ``params`` are those of ``session.create``."""
-        return Session(self, _field(self.call("session.create", params), "session_id", str))
+    def create_session(self, **options: Unpack[SessionOptions]) -> Session:
+        """Makes a session; ``options`` are the parameters of ``session.create``."""
+        _refuse_unknown(options, SessionOptions.__annotations__, "a session")
+        made = self.call("session.create", {**options})
+        return Session(self, _field(made, "session_id", str))
 
     def session(self, session_id: str) -> Session:
         """A session that exists. Nothing is asked: an unknown id fails at the first use."""
