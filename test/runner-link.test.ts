@@ -8,6 +8,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { collect } from '../src/daemon/execs/reading.ts';
 import { approve } from '../src/approval/approve.ts';
 import type { ExecId, Plan } from '../src/command.ts';
 import { encodeHeader, FrameReader, frameTypes } from '../src/frame.ts';
@@ -285,6 +286,39 @@ test('a command whose record did not reach the disk never runs', async () => {
   assert.deepEqual(there(), ['waiting', 'other']);
   const listed: Json = await link.request({ op: 'list' });
   assert.equal(listed.executions.length, 2);
+  await alone.end(link);
+});
+
+test('what is made ready counts, learns what is secret, and ends with its session', async () => {
+  const alone = await runnerAlone();
+  const { link, sign } = alone;
+  const value = 'correct-horse-battery-9';
+  const plans = Array.from({ length: 20 }, (_, at) => planOf(`echo ${value}; : >${sign(`${at}`)}`));
+  const held = plans.map((plan) => {
+    const sealed = link.seal(approve(plan, permit('test', 'is held')));
+    return link.request({ op: 'launch', ...sealed, known: [], hold: true });
+  });
+  const ends = Promise.allSettled(held);
+  const [first, second] = plans;
+  assert.ok(first && second);
+  const done = alone.exited(first.exec_id);
+  await link.request({ op: 'learn', known: [{ name: 'LATE', value }] });
+  await link.request({ op: 'permit', exec_id: first.exec_id, start: true });
+  await Promise.all([held[0], done]);
+  const said = await collect(link, first.exec_id, 1_024);
+  assert.match(said.stdout.result().text, /^\[HIDDEN:\w+\]\n$/);
+  // Withdrawn at once, though nobody said a word of it; a late word is too late.
+  await link.request({ op: 'close', session_id: second.session_id });
+  await assert.rejects(held[1] ?? ends, { code: 'BACKEND_UNAVAILABLE' });
+  for (const { exec_id: id } of plans) {
+    await link.request({ op: 'permit', exec_id: id, start: true });
+  }
+  const codes: Json[] = (await ends).map((one) =>
+    one.status === 'rejected' ? one.reason.code : '',
+  );
+  const count = (code: string): number => codes.filter((one) => one === code).length;
+  assert.deepEqual([count('BACKEND_UNAVAILABLE'), count('QUOTA_EXCEEDED'), count('')], [1, 4, 15]);
+  assert.equal(existsSync(sign('1')), false);
   await alone.end(link);
 });
 

@@ -256,7 +256,6 @@ export class Execution implements Kept {
     if (memoryBytesMax === null) return;
     this.#memory = boundMemory(this.id, memoryBytesMax, () => this.#box.all());
     if (this.#memory === null && memoryRequired) {
-      void this.#box.discard();
       throw new TrlError('SANDBOX_UNAVAILABLE', 'Cannot bound memory: no cgroup can be used here');
     }
   }

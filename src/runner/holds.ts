@@ -8,6 +8,7 @@ export class Holds {
   /** Settles with what {@link settle} says of it; `false` when its daemon is gone. */
   hold(id: ExecId): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
+    this.settle(id, false);
     return new Promise((resolve) => this.#waiting.set(id, resolve));
   }
 

@@ -8,22 +8,17 @@ import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { CommandBox, shapeOf } from './box.ts';
-import { Execution, type Kept } from './execution.ts';
+import { Execution, type ExecutionParts, type Kept } from './execution.ts';
 import { Fifos } from './fifo.ts';
 import { openHolder, type OpenHolder } from './holder.ts';
 import { Holders } from './holders.ts';
 import type { JournalSpace } from './journal.ts';
 import type { Waiting } from './processes.ts';
 import { openTerminal } from './pty.ts';
-import { LateSink, Redaction, type OpenOf, type RedactionChannel } from './redaction.ts';
+import { LateSink, Redaction, type OpenOf } from './redaction.ts';
+import { Starting } from './starting.ts';
 import { States } from './state.ts';
 import type { Refreshed } from './wire.ts';
-
-interface Ready {
-  readonly plan: Plan;
-  readonly box: CommandBox;
-  readonly redaction: RedactionChannel;
-}
 
 export interface KeepEvents {
   output(execution: Execution): void;
@@ -63,8 +58,7 @@ export class Keep {
   readonly #preparing = new Map<SessionId, Promise<void>>();
   /** Sandboxes that will be made ahead unless a command comes first. */
   readonly #soon = new Map<SessionId, { readonly timer: NodeJS.Timeout; readonly plan: Plan }>();
-  /** What starts as soon as its daemon says so. */
-  readonly #ready = new Set<Ready>();
+  readonly #starting = new Set<Starting>();
   readonly #closed = new Set<SessionId>();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -96,11 +90,8 @@ export class Keep {
    */
   learn(known: readonly KnownSecret[], session: SessionId | null): void {
     if (session !== null) this.states.learn(session, known);
-    for (const live of this.#live()) {
-      if (session === null || live.sessionId === session) live.learn(known);
-    }
-    for (const { plan, redaction } of this.#ready) {
-      if (session === null || plan.session_id === session) redaction.learn(known);
+    for (const one of [...this.#live(), ...this.#starting]) {
+      if (session === null || one.sessionId === session) one.learn(known);
     }
   }
 
@@ -115,23 +106,49 @@ export class Keep {
     known: readonly KnownSecret[],
     { own, permitted }: { readonly own: boolean; readonly permitted: Promise<boolean> | null },
   ): Promise<Execution> {
-    const running = this.#live().length;
+    const running = this.#live().length + this.#starting.size;
     if (running >= this.#commandsMax) {
       throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${running} are running`);
     }
     this.#closed.delete(plan.session_id);
-    const { taken, box } = isOnce(plan) ? await this.#openOnce(plan) : await this.#enterHeld(plan);
-    const sink = new LateSink();
-    const open = this.#openOf(plan, known, own);
-    const redaction = await this.redaction.open(open, sink).catch(async (error: unknown) => {
-      await box.discard();
-      throw error;
-    });
-    if (permitted !== null) await this.#held(permitted, { plan, box, redaction });
+    const starting = new Starting(plan.session_id);
+    this.#starting.add(starting);
+    try {
+      const { taken, box } = isOnce(plan)
+        ? await this.#openOnce(plan)
+        : await this.#enterHeld(plan);
+      try {
+        const sink = new LateSink();
+        const redaction = await this.redaction.open(this.#openOf(plan, known, own), sink);
+        starting.prints(redaction);
+        try {
+          if (permitted !== null) await this.#held(plan, starting, permitted);
+          return this.#begin(plan, { box, warm: taken !== null, redaction, sink });
+        } catch (error) {
+          void redaction.end();
+          throw error;
+        }
+      } catch (error) {
+        await box.discard();
+        throw error;
+      }
+    } finally {
+      this.#starting.delete(starting);
+    }
+  }
+
+  /** @throws TrlError `BACKEND_UNAVAILABLE` when it is not to start after all */
+  async #held(plan: Plan, starting: Starting, permitted: Promise<boolean>): Promise<void> {
+    if ((await starting.isPermitted(permitted)) && !this.#closed.has(plan.session_id)) return;
+    throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start ${plan.exec_id}: it was withdrawn`);
+  }
+
+  /** @throws TrlError `SANDBOX_UNAVAILABLE` */
+  #begin(plan: Plan, parts: Omit<ExecutionParts, 'journal' | 'states'>): Execution {
     const journal = this.#space.open(plan.bounds.journalBytesMax);
     const execution: Execution = new Execution(
       plan,
-      { box, warm: taken !== null, journal, states: this.states, redaction, sink },
+      { ...parts, journal, states: this.states },
       {
         output: () => this.#events.output(execution),
         progress: (progress) => this.#events.progress(progress),
@@ -155,18 +172,6 @@ export class Keep {
     );
     this.executions.set(plan.exec_id, execution);
     return execution;
-  }
-
-  /** @throws TrlError `BACKEND_UNAVAILABLE` when it is not to start after all */
-  async #held(permitted: Promise<boolean>, ready: Ready): Promise<void> {
-    const { plan, box, redaction } = ready;
-    this.#ready.add(ready);
-    const isPermitted = await permitted;
-    this.#ready.delete(ready);
-    if (isPermitted && !this.#closed.has(plan.session_id)) return;
-    void redaction.end();
-    await box.discard();
-    throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start ${plan.exec_id}: it was withdrawn`);
   }
 
   async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {
@@ -269,6 +274,7 @@ export class Keep {
   async close(session: SessionId): Promise<void> {
     this.#closed.add(session);
     this.#soon.delete(session);
+    this.#withdraw((one) => one.sessionId === session);
     const own = this.#live().filter(({ sessionId }) => sessionId === session);
     this.#stop(own, 'session-destroyed');
     await this.#preparing.get(session);
@@ -290,6 +296,7 @@ export class Keep {
   async shutdown(): Promise<void> {
     clearInterval(this.#sweeper);
     this.#soon.clear();
+    this.#withdraw(() => true);
     const all = this.#live();
     this.#stop(all, 'shutdown');
     await Promise.all(this.#preparing.values());
@@ -297,6 +304,10 @@ export class Keep {
     await Promise.all(all.map(({ done }) => done));
     this.redaction.close();
     this.#holders.close();
+  }
+
+  #withdraw(isMeant: (starting: Starting) => boolean): void {
+    for (const starting of this.#starting) if (isMeant(starting)) starting.withdraw();
   }
 
   #live(): Execution[] {

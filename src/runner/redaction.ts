@@ -39,9 +39,11 @@ export interface RedactionSink {
 export class LateSink implements RedactionSink {
   #to: RedactionSink | null = null;
   #failed = false;
+  #unsealed = false;
 
   attach(to: RedactionSink): void {
     this.#to = to;
+    if (this.#unsealed) to.unsealed();
     if (this.#failed) to.failed();
   }
   output(stream: Stream, bytes: Uint8Array): void {
@@ -51,6 +53,7 @@ export class LateSink implements RedactionSink {
     this.#to?.room();
   }
   unsealed(): void {
+    this.#unsealed = true;
     this.#to?.unsealed();
   }
   failed(): void {
