@@ -19,6 +19,13 @@ export const limits = {
   commandsConcurrent: { unit: 'count', default: 32, max: 256, about: 'commands running at once' },
   timeoutMs: { unit: 'ms', default: 60_000, max: 7 * 86_400_000, about: 'run time of a command' },
   detachedTimeoutMs: { unit: 'ms', default: null, max: null, about: 'run time of exec.start' },
+  // An editor or a shell that somebody types into is not hung after a minute.
+  terminalTimeoutMs: {
+    unit: 'ms',
+    default: 12 * 3_600_000,
+    max: 7 * 86_400_000,
+    about: 'run time of a command at a terminal',
+  },
   idleTimeoutMs: { unit: 'ms', default: null, max: 7 * 86_400_000, about: 'time without output' },
   graceMs: { unit: 'ms', default: 5_000, max: 60_000, about: 'from TERM to KILL' },
   sessionIdleMs: { unit: 'ms', default: 86_400_000, max: null, about: 'session without a command' },

@@ -1,6 +1,6 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
 import type { Enrolment } from '../approval/enrolment.ts';
-import type { Caller, Verdict } from '../command.ts';
+import type { Caller, ExecId, StdinChoice, Verdict } from '../command.ts';
 import { limits } from '../limits.ts';
 import type { PolicyExplainParams } from '../protocol/types.ts';
 import { version } from '../protocol/version.ts';
@@ -153,7 +153,7 @@ export class Core implements Runtime {
       stores: options.workspaces.stores,
       identities: options.identities,
     });
-    options.approving.stdinOf = (id) => this.#execs.find(id)?.record.parked?.request.stdin ?? null;
+    options.approving.stdinOf = (id) => this.#inputOf(id);
     this.feed = new Feed({
       sessions: this.#sessions,
       execs: this.#execs,
@@ -280,6 +280,15 @@ export class Core implements Runtime {
     this.#telling.repeats[Symbol.dispose]();
     await this.#options.auditing.close();
     this.#options.store.close();
+  }
+
+  /** What a parked command gets on standard input; what its caller gave it is known from now on. */
+  #inputOf(id: ExecId): StdinChoice | null {
+    const parked = this.#execs.find(id)?.record.parked ?? null;
+    const session = this.#execs.find(id)?.record.sessionId;
+    if (parked === null || session === undefined) return null;
+    this.masking.given.note(session, parked.request.env);
+    return parked.request.stdin;
   }
 
   #endIdle(): void {

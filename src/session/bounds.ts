@@ -39,18 +39,30 @@ function within(name: LimitName, asked: number | undefined, maxima: Maxima): num
   return asked;
 }
 
+function timeoutOf(
+  asked: number | undefined,
+  mode: 'foreground' | 'terminal' | 'detached',
+  maxima: Maxima,
+): number | null {
+  if (mode === 'detached') return within('detachedTimeoutMs', asked, maxima);
+  if (mode === 'foreground') return within('timeoutMs', asked, maxima);
+  const { timeoutMs, ...others } = maxima;
+  const most = timeoutMs === undefined ? others : { ...others, terminalTimeoutMs: timeoutMs };
+  return within('terminalTimeoutMs', asked, most);
+}
+
 /**
+ * @param mode `terminal`: a foreground command with a terminal whose input is open
  * @throws TrlError `INVALID_PARAMS` when a value lies above the hard maximum, `POLICY_DENIED` when
  *   above what policy permits
  */
 export function boundsOf(
   asked: AskedBounds,
-  mode: 'foreground' | 'detached',
+  mode: 'foreground' | 'terminal' | 'detached',
   maxima: Maxima = {},
 ): Bounds {
-  const timeout = mode === 'foreground' ? 'timeoutMs' : 'detachedTimeoutMs';
   return {
-    timeoutMs: within(timeout, asked.timeout_ms, maxima),
+    timeoutMs: timeoutOf(asked.timeout_ms, mode, maxima),
     idleTimeoutMs: within('idleTimeoutMs', asked.idle_timeout_ms, maxima),
     graceMs: within('graceMs', asked.grace_ms, maxima) ?? limits.graceMs.default,
     cpuSeconds: within('cpuSeconds', asked.cpu_s, maxima),

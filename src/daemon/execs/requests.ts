@@ -57,6 +57,7 @@ export function requestOf(
     ...(params.idle_timeout_ms ? { idle_timeout_ms: params.idle_timeout_ms } : {}),
     ...(params.grace_ms === undefined ? {} : { grace_ms: params.grace_ms }),
   };
+  const atTerminal = mode === 'foreground' && params.pty && params.stdin_open === true;
   const isScript = params.language === 'python';
   if (isScript && params.cwd !== undefined) {
     const where = 'a script starts in a directory of its own; TRL_WORKSPACE names the workspace';
@@ -70,7 +71,7 @@ export function requestOf(
     env: params.env ?? {},
     stdin: stdinOf(params),
     pty: params.pty ?? null,
-    bounds: boundsOf(asked, mode, maxima),
+    bounds: boundsOf(asked, atTerminal ? 'terminal' : mode, maxima),
     mode,
     execKey: params.exec_key ?? null,
     requested: requestedIn(params),
