@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -48,6 +48,19 @@ test('a runner that does not build is a failure of the runtime, with the reason 
   const ran = spawnSync(path.join(dir, 'trl'), { encoding: 'utf8' });
   assert.deepEqual([ran.status, ran.stdout], [125, '']);
   assert.match(ran.stderr, /cannot build dist\/runner\.js/);
+});
+
+test('what came with an older date runs, and so does a bundle that is missing', (t) => {
+  const dir = checkout(t, 'console.log("first")');
+  const run = (): string => spawnSync(path.join(dir, 'trl'), { encoding: 'utf8' }).stdout;
+  const [from, to] = [path.join(dir, 'other.ts'), path.join(dir, 'src/cli/main.ts')];
+  assert.equal(run(), 'first\n');
+  writeFileSync(from, 'console.log("second")');
+  utimesSync(from, 0, 0);
+  renameSync(from, to);
+  assert.equal(run(), 'second\n');
+  rmSync(path.join(dir, 'dist/cli.js'));
+  assert.equal(run(), 'second\n');
 });
 
 test(`the launcher adds less than ${overheadMaxMs} ms to the Node it starts`, (t) => {

@@ -26,13 +26,26 @@ fi
 
 export NODE_COMPILE_CACHE="$root/node_modules/.cache/node"
 
-if [ -f "$root/src/runner/main.ts" ]; then
+# Whether the bundles are older than what they are made from.
+stale() {
   runner=$root/dist/runner.js
-  if [ ! -f "$runner" ] ||
-    [ -n "$(find "$root/src" -name console -prune -o -type f -newer "$runner" \
-      -print -quit 2>/dev/null)" ]; then
-    "$root/tools/build-runner" >&2 || exit "$failure"
-  fi
+  [ -f "$runner" ] && [ -f "$root/dist/cli.js" ] || return 0
+  [ ! "$root/tools/build-runner" -nt "$runner" ] || return 0
+  set -- -newer "$runner"
+  # What was copied or moved here may bear an older date; its status tells when it came. Who cannot
+  # build anew has the bundles that were copied with it.
+  [ ! -w "$root/dist" ] || set -- "$@" -o -cnewer "$runner"
+  found=$(changed "$@") || found=$(changed -newer "$runner") || :
+  [ -n "$found" ]
+}
+
+# changed PREDICATE…; fails where `find` does not know of status, too.
+changed() {
+  find "$root/src" -name console -prune -o -type f \( "$@" \) -print -quit 2>/dev/null
+}
+
+if [ -f "$root/src/runner/main.ts" ] && stale; then
+  "$root/tools/build-runner" >&2 || exit "$failure"
 fi
 
 # The console is for who serves it alone. One that cannot be built leaves that of before.
