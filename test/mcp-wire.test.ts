@@ -114,3 +114,18 @@ test('who reads nothing is given up, and so is a line without an end', async () 
   }
   assert.equal(long.ends, 1);
 });
+
+test('what was asked before the input ended is answered, its last line without an end too', async () => {
+  const said = await opened();
+  const { wire, input, output, messages } = said;
+  input.write(`${JSON.stringify(ping)}\n`);
+  input.end(JSON.stringify({ ...ping, id: 2 }));
+  while (messages.length < 2) await settled();
+  await wire.send({ jsonrpc: '2.0', id: 1, result: {} });
+  assert.equal(said.ends, 0);
+  await wire.send({ jsonrpc: '2.0', id: 2, result: {} });
+  assert.deepEqual([said.ends, String(output.read()).split('\n').length], [1, 3]);
+  const idle = await opened();
+  idle.input.end();
+  while (idle.ends === 0) await settled();
+});

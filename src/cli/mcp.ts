@@ -6,6 +6,13 @@ import { Interrupts } from './interrupts.ts';
 import { reach } from './reach.ts';
 
 export async function mcp(args: Args): Promise<number> {
+  await serve(args);
+  // They had their time; waiting for who does not read them, this would never end.
+  if (process.stdout.writableLength > 0) process.exit(0);
+  return 0;
+}
+
+async function serve(args: Args): Promise<void> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   const root = realpathSync(args.text('cwd') ?? process.cwd());
@@ -19,5 +26,4 @@ export async function mcp(args: Args): Promise<number> {
   // Loaded here alone: no other verb pays for it.
   const { serveMcpOnStdio } = await import('../mcp/stdio.ts');
   await serveMcpOnStdio({ client, root, version: version(), signal });
-  return 0;
 }

@@ -15,6 +15,11 @@ import { LineReader } from '../protocol/lines.ts';
 const unreadBytesMax = 32 * 1024 * 1024;
 /** How long the last answers may take to leave, in `ms`. */
 const flushMs = 1_000;
+/**
+ * How long answers are waited for when nothing more is asked, in `ms`: clients that end a server
+ * give it two seconds.
+ */
+const lastAnswersMs = 1_500;
 const blank: ReadonlySet<number> = new Set([0x09, 0x0d, 0x20]);
 const openBracket = 0x5b;
 
@@ -30,6 +35,10 @@ export class Wire implements Transport {
   readonly #lines = new LineReader(limits.frameBytes.max);
   /** Told once, after the last message was read. */
   readonly #over: () => void;
+  /** Requests that have no answer yet. */
+  readonly #asked = new Set<unknown>();
+  /** Set when nothing more is asked. */
+  #lastAnswers: NodeJS.Timeout | null = null;
   #isClosed = false;
 
   constructor(input: Readable, output: Writable, over: () => void) {
@@ -40,8 +49,8 @@ export class Wire implements Transport {
 
   start(): Promise<void> {
     this.#input.on('data', this.#read);
-    for (const end of ['end', 'close', 'error']) this.#input.once(end, this.#end);
-    this.#output.once('error', this.#end);
+    for (const end of ['end', 'close']) this.#input.once(end, this.#inputEnded);
+    for (const side of [this.#input, this.#output]) side.once('error', this.#end);
     if (this.#input.readableEnded || this.#input.destroyed) setImmediate(this.#end);
     return Promise.resolve();
   }
@@ -50,12 +59,15 @@ export class Wire implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#write(message);
+    if (!('method' in message)) this.#asked.delete(message.id);
+    if (this.#lastAnswers !== null && this.#asked.size === 0) void this.close();
     return Promise.resolve();
   }
 
   close(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#isClosed = true;
+    if (this.#lastAnswers !== null) clearTimeout(this.#lastAnswers);
     this.#input.off('data', this.#read).pause();
     this.onclose?.();
     this.#over();
@@ -76,6 +88,14 @@ export class Wire implements Transport {
     void this.close();
   };
 
+  /** What was asked before is answered, as far as that does not take long. */
+  readonly #inputEnded = (): void => {
+    if (this.#isClosed || this.#lastAnswers !== null) return;
+    this.#take(this.#lines.takeRest());
+    if (this.#asked.size === 0) void this.close();
+    else this.#lastAnswers = setTimeout(this.#end, lastAnswersMs);
+  };
+
   readonly #read = (chunk: Buffer): void => {
     this.#lines.feed(chunk);
     for (let line = this.#lines.take(); line !== null; line = this.#lines.take()) {
@@ -89,6 +109,7 @@ export class Wire implements Transport {
     const found = messageIn(bytes);
     if (found === null) return;
     if ('message' in found) {
+      if ('method' in found.message && 'id' in found.message) this.#asked.add(found.message.id);
       this.onmessage?.(found.message);
       return;
     }
