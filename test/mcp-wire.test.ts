@@ -115,7 +115,7 @@ test('who reads nothing is given up, and so is a line without an end', async () 
   assert.equal(long.ends, 1);
 });
 
-test('what was asked before the input ended is answered, its last line without an end too', async () => {
+test('what was asked before the input ended is answered, its last line too', async () => {
   const said = await opened();
   const { wire, input, output, messages } = said;
   input.write(`${JSON.stringify(ping)}\n`);
