@@ -149,12 +149,12 @@ test('the commands of one token leave room for others', { skip: whyNoBox }, asyn
   };
   const [all, others] = await Promise.all([sessionOf(greedy), sessionOf(other)]);
   // At once: none is between the look and the start of another.
-  const asked = await Promise.all(Array.from({ length: 12 }, () => start(greedy, all)));
+  const asked = await Promise.all(Array.from({ length: 20 }, () => start(greedy, all)));
   const taken = asked.filter(({ status }) => status === 429);
   assert.equal(taken.length, 4, JSON.stringify(asked));
   for (const { code, detail } of taken) {
     assert.equal(code, 'QUOTA_EXCEEDED');
-    assert.match(detail, /this token has its share of 8 of 16 commands at once/);
+    assert.match(detail, /this token has its share of 16 of 32 commands at once/);
   }
   assert.equal((await start(other, others)).status, 202);
   await ask(daemon, `/v1/sessions/${all}/cancel`, { token: greedy, body: {} });
