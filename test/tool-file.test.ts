@@ -127,6 +127,20 @@ const asCode = [
   '[su, -c, "{input.r}", nobody]',
   '[ssh, host, "{input.r}"]',
   '[watch, "ls {input.r}"]',
+  '[env, -S, "sh -c {input.r}"]',
+  '[env, "--split-string={input.r}"]',
+  '[env, "BASH_ENV={input.r}", bash, a.sh]',
+  '[env, "PATH={input.r}", ls]',
+  '[env, -C, /srv, "{input.r}"]',
+  '[sudo, -u, ada, "{input.r}"]',
+  '[sudo, -u, ada, sh, "{input.r}"]',
+  '[stdbuf, -o, L, "{input.r}"]',
+  '[uv, run, "{input.r}"]',
+  '[npx, -y, "{input.r}"]',
+  '[poetry, run, python, "{input.r}"]',
+  '[find, ., -exec, "{input.r}", "{{}}", ";"]',
+  '[ksh93, -c, "{input.r}"]',
+  '[runuser, -u, ada, --, sh, -c, "{input.r}"]',
 ];
 const stdinAsCode = [
   '[sh]',
@@ -163,6 +177,15 @@ const asData = [
   '[kubectl, get, node, "{input.r}"]',
   '[ssh, "{input.r}", uptime]',
   '[git, log, "--author={input.r}"]',
+  '[sed, -n, "{input.n}p", a]',
+  '[node, "--max-old-space-size={input.n}", a.js]',
+  '[watch, -n, "{input.n}", ls]',
+  '[env, -C, "{input.r}", ls]',
+  '[env, "NAME={input.r}", printenv, NAME]',
+  '[uv, run, python, a.py, -c, "{input.r}"]',
+  '[flock, a.lock, grep, -e, "{input.r}", a]',
+  '[docker, exec, box, python3, a.py, -c, "{input.r}"]',
+  '[find, ., -name, "{input.r}", -exec, cat, "{{}}", ";"]',
 ];
 
 test('an argument that a program would read as code is refused, wherever it goes in', () => {

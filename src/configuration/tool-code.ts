@@ -3,6 +3,7 @@
  * shell or an interpreter is a part of the program, whatever it holds; so is one on the standard
  * input of a shell, and one that names the script. Only what is written plainly is found. Pure.
  */
+import { isInjectionName } from '../names.ts';
 import { inputsOf, parseTemplate, type Template, type Word } from './tool-template.ts';
 
 /** What of a definition decides. */
@@ -55,7 +56,7 @@ const none = /(?!)/;
 const interpreters: readonly Interpreter[] = [
   // The text behind `-c` is the first word that is no option, as a script would be.
   {
-    names: /^((ba|da|z|k|mk|a|fi|rba|t?c)?sh)$/,
+    names: /^((ba|da|z|k|mk|ok|ya|a|fi|rba|t?c)?sh)[0-9.]*$/,
     code: none,
     valued: /^[-+][A-Za-z]*[oO]$|^--(rcfile|init-file)$/,
     reads: /^-[A-Za-z]*s$/,
@@ -98,9 +99,44 @@ const interpreters: readonly Interpreter[] = [
   },
 ];
 
-/** What runs another program: the first word of its own that is no option. */
-const wrappers =
-  /^(env|nice|ionice|nohup|setsid|stdbuf|timeout|sudo|doas|time|command|exec|xargs|busybox)$/;
+/**
+ * What runs another program, the first word of its own that is no option; with its options that
+ * take the next word for something else.
+ */
+const wrappers: ReadonlyMap<string, RegExp> = new Map([
+  ['env', /^(-[uCa]|--unset|--chdir|--argv0)$/],
+  ['sudo', /^(-[ugpChrtTUDR]|--user|--group|--chdir)$/],
+  ['doas', /^-[uC]$/],
+  ['nice', /^(-n|--adjustment)$/],
+  ['ionice', /^-[cnp]$/],
+  ['stdbuf', /^-[ioe]$/],
+  ['timeout', /^(-[ks]|--kill-after|--signal)$/],
+  ['time', /^-[fo]$/],
+  ['xargs', /^-[InPLdEsa]$/],
+  ['strace', /^-[abeEIoOpPsSuUX]$/],
+  ['npx', /^(-p|--package)$/],
+  ['uvx', /^--(from|with|python)$/],
+  ...['nohup', 'setsid', 'command', 'exec', 'busybox', 'chronic', 'setpriv', 'bunx'].map(
+    (name): [string, RegExp] => [name, none],
+  ),
+]);
+/** The same, by a word behind its name. */
+const runners: ReadonlyMap<string, RegExp> = new Map([
+  ['npm', /^(exec|x)$/],
+  ['pnpm', /^(exec|dlx)$/],
+  ['yarn', /^(exec|dlx)$/],
+  ['bundle', /^exec$/],
+  ...['uv', 'poetry', 'pipenv', 'pdm', 'hatch', 'rye', 'pipx'].map((name): [string, RegExp] => [
+    name,
+    /^run$/,
+  ]),
+]);
+/** What `env` makes of a word: many words, or a variable by which a program runs something else. */
+const splits = /^(-[A-Za-z0-9]*S|--split-string(=|$))/;
+const assigned = /^([A-Za-z_][A-Za-z0-9_]*)=/;
+const choosesCode = /^(PATH|PYTHONPATH|NODE_PATH)$/;
+/** What `find` runs. */
+const findsProgram = /^-(exec|ok)(dir)?$/;
 /** What hands its words to a shell, behind so many of its own. */
 const shells: ReadonlyMap<string, number> = new Map([
   ['ssh', 1],
@@ -112,6 +148,7 @@ const commanded = /^(ed|red|ex|dc|at|batch|crontab|parallel)$/;
 /** Programs of which one option takes code, wherever they stand. */
 const takesCode = /^(su|runuser|script|flock|sg)$/;
 const codeOption = /^(-[A-Za-z]*[cer]|--eval|--command)$/;
+const commandOption = /^(-[A-Za-z]*c|--command)$/;
 const gluedOption = /^(-[A-Za-z]*[cerE]|--(eval|command|print|expression|source)=)$/;
 const standardInput = /^(-|\/dev\/(stdin|fd\/0)|\/proc\/(self|thread-self)\/fd\/0)$/;
 
@@ -122,14 +159,22 @@ const inOwnWord = 'take it as "$1" or the like, in a word of its own';
 export function codeIn(tool: ToolWords): CodeProblem[] {
   const words = placedIn(tool);
   const at = programAt(words, tool);
-  const found = [...optionCode(words, at), ...programCode(words.slice(at), tool)];
+  const found = [
+    ...wrapperCode(words.slice(0, at + 1)),
+    ...optionCode(words, at),
+    ...programCode(words.slice(at), tool),
+  ];
   return found.filter(
     ({ path }, at) => found.findIndex((one) => String(one.path) === String(path)) === at,
   );
 }
 
-function placedIn({ command, input }: ToolWords): Placed[] {
+function placedIn(tool: ToolWords): Placed[] {
+  const { command, input } = tool;
   const required = new Set(input.required);
+  // Among other text a number is a number, whatever reads it; alone it may name a file.
+  const inputsIn = (template: Template): string[] =>
+    inputsOf(template).filter((name) => template.length === 1 || !isNumber(tool, name));
   return command.flatMap((word, at) => {
     const texts = typeof word === 'string' ? [word] : word;
     const templates = texts.map(templateOf);
@@ -137,7 +182,7 @@ function placedIn({ command, input }: ToolWords): Placed[] {
     return texts.map((text, inner) => ({
       text,
       path: ['command', at, ...(typeof word === 'string' ? [] : [inner])],
-      inputs: inputsOf(templates[inner] ?? []),
+      inputs: inputsIn(templates[inner] ?? []),
       leads: typeof templates[inner]?.[0] === 'object',
       always,
     }));
@@ -153,21 +198,45 @@ function templateOf(text: string): Template {
   }
 }
 
-const baseOf = (text: string): string => text.replace(/^.*\//, '');
+const baseOf = (text: string): string => text.replace(/^.*\//, '').replace(/\.exe$/i, '');
 const interpreterOf = ({ text }: Placed): Interpreter | undefined =>
   interpreters.find(({ names }) => names.test(baseOf(text)));
 
 /** The program, or the one that a wrapper runs; the last word and more where there is none. */
 function programAt(words: readonly Placed[], tool: ToolWords): number {
   let at = 0;
-  while (wrappers.test(baseOf(words[at]?.text ?? ''))) {
-    const isPassed = ({ text, inputs, leads }: Placed): boolean =>
-      /^-|^[A-Za-z_][A-Za-z0-9_]*=|^[0-9.]+[smhd]?$/.test(text) ||
-      (leads && inputs.every((name) => isNumber(tool, name)));
-    at += 1;
-    for (let word = words[at]; word !== undefined && isPassed(word); word = words[at]) at += 1;
+  for (;;) {
+    const base = baseOf(words[at]?.text ?? '');
+    const runs = runners.get(base)?.test(words[at + 1]?.text ?? '') === true;
+    const valued = runs ? none : wrappers.get(base);
+    if (valued === undefined) return at;
+    at += runs ? 2 : 1;
+    while (isPassed(words, at, { valued, tool })) at += 1;
   }
-  return at;
+}
+
+function isPassed(
+  words: readonly Placed[],
+  at: number,
+  { valued, tool }: { readonly valued: RegExp; readonly tool: ToolWords },
+): boolean {
+  const word = words[at];
+  if (word === undefined) return false;
+  if (/^-|^[0-9.]+[smhd]?$/.test(word.text) || assigned.test(word.text)) return true;
+  if (valued.test(words[at - 1]?.text ?? '')) return true;
+  return word.leads && word.inputs.every((name) => isNumber(tool, name));
+}
+
+/** What the words before the program make of an argument. */
+function wrapperCode(words: readonly Placed[]): CodeProblem[] {
+  return words.flatMap(({ text, path, inputs }, at) => {
+    if (inputs.length === 0 || at === 0) return [];
+    const name = assigned.exec(text)?.[1] ?? null;
+    const chooses = name !== null && (isInjectionName(name) || choosesCode.test(name));
+    const isSplit =
+      splits.test(text) || /^(-[A-Za-z0-9]*S|--split-string)$/.test(words[at - 1]?.text ?? '');
+    return chooses || isSplit ? [{ path, message: `${asCode}: ${inOwnWord}` }] : [];
+  });
 }
 
 const isNumber = ({ input }: ToolWords, name: string): boolean =>
@@ -175,16 +244,33 @@ const isNumber = ({ input }: ToolWords, name: string): boolean =>
 
 /** Behind an option for code, of an interpreter that stands among the words of another program. */
 function optionCode(words: readonly Placed[], from: number): CodeProblem[] {
-  const at = words.findIndex((word, place) => {
-    if (takesCode.test(baseOf(word.text))) return place >= from;
-    return place > from && interpreterOf(word) !== undefined;
+  return words.flatMap((word, at) => {
+    const interpreter = interpreterOf(word);
+    const isOne = interpreter === undefined ? takesCode.test(baseOf(word.text)) : at > from;
+    return isOne && at >= from ? codeBehind(words.slice(at), interpreter) : [];
   });
-  if (at === -1) return [];
-  return words.slice(at).flatMap(({ text, path, inputs }, place, rest) => {
+}
+
+function codeBehind(words: readonly Placed[], interpreter: Interpreter | undefined): CodeProblem[] {
+  const option = interpreter === undefined ? commandOption : codeOption;
+  const found: CodeProblem[] = [];
+  // An interpreter has its script with the first word that is none of its options; the others
+  // have a user or a file first.
+  let plain = interpreter === undefined ? 2 : 1;
+  for (const [at, { text, path, inputs }] of words.entries()) {
+    if (at === 0) continue;
+    const before = words[at - 1]?.text ?? '';
+    const isCode = at > 1 && option.test(before);
     const literal = text.split('{input.', 1)[0] ?? '';
-    const isCode = codeOption.test(rest[place - 1]?.text ?? '') || gluedOption.test(literal);
-    return isCode && inputs.length > 0 ? [{ path, message: `${asCode}: ${inOwnWord}` }] : [];
-  });
+    const isGlued = interpreter !== undefined && gluedOption.test(literal);
+    if ((isCode || isGlued) && inputs.length > 0) {
+      found.push({ path, message: `${asCode}: ${inOwnWord}` });
+    }
+    const isValue = isCode || interpreter?.valued.test(before) === true;
+    if (!isValue && !/^[-+]./.test(text)) plain -= 1;
+    if (plain === 0) break;
+  }
+  return found;
 }
 
 /** What the program makes of its words and standard input. */
@@ -196,6 +282,7 @@ function programCode(words: readonly Placed[], tool: ToolWords): CodeProblem[] {
     return [{ path: program.path, message }];
   }
   const base = baseOf(program.text);
+  if (base === 'find') return foundPrograms(rest);
   const own = shells.get(base);
   if (own !== undefined) return shellCode(rest, own, tool);
   if (commanded.test(base)) return stdinCode(base, tool);
@@ -203,9 +290,18 @@ function programCode(words: readonly Placed[], tool: ToolWords): CodeProblem[] {
   return interpreter === undefined ? [] : interpreted(base, interpreter, { rest, tool });
 }
 
+function foundPrograms(words: readonly Placed[]): CodeProblem[] {
+  const message = 'the argument would be the program that runs: name the program here';
+  return words.flatMap(({ path, leads }, at) =>
+    leads && findsProgram.test(words[at - 1]?.text ?? '') ? [{ path, message }] : [],
+  );
+}
+
 function shellCode(words: readonly Placed[], own: number, tool: ToolWords): CodeProblem[] {
   const operands = words.filter(({ text }) => !text.startsWith('-'));
-  const code = operands.slice(own).filter(({ inputs }) => inputs.length > 0);
+  const code = operands
+    .slice(own)
+    .filter(({ inputs }) => inputs.some((name) => !isNumber(tool, name)));
   const message = 'a shell would read the argument as code: give it on standard input';
   if (code.length > 0) return code.map(({ path }) => ({ path, message }));
   return operands.length > own ? [] : stdinCode('the shell', tool);
