@@ -100,8 +100,12 @@ test('the start of an id is enough, where one begins so', { skip }, () => {
   const several = piped('session', 'info', 'twin');
   assert.equal(several.status, 125);
   assert.equal(twins.filter((twin) => several.stderr.includes(twin)).length, 2);
-  const none = piped('undo', 'x-00');
-  assert.match(none.stderr, /no id begins with "x-00" \[EXEC_NOT_FOUND\]\n$/);
+  const none = piped('undo', 'x-0000');
+  assert.match(none.stderr, /no id begins with "x-0000" \[EXEC_NOT_FOUND\]\n$/);
+  assert.match(piped('undo', 'x-').stderr, /EXEC_NOT_FOUND/);
+  assert.match(piped('undo', 'x-0').stderr, /"x-0" is too short; give four digits/);
+  const named = piped('session', 'create', '--name', 's-ace').stdout.trim();
+  assert.match(piped('session', 'info', 's-ace').stdout, new RegExp(named));
 });
 
 test('a bound that ended a command is named', { skip }, () => {

@@ -9,6 +9,8 @@ import type { Args } from './args.ts';
 const namedMax = 5;
 /** A letter, a dash, 32 hexadecimal digits. */
 const idLength = 34;
+/** The shortest start of one that is taken: fewer digits fit what was not meant. */
+const startLength = 6;
 /** Records that are looked through for the start of an id, newest first. */
 const recordsMax = 1_000;
 
@@ -46,9 +48,10 @@ export async function findSession(client: Client, word: string): Promise<Session
   if (isSessionId(word) && word.length === idLength) {
     return client.session(word);
   }
-  const isStart = isSessionId(word);
-  const found = (await client.sessions()).filter(({ session_id: id, name, state }) =>
-    isStart ? id.startsWith(word) : name === word && state !== 'terminated',
+  const isStart = isSessionId(word) && word.length >= startLength;
+  const found = (await client.sessions()).filter(
+    ({ session_id: id, name, state }) =>
+      (isStart && id.startsWith(word)) || (name === word && state !== 'terminated'),
   );
   const [only] = found;
   if (only === undefined) {
@@ -72,6 +75,10 @@ export async function findSession(client: Client, word: string): Promise<Session
 export async function findExec(client: Client, word: string): Promise<ExecId> {
   const start = toExecId(word);
   if (start.length === idLength) return start;
+  if (start.length < startLength) {
+    const wanted = `"${word}" is too short; give four digits of the id or more`;
+    throw new TrlError('EXEC_NOT_FOUND', `Cannot find the execution: ${wanted}`);
+  }
   const [execs, { snapshots }] = await Promise.all([
     client.execs(),
     client.call('snapshot.list', { limit: recordsMax }),

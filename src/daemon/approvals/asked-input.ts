@@ -26,14 +26,16 @@ export function askedInput(
   return { text: isWhole ? text : headOf(text), bytes: bytes.length, is_whole: isWhole };
 }
 
-/** Bytes that are no text, by their numbers. */
+/** Letters beyond ASCII among bytes, or a byte that is none. */
+const notAscii = /((?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2})+)|[^\t\n\x20-\x7e]/g;
+
+/** Bytes that are no text, by their numbers; what is text stays, or no secret would be found. */
 const spelled = (bytes: Buffer): string =>
-  bytes
-    .toString('latin1')
-    .replaceAll(
-      /[^\t\n\x20-\x7e]/g,
-      (one) => `\\x${one.charCodeAt(0).toString(16).padStart(2, '0')}`,
-    );
+  bytes.toString('latin1').replaceAll(notAscii, (one, letters?: string) => {
+    const known = Buffer.from(one, 'latin1');
+    if (letters !== undefined && isUtf8(known)) return known.toString('utf8');
+    return known.toString('hex').replaceAll(/../g, String.raw`\x$&`);
+  });
 
 /** Half of a character is none. */
 function headOf(text: string): string {
