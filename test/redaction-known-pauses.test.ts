@@ -45,6 +45,8 @@ test('a value that comes byte by byte with pauses is hidden', () => {
     const given = withPauses(indexOf([token, ...others]), Buffer.from(token), [1]);
     assert.ok(given.length <= givenSymbolsMax, `given out: ${given}`);
   }
+  const repeated = 'aaaaaaaaaaaaaaaaaaaaavf5e_-0xaaaaa4aaaa';
+  assert.equal(letters(withPauses(indexOf([repeated]), Buffer.from(repeated), [1])), 'aaaaa');
 });
 
 test('what was overstruck after a pause is not taken for part of a value', () => {

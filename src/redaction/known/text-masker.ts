@@ -111,13 +111,15 @@ export class TextMasker {
   #step(until: Until, out: Piece[]): void {
     const last = until !== 'push';
     const end = this.#length;
+    // Whatever stood behind these before is not there to be read.
+    const bytes = this.#bytes.subarray(0, end);
     this.#squeezer.kept = this.#symbols.count;
-    this.#squeezed = this.#squeezer.squeeze(this.#bytes, this.#squeezed, end, last);
+    this.#squeezed = this.#squeezer.squeeze(bytes, this.#squeezed, end, last);
     this.#matcher.rewind(this.#squeezer.kept);
     const { count, to } = this.#symbols;
     // What touches the last symbol is not known yet, and may matter.
     const open = !last && count > 0 && to[count - 1] === this.#squeezed;
-    this.#matcher.scan(this.#bytes, open ? count - 1 : count);
+    this.#matcher.scan(bytes, open ? count - 1 : count);
     this.#undecided = last ? this.#symbols.count : this.#firstUndecided();
     const release = last ? end : this.#releasable();
     this.#give(until, release, out);
