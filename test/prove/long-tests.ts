@@ -1,0 +1,3 @@
+// npm run prove: tests of `npm test` that run a part of their cases there, with all of them.
+import '../policy-hostile.test.ts';
+import '../sandbox-user.test.ts';
