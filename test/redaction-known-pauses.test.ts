@@ -47,6 +47,51 @@ test('a value that comes byte by byte with pauses is hidden', () => {
   }
   const repeated = 'aaaaaaaaaaaaaaaaaaaaavf5e_-0xaaaaa4aaaa';
   assert.equal(letters(withPauses(indexOf([repeated]), Buffer.from(repeated), [1])), 'aaaaa');
+  for (const value of ['aaaa_0x57', '09 0x9.Xa0X3_b8519X00xe0-0484x', 'a4F%bEb1d=}86c5Cc']) {
+    for (const sizes of [[1], [2], [2, 1, 3]]) {
+      const given = letters(withPauses(indexOf([value]), Buffer.from(`${value}\n`), sizes));
+      assert.ok(given.length <= givenSymbolsMax, `${value} by ${sizes.join()}: ${given}`);
+    }
+  }
+});
+
+const hexOf = (letter: string): string => letter.charCodeAt(0).toString(16);
+const escaped: Readonly<Record<string, (letter: string) => string>> = {
+  '\\x': (letter) => `\\x${hexOf(letter)}`,
+  '\\u': (letter) => `\\u00${hexOf(letter)}`,
+  '\\u{': (letter) => `\\u{${hexOf(letter)}}`,
+  octal: (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  '%': (letter) => `%${hexOf(letter)}`,
+  '%u': (letter) => `%u00${hexOf(letter)}`,
+  '&#x': (letter) => `&#x${hexOf(letter)};`,
+  '&#': (letter) => `&#${letter.charCodeAt(0)};`,
+  '0x': (letter) => `0x${hexOf(letter)}, `,
+  colour: (letter) => `\x1b[31m${letter}`,
+  bold: (letter) => `${letter}\b${letter}`,
+};
+
+/** Letters of the escapes in `given`: all that show, and those that are begun. */
+const unescaped = (given: string): number =>
+  given
+    .replaceAll('\x1b', '~')
+    .replaceAll(/~\[?[0-9]*m?/g, '')
+    .replaceAll('\b', '~')
+    .replaceAll(/.~/g, '')
+    .replaceAll(/(?:0x|\\x|\\u\{|\\u(?:00?)?|%u(?:00?)?|&#x|&#|[\\%])[0-9a-f]*[;}]?/g, (found) =>
+      /[1-9a-f][0-9a-f]*[;}]?$/.test(found) ? 'L' : '',
+    )
+    .replaceAll(/[^A-Za-z0-9]/g, '').length;
+
+test('a value in escapes that pauses cut is hidden but for its first letters', () => {
+  const index = indexOf([token]);
+  for (const [name, write] of Object.entries(escaped)) {
+    const text = Array.from(token, write).join('');
+    assert.ok(unescaped(text) >= token.length, name);
+    for (const sizes of [[1], [2], [3], [1, 2], [3, 1, 2], [5, 1]]) {
+      const given = withPauses(index, Buffer.from(`${text}\n`), sizes);
+      assert.ok(unescaped(given) <= givenSymbolsMax, `${name} by ${sizes.join()}: ${given}`);
+    }
+  }
 });
 
 test('what was overstruck after a pause is not taken for part of a value', () => {

@@ -34,6 +34,10 @@ export function escapeAt(bytes: Uint8Array, at: number, end: number, last: boole
   return 0;
 }
 
+/** Whether an escape may start with this byte. */
+export const beginsEscape = (byte: number): boolean =>
+  byte === 0x5c || byte === 0x25 || byte === 0x26;
+
 /** The value of a hexadecimal digit, or -1. */
 export function hexDigit(byte: number | undefined): number {
   if (byte === undefined) return -1;

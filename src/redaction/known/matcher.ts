@@ -78,10 +78,13 @@ export class Matcher {
     const { symbol } = this.#symbols;
     this.#hash = hashBefore(symbol, count, hashedSymbols);
     this.#shortHash = hashBefore(symbol, count, symbolsMin);
+    while ((this.runs.at(-1)?.first ?? -1) >= count) this.runs.pop();
     const run = this.runs.at(-1);
-    if (run === undefined || run.last < count) return;
-    run.last = Math.max(run.first, count - 1);
-    run.alive = false;
+    if (run === undefined || run.last + 1 < count) return;
+    // What comes in place of what was taken back may be what goes on.
+    run.next -= run.last + 1 - count;
+    run.last = count - 1;
+    run.alive = this.#index.text[run.next - 1] === symbol[run.last];
   }
 
   /** Tells that the first `count` symbols were dropped. */

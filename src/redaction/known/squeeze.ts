@@ -20,7 +20,7 @@ export const gapBytesMax = 1_024;
 const special = 0xfe;
 const escape = 0x1b;
 const lineFeed = 0x0a;
-const backspace = 0x08;
+export const backspace = 0x08;
 
 /** Symbols in order; `from[i]` to `to[i]` is what to hide where symbol `i` is secret. */
 export interface Symbols {
@@ -28,6 +28,15 @@ export interface Symbols {
   symbol: Uint8Array;
   from: Int32Array;
   to: Int32Array;
+}
+
+/** Where bytes begin that cannot be read without what follows them, and how to go on from there. */
+export interface Waiting {
+  readonly at: number;
+  /** How many symbols there are before them. */
+  readonly symbols: number;
+  readonly lineStart: boolean;
+  readonly inDump: boolean;
 }
 
 export const emptySymbols = (capacity: number): Symbols => ({
@@ -98,6 +107,24 @@ export class Squeezer {
     return place;
   }
 
+  /** What waits from `at` on, where squeezing stopped. */
+  waiting(at: number): Waiting {
+    const { inDump } = this;
+    return { at, symbols: this.#symbols.count, lineStart: this.#lineStart, inDump };
+  }
+
+  /** Forgets what was read from there on. */
+  readAgain({ symbols, lineStart, inDump }: Waiting): void {
+    this.#symbols.count = symbols;
+    this.#lineStart = lineStart;
+    this.inDump = inDump;
+  }
+
+  /** Whether `byte`, which waits, may be anything but the symbol that it is. */
+  waitsAt(byte: number): boolean {
+    return this.#lineStart || this.#table[byte] === special || byte === 0x30;
+  }
+
   /** Takes bytes as they are, up to one that is special. Returns its offset, or `end`. */
   #plain(bytes: Uint8Array, at: number, end: number): number {
     const table = this.#table;
@@ -162,7 +189,7 @@ export class Squeezer {
 
   /**
    * A byte that is not simply a symbol or none. Returns the offset after it; -1: wait from this
-   * byte on; -2: from the one before.
+   * byte on; -2: from the one before, and so on.
    */
   #special(bytes: Uint8Array, at: number, end: number, last: boolean): number {
     switch (bytes[at] ?? 0) {
@@ -170,8 +197,7 @@ export class Squeezer {
         this.#lineStart = true;
         return at + 1;
       case backspace:
-        this.#overstrike(at);
-        return at + 1;
+        return this.#overstrike(at, last || at + 1 < end);
       case escape:
         return controlEnd(bytes, at, end, last);
       case 0x58:
@@ -231,12 +257,13 @@ export class Squeezer {
   }
 
   /** Bold type of `man`: a letter, a backspace, and the letter again. */
-  #overstrike(at: number): void {
-    const symbols = this.#symbols;
-    const before = symbols.count - 1;
-    if (before >= 0 && symbols.to[before] === at && symbols.symbol[before] !== breakSymbol) {
-      this.#takeBack(before);
-    }
+  #overstrike(at: number, followed: boolean): number {
+    const { count, symbol, from, to } = this.#symbols;
+    const before = count - 1;
+    if (before < 0 || to[before] !== at || symbol[before] === breakSymbol) return at + 1;
+    const start = from[before] ?? 0;
+    this.#takeBack(before);
+    return followed || start < 0 ? at + 1 : start - at - 1;
   }
 
   #takeBack(count: number): void {

@@ -1,11 +1,18 @@
 /** Hides known values in a stream that is text, or anything else that is not compressed. */
 import type { Piece } from '../finding.ts';
-import { escapeBytesMax } from './escapes.ts';
-import { windowSymbolsMax } from './forms.ts';
+import { beginsEscape, escapeBytesMax } from './escapes.ts';
+import { symbolsMin, windowSymbolsMax } from './forms.ts';
 import type { KnownIndex } from './known-index.ts';
 import { Matcher, type Run } from './matcher.ts';
 import { afterTail, beforeLead, sideBytesMax } from './sides.ts';
-import { emptySymbols, gapBytesMax, Squeezer, type Symbols } from './squeeze.ts';
+import {
+  backspace,
+  emptySymbols,
+  gapBytesMax,
+  Squeezer,
+  type Symbols,
+  type Waiting,
+} from './squeeze.ts';
 import { narrowSymbols } from './symbols.ts';
 
 /** Bytes that are looked at at once. */
@@ -24,9 +31,15 @@ export class TextMasker {
   readonly #symbols: Symbols = emptySymbols(bytesFirst);
   readonly #squeezer: Squeezer;
   readonly #matcher: Matcher;
-  /** What is not given out; offsets of symbols count from its start. */
+  /** What is not given out, behind what is; offsets of symbols count from its start. */
   #bytes = new Uint8Array(bytesFirst);
   #length = 0;
+  /** Bytes that a flush gave out, and that read otherwise with more behind them: `\x4`. */
+  #given = 0;
+  /** The last letters and digits that were given out, as they stand: an escape is not read. */
+  #shown: Uint8Array = new Uint8Array();
+  /** From where on a flush read what may read otherwise. */
+  #waiting: Waiting | null = null;
   /** Bytes whose symbols are known. */
   #squeezed = 0;
   /** The first symbol that may still turn out to be secret. */
@@ -41,6 +54,7 @@ export class TextMasker {
   }
 
   push(chunk: Uint8Array, out: Piece[]): void {
+    this.#readAgain();
     for (let at = 0; at < chunk.length; at += blockBytes) {
       this.#append(chunk.subarray(at, at + blockBytes));
       this.#step('push', out);
@@ -49,18 +63,20 @@ export class TextMasker {
 
   /** Gives out what is held. What is taken for a value can still go on behind it. */
   flush(out: Piece[]): void {
+    this.#readAgain();
     this.#step('flush', out);
   }
 
   /** Gives out what is held. What comes afterwards has nothing to do with it. */
   end(out: Piece[]): void {
+    this.#readAgain();
     this.#step('end', out);
     this.#squeezer.tear(this.#length);
   }
 
   /** Whether bytes are held, or a hidden piece whose end is not known. */
   get holds(): boolean {
-    return this.#length > 0 || this.#matcher.runs.some(({ hidden }) => hidden > 0);
+    return this.#length > this.#given || this.#matcher.runs.some(({ hidden }) => hidden > 0);
   }
 
   /**
@@ -69,17 +85,35 @@ export class TextMasker {
    * `waiting` follow what is held, and are held elsewhere.
    */
   heldBefore(waiting: Uint8Array): number {
+    this.#readAgain();
     const { count, symbol } = this.#symbols;
-    const bytes = [...this.#bytes.subarray(this.#squeezed, this.#length), ...waiting];
-    const tail = bytes.map((byte) => narrowSymbols[byte] ?? 0).filter(Boolean);
+    const bytes = Buffer.concat([this.#bytes.subarray(this.#squeezed, this.#length), waiting]);
     const last = this.#matcher.runs.at(-1);
     const hidden = Math.max(this.#hiddenTo, last === undefined ? 0 : last.last + 1);
-    const seen = symbol.subarray(Math.max(hidden, count - historySymbols), count);
-    return this.#index.exposed(Uint8Array.from([...seen, ...tail]));
+    const from = Math.max(0, count - historySymbols);
+    const seen = symbol.subarray(Math.max(hidden, from), count);
+    const read = join(seen, bytes);
+    const exposed = this.#index.exposed(read);
+    const all = join(symbol.subarray(from, count), bytes);
+    // What is hidden may go on here in another form, or with its next field.
+    const follows = exposed > 0 && exposed === read.length;
+    if (follows && this.#index.exposed(all) > exposed) return Math.max(exposed, symbolsMin);
+    const here = Buffer.concat([this.#bytes.subarray(this.#given, this.#length), waiting]);
+    const most = Math.max(exposed, this.#index.exposed(join(this.#shown, here)));
+    const [first = 0] = bytes;
+    if (bytes.length < 2 && (bytes.length === 0 || !this.#squeezer.waitsAt(first))) return most;
+    // A value that goes on may do so with what is begun here.
+    const goesOn = last?.alive === true && this.#index.text[last.next] !== 0;
+    if (goesOn && last.last + 2 >= count) return symbolsMin;
+    // What is begun may be left out, or be one more symbol.
+    const escape = bytes.length > 1 && beginsEscape(first);
+    const behind = join(new Uint8Array(), waiting).length;
+    const begun = escape ? 1 + behind : bytes.includes(backspace) ? 1 : 0;
+    return Math.max(most, this.#index.exposed(seen) + begun);
   }
 
   get bytesHeld(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    return this.#bytes.subarray(this.#given, this.#length);
   }
 
   #append(chunk: Uint8Array): void {
@@ -114,7 +148,11 @@ export class TextMasker {
     // Whatever stood behind these before is not there to be read.
     const bytes = this.#bytes.subarray(0, end);
     this.#squeezer.kept = this.#symbols.count;
-    this.#squeezed = this.#squeezer.squeeze(bytes, this.#squeezed, end, last);
+    this.#squeezed = this.#squeezer.squeeze(bytes, this.#squeezed, end, false);
+    if (last) {
+      if (until === 'flush') this.#waiting = this.#squeezer.waiting(this.#squeezed);
+      this.#squeezed = this.#squeezer.squeeze(bytes, this.#squeezed, end, true);
+    }
     this.#matcher.rewind(this.#squeezer.kept);
     const { count, to } = this.#symbols;
     // What touches the last symbol is not known yet, and may matter.
@@ -123,6 +161,16 @@ export class TextMasker {
     this.#undecided = last ? this.#symbols.count : this.#firstUndecided();
     const release = last ? end : this.#releasable();
     this.#give(until, release, out);
+  }
+
+  /** Takes back what a flush read as if nothing followed. */
+  #readAgain(): void {
+    const waiting = this.#waiting;
+    if (waiting === null) return;
+    this.#waiting = null;
+    this.#squeezed = waiting.at;
+    this.#squeezer.readAgain(waiting);
+    this.#matcher.rewind(waiting.symbols);
   }
 
   /** Whether the next symbol, whatever it is, has nothing to do with the last one. */
@@ -161,15 +209,15 @@ export class TextMasker {
     const start = Math.max(0, first > 0 ? (to[first - 1] ?? 0) : 0, release - sideBytesMax);
     for (let at = start; at < release; at += 1) {
       const byte = this.#bytes[at] ?? 0;
-      const escape = byte === 0x5c || byte === 0x25 || byte === 0x26;
-      if (escape || this.#index.leads.has(byte)) return at;
+      if (beginsEscape(byte) || this.#index.leads.has(byte)) return at;
     }
     return release;
   }
 
   #give(until: Until, release: number, out: Piece[]): void {
-    let at = 0;
+    let at = this.#given;
     const { runs } = this.#matcher;
+    const sure = this.#waiting?.symbols ?? this.#symbols.count;
     let done = 0;
     for (const run of runs) {
       if (run.first >= this.#undecided) break;
@@ -184,10 +232,13 @@ export class TextMasker {
       run.hidden += stop - at;
       at = stop;
       if (!over) break;
-      if (run.hidden > 0) out.push(hiddenPiece(run));
+      if (run.hidden > 0) {
+        out.push(hiddenPiece(run));
+        this.#shown = new Uint8Array();
+      }
       run.hidden = 0;
       // After a flush it may go on.
-      if (until === 'flush' && run.last + 1 >= this.#symbols.count) break;
+      if (until === 'flush' && run.last + 1 >= sure) continue;
       done += 1;
       this.#hiddenTo = run.last + 1;
     }
@@ -198,11 +249,16 @@ export class TextMasker {
     }
     runs.splice(0, done);
     if (until === 'end') runs.length = 0;
-    this.#drop(at);
+    const read = this.#waiting?.at ?? this.#squeezed;
+    this.#given = Math.max(0, at - read);
+    this.#drop(Math.min(at, read), sure);
   }
 
   #text(from: number, to: number, out: Piece[]): void {
-    if (to > from) out.push({ kind: 'text', bytes: this.#bytes.slice(from, to) });
+    if (to <= from) return;
+    const bytes = this.#bytes.slice(from, to);
+    out.push({ kind: 'text', bytes });
+    this.#shown = join(this.#shown, bytes.subarray(-gapBytesMax)).slice(-historySymbols);
   }
 
   #coveredTo(last: number): number {
@@ -244,7 +300,7 @@ export class TextMasker {
   }
 
   /** Forgets the first `count` bytes, and symbols that are too old to matter. */
-  #drop(count: number): void {
+  #drop(count: number, sure: number): void {
     const symbols = this.#symbols;
     if (count > 0) {
       this.#bytes.copyWithin(0, count, this.#length);
@@ -252,7 +308,7 @@ export class TextMasker {
       this.#squeezed = Math.max(0, this.#squeezed - count);
     }
     const run = this.#matcher.runs[0];
-    let old = Math.max(0, symbols.count - historySymbols);
+    let old = Math.max(0, sure - historySymbols);
     old = Math.min(old, this.#undecided);
     if (run !== undefined && !run.begun) old = Math.min(old, run.first);
     if (old > 0) {
@@ -263,6 +319,10 @@ export class TextMasker {
       this.#hiddenTo = Math.max(0, this.#hiddenTo - old);
       this.#matcher.drop(old);
     }
+    const waiting = this.#waiting;
+    if (waiting !== null) {
+      this.#waiting = { ...waiting, at: waiting.at - count, symbols: waiting.symbols - old };
+    }
     if (count === 0) return;
     const { from, to } = symbols;
     for (let at = 0; at < symbols.count; at += 1) {
@@ -271,6 +331,10 @@ export class TextMasker {
     }
   }
 }
+
+/** `seen`, and the letters and digits of `bytes` as they stand. */
+const join = (seen: Uint8Array, bytes: Uint8Array): Uint8Array =>
+  Buffer.concat([seen, Uint8Array.from(bytes, (byte) => narrowSymbols[byte] ?? 0).filter(Boolean)]);
 
 /** Symbols after a run that hold bits of the value. */
 const padAfter = (run: Run): number => (run.next === run.lastNeedle.end ? run.lastNeedle.pad : 0);
