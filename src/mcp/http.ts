@@ -145,7 +145,8 @@ async function serve(peer: Peer, exchange: McpExchange): Promise<void> {
       body === null ? {} : { parsedBody: body },
     );
     await send(answer, response);
-    if (response.writableFinished || !signal.aborted) attempt?.delivered();
+    // That the reader is gone may be seen here before `signal` tells of it.
+    gone();
   } catch (error) {
     gone();
     if (response.headersSent || signal.aborted) {
