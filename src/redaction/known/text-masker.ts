@@ -21,6 +21,9 @@ const blockBytes = 64 * 1024;
 const bytesFirst = 256;
 /** Symbols that stay known after their bytes are given out. */
 const historySymbols = 96;
+/** Bytes that are looked at as they stand, though they were given out. */
+const shownBytes = 256;
+const none = new Uint8Array();
 /** The most symbols to hide beside a needle that is in no dump. */
 const textPad = 4;
 
@@ -36,8 +39,8 @@ export class TextMasker {
   #length = 0;
   /** Bytes that a flush gave out, and that read otherwise with more behind them: `\x4`. */
   #given = 0;
-  /** The last letters and digits that were given out, as they stand: an escape is not read. */
-  #shown: Uint8Array = new Uint8Array();
+  /** The last bytes that were given out behind what is hidden. */
+  readonly #shown = new Uint8Array(shownBytes);
   /** From where on a flush read what may read otherwise. */
   #waiting: Waiting | null = null;
   /** Bytes whose symbols are known. */
@@ -98,8 +101,10 @@ export class TextMasker {
     // What is hidden may go on here in another form, or with its next field.
     const follows = exposed > 0 && exposed === read.length;
     if (follows && this.#index.exposed(all) > exposed) return Math.max(exposed, symbolsMin);
-    const here = Buffer.concat([this.#bytes.subarray(this.#given, this.#length), waiting]);
-    const most = Math.max(exposed, this.#index.exposed(join(this.#shown, here)));
+    // A value with escapes in it is known as it stands, too.
+    const here = this.#bytes.subarray(this.#given, this.#length);
+    const asItStands = join(none, Buffer.concat([this.#shown, here, waiting]));
+    const most = Math.max(exposed, this.#index.exposed(asItStands));
     const [first = 0] = bytes;
     if (bytes.length < 2 && (bytes.length === 0 || !this.#squeezer.waitsAt(first))) return most;
     // A value that goes on may do so with what is begun here.
@@ -107,7 +112,7 @@ export class TextMasker {
     if (goesOn && last.last + 2 >= count) return symbolsMin;
     // What is begun may be left out, or be one more symbol.
     const escape = bytes.length > 1 && beginsEscape(first);
-    const behind = join(new Uint8Array(), waiting).length;
+    const behind = join(none, waiting).length;
     const begun = escape ? 1 + behind : bytes.includes(backspace) ? 1 : 0;
     return Math.max(most, this.#index.exposed(seen) + begun);
   }
@@ -234,7 +239,7 @@ export class TextMasker {
       if (!over) break;
       if (run.hidden > 0) {
         out.push(hiddenPiece(run));
-        this.#shown = new Uint8Array();
+        this.#shown.fill(0);
       }
       run.hidden = 0;
       // After a flush it may go on.
@@ -258,7 +263,9 @@ export class TextMasker {
     if (to <= from) return;
     const bytes = this.#bytes.slice(from, to);
     out.push({ kind: 'text', bytes });
-    this.#shown = join(this.#shown, bytes.subarray(-gapBytesMax)).slice(-historySymbols);
+    const shown = bytes.subarray(-shownBytes);
+    this.#shown.copyWithin(0, shown.length);
+    this.#shown.set(shown, shownBytes - shown.length);
   }
 
   #coveredTo(last: number): number {
