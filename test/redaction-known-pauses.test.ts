@@ -47,7 +47,12 @@ test('a value that comes byte by byte with pauses is hidden', () => {
   }
   const repeated = 'aaaaaaaaaaaaaaaaaaaaavf5e_-0xaaaaa4aaaa';
   assert.equal(letters(withPauses(indexOf([repeated]), Buffer.from(repeated), [1])), 'aaaaa');
-  for (const value of ['aaaa_0x57', '09 0x9.Xa0X3_b8519X00xe0-0484x', 'a4F%bEb1d=}86c5Cc']) {
+  for (const value of [
+    'aaaa_0x57',
+    '09 0x9.Xa0X3_b8519X00xe0-0484x',
+    'a4F%bEb1d=}86c5Cc',
+    'CDcC0C\\x30x1fAD\\u4;F65F=&{',
+  ]) {
     for (const sizes of [[1], [2], [2, 1, 3]]) {
       const given = letters(withPauses(indexOf([value]), Buffer.from(`${value}\n`), sizes));
       assert.ok(given.length <= givenSymbolsMax, `${value} by ${sizes.join()}: ${given}`);

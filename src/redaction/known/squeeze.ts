@@ -238,9 +238,10 @@ export class Squeezer {
     const zero = before >= 0 && symbols.symbol[before] === 1 && symbols.to[before] === at;
     if (at + 1 >= end && !last) {
       // A zero that was given out cannot be read again.
-      if (!zero || (symbols.from[before] ?? 0) < 0) return -1;
+      const start = symbols.from[before] ?? 0;
+      if (!zero || start < 0) return -1;
       this.#takeBack(before);
-      return -2;
+      return start - at - 1;
     }
     if (zero && hexDigit(bytes[at + 1]) >= 0 && !this.#joined(before)) {
       this.#takeBack(before);
