@@ -17,7 +17,7 @@ import type { Holder } from '../src/command.ts';
 import { isTrlError } from '../src/errors.ts';
 import { misplacedMount } from '../src/runner/holder-check.ts';
 import { openHolder } from '../src/runner/holder.ts';
-import { openBox, runIn, temporary, whyNoBox } from './support/box.ts';
+import { hostMounts, openBox, runIn, temporary, whyNoBox } from './support/box.ts';
 import { eventually } from './support/processes.ts';
 
 const sandboxed = { skip: whyNoBox };
@@ -30,7 +30,6 @@ const linkOf = (fd: string): string => {
     return '';
   }
 };
-const mounts = (): string => readFileSync('/proc/self/mountinfo', 'utf8');
 /** Descendants of this process that still run. */
 function children(pid = process.pid): string[] {
   const names = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -56,12 +55,12 @@ async function holderOf(root: string): Promise<Holder> {
 test('an open holder is a few descriptors and no process', sandboxed, async () => {
   using ws = temporary();
   const holder = await holderOf(ws.path);
-  const before = { mounts: mounts(), children: children() };
+  const before = { mounts: hostMounts(ws.path), children: children() };
   const namespaces = (): number =>
     readdirSync('/proc/self/fd').filter((fd) => /^(?:user|mnt|net):/.test(linkOf(fd))).length;
   const open = await openHolder(holder);
   assert.equal(namespaces(), 3);
-  assert.deepEqual({ mounts: mounts(), children: children() }, before);
+  assert.deepEqual({ mounts: hostMounts(ws.path), children: children() }, before);
   open.close();
   open.close();
   assert.equal(namespaces(), 0);
@@ -70,7 +69,7 @@ test('an open holder is a few descriptors and no process', sandboxed, async () =
 test('a holder that cannot be made says why and leaves nothing', sandboxed, async () => {
   using ws = temporary();
   const holder = await holderOf(ws.path);
-  const [before, left] = [descriptors(), { mounts: mounts(), children: children() }];
+  const [before, left] = [descriptors(), { mounts: hostMounts(ws.path), children: children() }];
   const staged = holder.staged.map((tree) => ({ ...tree, source: '/nowhere/at/all' }));
   const wrong: [Partial<Holder>, RegExp][] = [
     [{ args: [...holder.args, '--bind', '/nowhere', '/x'] }, /nowhere/],
@@ -88,7 +87,7 @@ test('a holder that cannot be made says why and leaves nothing', sandboxed, asyn
       text.test(error.message);
     await assert.rejects(openHolder({ ...holder, ...change }), refused, String(text));
   }
-  assert.deepEqual({ mounts: mounts(), children: children() }, left);
+  assert.deepEqual({ mounts: hostMounts(ws.path), children: children() }, left);
   // Pipes of the helpers close a turn later.
   await new Promise((resolve) => setImmediate(resolve));
   assert.ok(descriptors() <= before);

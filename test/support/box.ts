@@ -1,7 +1,7 @@
 /** Runs shell commands in a planned box, without the runner: for tests of the box itself. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Box, FileGrants, Grants } from '../../src/command.ts';
@@ -56,6 +56,18 @@ export const isRoot = process.getuid?.() === 0;
 export function temporary(): { readonly path: string } & Disposable {
   const name = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'trl-box-')));
   return { path: name, [Symbol.dispose]: () => rmSync(name, { recursive: true, force: true }) };
+}
+
+/** The mounts of this machine, as text, but for those of other tests; `own`: this one's place. */
+export function hostMounts(own: string): string {
+  const places = ['/tmp', '/var/tmp', realpathSync(os.tmpdir())].map((one) => `${one}/trl-`);
+  const isOthers = (line: string): boolean => {
+    const place = line.split(' ')[4] ?? '';
+    if (place === own || place.startsWith(`${own}/`)) return false;
+    return places.some((one) => place.startsWith(one));
+  };
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  return lines.filter((line) => !isOthers(line)).join('\n');
 }
 
 /** Runs a script on the host; throws where it fails. */
