@@ -26,8 +26,11 @@ const largeMiB = 600;
 await using daemon = await startHttp();
 const serverFile = path.join(daemon.home, 'server.mjs');
 writeFileSync(serverFile, rawServer());
+// Node's standard input is a socket, from which Debian's bash takes itself for a remote one and
+// reads ~/.bashrc: in a home of its own there is none, so that a bare shell is measured.
+const bare = { ...process.env, HOME: daemon.home, WORK: daemon.root };
 const servers = [0, largeMiB].map((mebibytes) =>
-  fork(serverFile, { env: { ...process.env, WORK: daemon.root, BALLAST: String(mebibytes) } }),
+  fork(serverFile, { env: { ...bare, BALLAST: String(mebibytes) } }),
 );
 const ports: number[] = await Promise.all(
   servers.map(async (server) => Number((await once(server, 'message'))[0])),
