@@ -1,6 +1,7 @@
 // Variables by name of commands that wait for a person, and the mode that passes all of them on.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
@@ -49,10 +50,24 @@ describe('a command that waits for a person', { skip }, () => {
 
 describe('legacy', { skip }, () => {
   let legacy: Daemon;
+  const policy = path.join(mkdtempSync(path.join(tmpdir(), 'trl-policy-')), 'policy.yaml');
+  const ruled = { ASKED_ONE: 'a', BLOCKED_ONE: 'b', PROD_TOKEN: 'Zr4kQm7vXw2pTn9sLd3d' };
   before(async () => {
-    legacy = await begin({ TRL_ENV_MODE: 'legacy', TRL_POLICY: 'auto' });
+    writeFileSync(
+      policy,
+      [
+        'base: auto',
+        'environment: { grants: { ask: [ASKED_*], block: [BLOCKED_ONE] } }',
+        'secrets: { block: [PROD_*] }',
+      ].join('\n'),
+      { mode: 0o600 },
+    );
+    legacy = await begin({ TRL_ENV_MODE: 'legacy', TRL_POLICY: policy, ...ruled });
   });
-  after(() => legacy?.stop());
+  after(async () => {
+    await legacy?.stop();
+    rmSync(path.dirname(policy), { recursive: true });
+  });
   const openLegacy = (params: object = {}): Promise<TestSession> =>
     openSession(legacy.socketPath, { working_dir: legacy.root, ...params });
 
@@ -72,6 +87,15 @@ describe('legacy', { skip }, () => {
       assert.match(answer.error?.message ?? '', /withheld/, name);
     }
     assert.equal((await session.run('echo $TERM $HOME')).stdout.startsWith('dumb /'), true);
+  });
+
+  test('is no way around what policy asks about or blocks by name', async () => {
+    await using session = await openLegacy();
+    for (const name of Object.keys(ruled)) {
+      assert.equal((await session.run(`test -z "\${${name}+x}"`)).exit_code, 0, name);
+    }
+    const asked = await session.ask('true', { env_keys: ['ASKED_ONE'] });
+    assert.equal(asked.error?.code, 'APPROVAL_REQUIRED');
   });
 
   /** The machine has other variables, too. */

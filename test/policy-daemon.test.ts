@@ -6,6 +6,7 @@ import { chmodSync, existsSync, linkSync, mkdirSync, symlinkSync, writeFileSync 
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { auditEvents } from './support/audit-daemon.ts';
 import { whyNoBox } from './support/box.ts';
 import { cornerOf, startRuntime, surroundings, type Daemon, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
@@ -183,7 +184,7 @@ test('an agent that keeps being refused is slowed', { skip }, async () => {
   assert.ok(waited >= 1_000, `four refusals came after ${waited} ms`);
 });
 
-const policyFile = (daemon: Daemon, text: string): string => {
+const policyFile = (daemon: Pick<Daemon, 'home'>, text: string): string => {
   const file = path.join(daemon.home, 'config', 'trl', 'policy.yaml');
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, text, { mode: 0o600 });
@@ -230,6 +231,68 @@ test('a policy file bounds sessions, and is read anew or not at all', { skip }, 
   process.kill(daemon.pid, 'SIGHUP');
   for (let tries = 0; tries < 200 && !daemon.log().includes('anew'); tries += 1) await sleep(20);
   assert.match(await outcome(session, 'true'), /^block /);
+});
+
+/** Has the daemon read its policy file anew, and waits until it has. */
+async function repolicy(daemon: Daemon, ...lines: string[]): Promise<void> {
+  const count = (): number => daemon.log().split('was read anew').length;
+  const before = count();
+  policyFile(daemon, ['name: team', 'base: trusted', ...lines].join('\n'));
+  process.kill(daemon.pid, 'SIGHUP');
+  for (let tries = 0; tries < 500 && count() === before; tries += 1) await sleep(20);
+  assert.equal(count(), before + 1, daemon.log());
+}
+
+test('without a sandbox answers tell what holds, and no bound of policy is void', async () => {
+  await using daemon = await startRuntime({
+    env: { TRL_POLICY: '' },
+    prepare: (home) => {
+      policyFile({ home }, 'name: team\nbase: trusted\n');
+      return {};
+    },
+  });
+  await using bare = await sessionOf(daemon, { sandbox: 'none' });
+  const { data: info } = await bare.client.ask('session.info', { session_id: bare.id });
+  assert.equal(info.network, 'on');
+  const receipt = await bare.run('true');
+  assert.equal(receipt.sandbox.network, 'on');
+  const told = auditEvents(daemon.home);
+  const { envelope }: Json = told.find(({ kind }) => kind === 'exec.statement')?.data ?? {};
+  const { predicate } = JSON.parse(Buffer.from(envelope.payload, 'base64').toString());
+  const { sandbox, projection, grants, reads_complete: isComplete } = predicate;
+  assert.deepEqual([sandbox.network, projection.network, isComplete], ['on', 'on', false]);
+  assert.deepEqual(grants.read, { allow: ['/'], deny: [] });
+  assert.deepEqual(grants.write, { allow: ['/'], deny: [] });
+  if (process.getuid?.() === 0) {
+    const named = receipt.limits.filter(({ by }: Json) => by === 'setrlimit' || by === 'cgroup-v1');
+    assert.deepEqual(named, [], 'root lifts what the kernel bounds it by');
+  }
+  const refusal = async (params: object): Promise<string> => {
+    const asked = { working_dir: daemon.root, sandbox: 'none', ...params };
+    return (await bare.client.ask('session.create', asked)).error?.code ?? 'made';
+  };
+  assert.equal(await refusal({ network: 'off' }), 'INVALID_PARAMS');
+  assert.equal(await refusal({ files: { read: { deny: ['x'] } } }), 'INVALID_PARAMS');
+  assert.equal(await refusal({ files: { write: { deny: ['x'] } } }), 'INVALID_PARAMS');
+  const rules = { path: daemon.root, policy: { write: { deny: ['x'] } } };
+  const { data: opened } = await bare.client.ask('workspace.open', rules);
+  assert.equal(await refusal({ workspace_id: opened.workspace_id }), 'INVALID_PARAMS');
+  await repolicy(daemon, 'files: { deny: [secret.txt] }');
+  assert.equal(await refusal({}), 'POLICY_DENIED');
+  assert.equal((await bare.ask('cat secret.txt')).error?.code, 'POLICY_DENIED');
+  await repolicy(daemon, 'files: { write: [~/out] }');
+  assert.equal(await refusal({}), 'POLICY_DENIED');
+  assert.equal((await bare.ask('true')).error?.code, 'POLICY_DENIED');
+  await repolicy(daemon, 'network: { mode: off }');
+  assert.equal(await refusal({}), 'POLICY_DENIED');
+  assert.equal(await outcome(bare, 'curl -s http://127.0.0.1:9'), 'block reach.network');
+  await repolicy(daemon, 'network: { mode: ask }');
+  assert.equal(await outcome(bare, 'true'), 'ask reach.network');
+  const [asked] = (await bare.client.ask('approval.list', { state: 'pending' })).data.approvals;
+  assert.equal(asked.asked.network, 'on');
+  assert.deepEqual(asked.asked.files.read, { allow: ['/'], deny: [] });
+  await repolicy(daemon, 'limits: { processes: 64 }');
+  assert.equal(await outcome(bare, 'true'), 'ask reach.limits');
 });
 
 test('a policy that cannot be used stops the start', async () => {

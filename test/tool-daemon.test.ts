@@ -101,6 +101,14 @@ test('runs as the words of its file, whatever the arguments hold', { skip }, asy
   assert.equal((await call('numbers', { n: 41 })).data.result.n, 41);
 });
 
+test('has a sandbox of its own where its caller has none', { skip }, async () => {
+  const params = { working_dir: daemon.root, sandbox: 'none' };
+  await using bare = await openSession(daemon.socketPath, params);
+  const { receipt } = (await call('greet', { who: 'you' }, { session_id: bare.id })).data;
+  const { kind, network } = receipt.sandbox;
+  assert.deepEqual([kind, network], ['bubblewrap', 'off']);
+});
+
 test('is refused arguments that do not fit', { skip }, async () => {
   const code = async (name: string, given: object): Promise<string> =>
     (await call(name, given)).error.message;

@@ -85,10 +85,11 @@ export function detailsOf(view: ApprovalView, columns: number): string[] {
 function reachOf({ asked }: ApprovalView, columns: number): string[] {
   const { kind, level } = asked.sandbox;
   const held = kind === 'none' ? 'NO SANDBOX' : `sandbox ${level}`;
+  const without = kind === 'none' ? 'none, it runs in the host' : 'none, only a private /tmp';
   const lines = [
     'What it reaches:',
     `  ${held}, network ${asked.network === 'on' ? 'ON' : 'off'}`,
-    ...barred(`workspace: ${asked.workspace ?? 'none, only a private /tmp'}`, columns),
+    ...barred(`workspace: ${asked.workspace ?? without}`, columns),
   ];
   const { read, write } = asked.files;
   const grants = [

@@ -2,6 +2,7 @@
 import type { Caller, ShellDialect, Verdict } from '../command.ts';
 import type { Analysis } from './analysis.ts';
 import { analyseShell } from './analyse.ts';
+import type { LimitName } from '../limits.ts';
 import { decide, type Known, type Reach } from './decide.ts';
 import { underGrants } from './environment.ts';
 import { baseOf, isBaseName, strictestBase, type BaseName, type Policy } from './policy.ts';
@@ -89,7 +90,8 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
         const set = [...given.variables, ...carried];
         const asked = { requested, given: set, reach: given.reach };
         const granted = layers.flatMap((layer) => underGrants(layer, asked) ?? []);
-        return [...verdicts, ...granted, ...network(policy, given.reach)].reduce(strictestVerdict);
+        const bounds = [...network(policy, given.reach), ...unheldLimits(policy, given.reach)];
+        return [...verdicts, ...granted, ...bounds].reduce(strictestVerdict);
       };
       // What starts without a shell gets nothing that the session carries.
       const direct = joinedWith([]);
@@ -107,6 +109,27 @@ function network(policy: Policy, reach: Reach | null): Verdict[] {
   const decision = isOff ? 'block' : 'ask';
   const rules = [plainRule('reach.network', decision, reason)];
   return [{ ...permit('network', ''), decision, rules }];
+}
+
+/** What only the kernel bounds, and not for the host's root. */
+const kernelLimits = [
+  'cpuSeconds',
+  'processes',
+  'openFiles',
+  'fileBytes',
+  'addressSpaceBytes',
+] as const satisfies readonly LimitName[];
+
+/** Bounds that a policy names and that nothing holds where the command would run. */
+function unheldLimits({ limits }: Policy, reach: Reach | null): Verdict[] {
+  const isUnheld = (name: LimitName): boolean =>
+    reach?.sandbox === 'none' || (reach?.level === 'root-uid' && name === 'processes');
+  const unheld = kernelLimits.filter((name) => limits[name] !== undefined && isUnheld(name));
+  if (unheld.length === 0) return [];
+  const reason = `would not be held by what policy bounds: ${unheld.join(', ')}`;
+  return [
+    { ...permit('limits', ''), decision: 'ask', rules: [plainRule('reach.limits', 'ask', reason)] },
+  ];
 }
 
 /** What a rule of a person lets start must be a program that was found, as all the others are. */

@@ -4,6 +4,8 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Plan } from '../command.ts';
+import { TrlError } from '../errors.ts';
 
 export interface MemoryGroup {
   readonly by: 'cgroup-v1' | 'cgroup-v2';
@@ -59,6 +61,18 @@ export function boundMemory(
     }
   }
   return null;
+}
+
+/** Whether nothing that the kernel holds against others holds this command. */
+export const isRootUnboxed = (box: Plan['box']): boolean =>
+  box.kind === 'none' && process.getuid?.() === 0;
+
+/** @throws TrlError `SANDBOX_UNAVAILABLE` where nothing would hold the command to its bound */
+export function refuseUnbound(group: MemoryGroup | null, box: Plan['box']): void {
+  const isLeft = isRootUnboxed(box);
+  if (group !== null && !isLeft) return;
+  const why = isLeft ? 'without a sandbox root leaves any cgroup' : 'no cgroup can be used here';
+  throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot bound memory: ${why}`);
 }
 
 function place(file: string, processes: () => readonly number[]): void {

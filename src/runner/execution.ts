@@ -6,7 +6,7 @@ import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '
 import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
 import type { CommandBox } from './box.ts';
-import { boundMemory, type MemoryGroup } from './cgroup.ts';
+import { boundMemory, refuseUnbound, type MemoryGroup } from './cgroup.ts';
 import { RunningDigests } from './digests.ts';
 import { exitOf } from './exit.ts';
 import { Input } from './input.ts';
@@ -255,9 +255,7 @@ export class Execution implements Kept {
     const { memoryBytesMax, memoryRequired } = this.plan.bounds;
     if (memoryBytesMax === null) return;
     this.#memory = boundMemory(this.id, memoryBytesMax, () => this.#box.all());
-    if (this.#memory === null && memoryRequired) {
-      throw new TrlError('SANDBOX_UNAVAILABLE', 'Cannot bound memory: no cgroup can be used here');
-    }
+    if (memoryRequired) refuseUnbound(this.#memory, this.plan.box);
   }
 
   #startTimers(): void {

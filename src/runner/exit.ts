@@ -2,7 +2,7 @@
 import type { EnforcedLimit, Exit, OutputDigests, Plan, RawLog, StopReason } from '../command.ts';
 import type { RedactionSummary } from '../redacted.ts';
 import type { CommandBox, WaitedFor } from './box.ts';
-import type { MemoryGroup } from './cgroup.ts';
+import { isRootUnboxed, type MemoryGroup } from './cgroup.ts';
 import type { Journal } from './journal.ts';
 import type { Capture } from './state.ts';
 
@@ -68,17 +68,21 @@ export function exitOf(ending: Ending): Exit {
 
 function limitsOf({ plan, stopped, memory, journal }: Ending): EnforcedLimit[] {
   const { bounds, box } = plan;
+  // Without a sandbox root lifts what the kernel bounds it by, and leaves any cgroup.
+  const isHeld = !isRootUnboxed(box);
+  const byKernel = isHeld ? 'setrlimit' : 'none';
+  const byGroup = isHeld ? memory?.by : undefined;
   // The kernel lets uid 0 of the host have any number of processes.
   const bindsProcesses = box.kind !== 'none' && box.holder.level !== 'root-uid';
   const rows: [string, number | null, EnforcedLimit['by'], boolean | null][] = [
     ['timeout_ms', bounds.timeoutMs, 'runtime', stopped === 'timeout'],
     ['idle_timeout_ms', bounds.idleTimeoutMs, 'runtime', stopped === 'idle-timeout'],
-    ['cpu_s', bounds.cpuSeconds, 'setrlimit', null],
+    ['cpu_s', bounds.cpuSeconds, byKernel, null],
     ['processes', bounds.processesMax, bindsProcesses ? 'setrlimit' : 'none', null],
-    ['open_files', bounds.openFilesMax, 'setrlimit', null],
-    ['file_bytes', bounds.fileBytesMax, 'setrlimit', null],
-    ['address_space_bytes', bounds.addressSpaceBytesMax, 'setrlimit', null],
-    ['memory_bytes', bounds.memoryBytesMax, memory?.by ?? 'none', memory?.hit() ?? false],
+    ['open_files', bounds.openFilesMax, byKernel, null],
+    ['file_bytes', bounds.fileBytesMax, byKernel, null],
+    ['address_space_bytes', bounds.addressSpaceBytesMax, byKernel, null],
+    ['memory_bytes', bounds.memoryBytesMax, byGroup ?? 'none', memory?.hit() ?? false],
     ['journal_bytes', bounds.journalBytesMax, 'runtime', journal.from > 0],
   ];
   return rows.flatMap(([name, value, by, hit]) =>

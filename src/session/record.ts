@@ -52,6 +52,17 @@ export interface SessionRecord {
   readonly policy: PolicyProfile | null;
 }
 
+const everything = { allow: ['/'], deny: [] };
+
+/**
+ * What a session's commands have: what was asked for, where a sandbox holds it. Without one that is
+ * all that the runtime's account has, and whoever is shown the grants must see it.
+ */
+export function heldGrants(grants: Grants): Grants {
+  if (grants.sandbox !== 'none') return grants;
+  return { ...grants, network: 'on', files: { read: everything, write: everything } };
+}
+
 const newId = (): string => randomBytes(16).toString('hex');
 export const newSessionId = (): SessionId => `s-${newId()}`;
 export const newExecId = (): ExecId => `x-${newId()}`;

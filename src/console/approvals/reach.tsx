@@ -14,6 +14,8 @@ const inputs = {
 export function Reach({ approval }: { readonly approval: ApprovalView }) {
   const { asked } = approval;
   const { sandbox, files } = asked;
+  const without =
+    sandbox.kind === 'none' ? 'none: it runs in the host' : 'none: a private /tmp only';
   return (
     <>
       <Facts
@@ -21,7 +23,7 @@ export function Reach({ approval }: { readonly approval: ApprovalView }) {
           { name: 'Directory', is: <Text of={asked.cwd} mono /> },
           {
             name: 'Workspace',
-            is: <Text of={asked.workspace ?? 'none: a private /tmp only'} mono />,
+            is: <Text of={asked.workspace ?? without} mono />,
           },
           {
             name: 'Network',

@@ -3,7 +3,7 @@
  * and what a probe inside that sandbox found enforced. Made at the first command, then kept.
  */
 import { createHash } from 'node:crypto';
-import { accessSync, constants, lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Assurance, Box, FileGrants, Overlay, PathRules } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
@@ -19,6 +19,7 @@ import type { SessionRecord } from '../../session/record.ts';
 import { openGuard } from '../../workspace/guard.ts';
 import { isBelow } from '../../workspace/inspect.ts';
 import { surveyWorkspace, type WorkspaceFacts } from '../../workspace/protect.ts';
+import { refuseGrants, refuseUnheld } from './granted.ts';
 import { keeperOf } from '../workspaces/keeper.ts';
 import { modeOf, type OpenedGround, type Workspaces } from '../workspaces/workspaces.ts';
 
@@ -28,7 +29,7 @@ export interface GroundInput {
   readonly record: SessionRecord;
   readonly host: HostFacts;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly policy: Pick<Policy, 'name' | 'files' | 'withhold'>;
+  readonly policy: Pick<Policy, 'name' | 'files' | 'withhold' | 'layers'>;
   /** Patterns that the configuration withholds. */
   readonly withhold: readonly string[];
   /** What commands inherit in `legacy` mode; `null`: the mode is `scoped`. */
@@ -103,6 +104,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
         visible,
         entriesMax: limits.workspaceEntries.default,
       });
+  refuseUnheld(record.grants, policy);
   refuseGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
   if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   const guard = facts === null ? null : await openGuard(facts, quarantine);
@@ -270,42 +272,6 @@ function denying({ read, write }: FileGrants, deny: readonly string[]): FileGran
   return deny.length === 0 ? { read, write } : { read: added(read), write: added(write) };
 }
 
-/** @throws TrlError `POLICY_DENIED` for a tree that a list of the policy does not hold */
-function refuseGrants(
-  granted: readonly { readonly path: string; readonly writable: boolean }[],
-  by: {
-    readonly workspace: string | null;
-    readonly policy: Pick<Policy, 'name' | 'files'>;
-    readonly home: string;
-  },
-): void {
-  const { workspace, home } = by;
-  const { name, files } = by.policy;
-  const absolute = (entry: string): string =>
-    resolve(entry === '~' || entry.startsWith('~/') ? home + entry.slice(1) : entry);
-  for (const tree of granted) {
-    if (tree.path === workspace) continue;
-    const [verb, lists] = tree.writable ? ['write', files.write] : ['read', files.read];
-    const holds = (list: readonly string[]): boolean =>
-      list.some((one) => isBelow(tree.path, realOf(absolute(one))));
-    if (lists.every(holds)) continue;
-    const shown = JSON.stringify(tree.path);
-    throw new TrlError(
-      'POLICY_DENIED',
-      `Cannot ${verb} ${shown}: policy "${name}" has not listed it`,
-    );
-  }
-}
-
-/** Grants are compared by real path. */
-function realOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
 type Level = Pick<Ground, 'env' | 'inherited' | 'withhold'>;
 
 /** What a command is told of where it runs. */
@@ -350,13 +316,22 @@ function environmentOf(
   // By these a command can tell where it runs: the runtime sets them, it does not inherit them.
   const isMark = (name: string): boolean => Object.hasOwn(marks, name);
   const safe = Object.entries(base).filter(([name]) => isMark(name) || !isWithheld(name, withhold));
-  const below = legacy === null ? {} : inherited(legacy, withhold);
+  const below = legacy === null ? {} : inherited(legacy, [...withhold, ...grantedByName(policy)]);
   const own = new Set(safe.map(([name]) => name));
   return {
     env: { ...below, ...Object.fromEntries(safe) },
     inherited: new Set(Object.keys(below).filter((name) => !own.has(name))),
     withhold,
   };
+}
+
+/** Names that policy asks about or blocks: `legacy` mode is no way around the question. */
+function grantedByName({ layers }: Pick<Policy, 'layers'>): string[] {
+  return layers.flatMap(({ grants }) =>
+    grants == null
+      ? []
+      : [grants.secrets, grants.environment].flatMap(({ ask, block }) => [...ask, ...block]),
+  );
 }
 
 /** What was granted besides the workspace, one clause each. */

@@ -1,13 +1,15 @@
 /** The record of a new session, from what its caller asked for and policy permits. Pure. */
+import type { Grants } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { SessionCreateParams } from '../../protocol/types.ts';
 import { boundsOf } from '../../session/bounds.ts';
-import { newSessionId, type SessionRecord } from '../../session/record.ts';
+import { heldGrants, newSessionId, type SessionRecord } from '../../session/record.ts';
 import { resolveShell } from '../../session/shells.ts';
 import type { Resolved } from '../../workspace/roots.ts';
 import { requestedIn, timeoutOf } from '../execs/requests.ts';
+import { refuseUnheld } from './granted.ts';
 import type { OpenWorkspace } from '../workspaces/open-workspaces.ts';
 
 /**
@@ -29,11 +31,13 @@ export function newRecord(
   const { shell, substituted } = resolveShell(params.shell ?? '/bin/sh');
   const now = Date.now();
   const timeoutMs = timeoutOf(params);
-  const network = params.network ?? 'off';
-  if (network === 'on' && policy.network === 'off') {
-    throw new TrlError('POLICY_DENIED', `Cannot have network: policy "${policy.name}" has it off`);
+  const grants = grantsOf(params, opened);
+  refuseUnheld(grants, policy);
+  if (grants.network === 'on' && policy.network === 'off') {
+    const what = grants.sandbox === 'none' ? 'run without a sandbox' : 'have network';
+    const message = `Cannot ${what}: policy "${policy.name}" has the network off`;
+    throw new TrlError('POLICY_DENIED', message);
   }
-  const { read, write } = params.files ?? {};
   const bounds = { ...params.limits, ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }) };
   boundsOf(bounds, 'foreground', policy.limits);
   return {
@@ -44,14 +48,7 @@ export function newRecord(
     substituted,
     workspace,
     cwd,
-    grants: {
-      files: {
-        read: { allow: read?.allow ?? [], deny: read?.deny ?? [] },
-        write: { allow: write?.allow ?? [], deny: write?.deny ?? [] },
-      },
-      network,
-      sandbox: params.sandbox ?? 'bubblewrap',
-    },
+    grants,
     bounds,
     carry: params.carry ?? 'cwd+env',
     envKeys: Object.keys(params.env ?? {}).toSorted(),
@@ -67,4 +64,29 @@ export function newRecord(
       : { workspaceId: opened.id, workspaceRules: { read: opened.read, write: opened.write } }),
     workspaceMode: params.workspace_mode ?? opened?.mode ?? 'direct',
   };
+}
+
+/** @throws TrlError `INVALID_PARAMS` for a bound that nothing would hold without a sandbox */
+function grantsOf(params: SessionCreateParams, opened: OpenWorkspace | null): Grants {
+  const { sandbox = 'bubblewrap', network = 'off' } = params;
+  const { read, write } = params.files ?? {};
+  const files = {
+    read: { allow: read?.allow ?? [], deny: read?.deny ?? [] },
+    write: { allow: write?.allow ?? [], deny: write?.deny ?? [] },
+  };
+  if (sandbox === 'none') {
+    const isNarrowed = (...lists: readonly (readonly string[])[]): boolean =>
+      lists.some((list) => list.length > 0);
+    const unheld =
+      (params.network === 'off' && '"network": "off"') ||
+      (isNarrowed(files.read.deny, files.write.deny) && '"deny" of "files"') ||
+      (opened !== null &&
+        isNarrowed(opened.read.allow, opened.read.deny, opened.write.deny) &&
+        `the rules of workspace ${opened.id}`);
+    if (unheld) {
+      const message = `Cannot hold ${unheld} without a sandbox: "sandbox" is "none"`;
+      throw new TrlError('INVALID_PARAMS', message);
+    }
+  }
+  return heldGrants({ files, network, sandbox });
 }

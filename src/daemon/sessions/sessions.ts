@@ -4,7 +4,7 @@ import { TrlError } from '../../errors.ts';
 import { limits, shareTaken } from '../../limits.ts';
 import type { SessionView } from '../../protocol/types.ts';
 import type { Ground } from '../../run.ts';
-import type { SessionRecord } from '../../session/record.ts';
+import { heldGrants, type SessionRecord } from '../../session/record.ts';
 import type { Store } from '../../session/store.ts';
 import { GoneOwners } from './gone-owners.ts';
 import { isoTime } from '../execs/receipt.ts';
@@ -28,7 +28,8 @@ export interface Session {
 function fresh(record: SessionRecord, busyChanged: (session: Session) => void): Session {
   let busy: Session['busy'] = null;
   return {
-    record,
+    // Records of earlier runtimes have what was asked for.
+    record: { ...record, grants: heldGrants(record.grants) },
     get busy() {
       return busy;
     },

@@ -28,8 +28,11 @@ export function openTools(options: Options, parts: ToolParts): ToolDesk {
   const { roots, log, variables, secrets, env, policies } = options;
   const granted = (): string[] =>
     parts.sessions.all().flatMap(({ record }) =>
-      // What a tool may write its own file says, which no command wrote.
-      record.tool === undefined ? record.grants.files.write.allow : [],
+      // What a tool may write its own file says, which no command wrote. What runs without a
+      // sandbox can write everything: policy let it, and no tool is refused for that.
+      record.tool !== undefined || record.grants.sandbox === 'none'
+        ? []
+        : record.grants.files.write.allow,
     );
   const writable = (): string[] => [...roots, ...granted()];
   const files = new ToolFiles({ directories: directoriesOf(options), writable, log });

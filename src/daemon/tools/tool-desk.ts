@@ -326,16 +326,13 @@ async function builtinNames(): Promise<ReadonlySet<string>> {
   return new Set(builtinTools.map(({ name }) => name));
 }
 
-type Place = Pick<
-  Parameters<SessionDesk['create']>[1],
-  'workspace_id' | 'workspace_mode' | 'sandbox'
->;
+type Place = Pick<Parameters<SessionDesk['create']>[1], 'workspace_id' | 'workspace_mode'>;
 
+/** Its sandbox is its own: what its file says of network and files holds for every caller. */
 function placeOf(origin: SessionRecord | null): Place {
   if (origin === null) return {};
-  const { workspaceId, workspaceMode, grants } = origin;
+  const { workspaceId, workspaceMode } = origin;
   return {
-    sandbox: grants.sandbox,
     ...(isWorkspaceId(workspaceId) ? { workspace_id: workspaceId } : {}),
     ...(workspaceMode === undefined ? {} : { workspace_mode: workspaceMode }),
   };
