@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
@@ -11,6 +12,7 @@ import { parseCount, parseDuration, parseSize, showDuration } from '../src/cli/u
 import { plain } from '../src/cli/show.ts';
 import { verbs } from '../src/cli/verbs.ts';
 import { isTrlError } from '../src/errors.ts';
+import { temporary } from './support/box.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 
@@ -195,7 +197,10 @@ for (const shell of ['bash', 'zsh', 'fish']) {
       t.skip(`there is no ${shell}`);
       return;
     }
-    const checked = spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' });
+    using place = temporary();
+    const file = path.join(place.path, 'script');
+    writeFileSync(file, stdout);
+    const checked = spawnSync(shell, ['-n', file], { encoding: 'utf8' });
     assert.deepEqual([checked.status, checked.stderr], [0, '']);
   });
 }
@@ -214,4 +219,61 @@ test('bash completes verbs, flags and values', () => {
   );
   assert.equal(complete('run', '--net', ''), 'off on');
   assert.equal(complete('session', 'destroy', '--fo'), '--force');
+});
+
+test('fish completes verbs, flags and values, and prints no error', (t) => {
+  if (spawnSync('fish', ['-c', 'true']).error) return t.skip('there is no fish');
+  using place = temporary();
+  const file = path.join(place.path, 'trl.fish');
+  writeFileSync(file, cli('completions', 'fish').stdout);
+  const complete = (line: string): unknown => {
+    // It keeps a configuration of its own where it finds none.
+    const env = { ...process.env, HOME: place.path, XDG_CONFIG_HOME: place.path };
+    const script = 'source $argv[1]; complete -C $argv[2]';
+    const ran = spawnSync('fish', ['-c', script, file, line], { env, encoding: 'utf8' });
+    const words = ran.stdout.split('\n').filter((one) => one !== '');
+    return { words: words.map((one) => one.split('\t')[0]), stderr: ran.stderr };
+  };
+  const wanted = {
+    'trl ru': ['run'],
+    'trl session des': ['destroy'],
+    'trl run --ne': ['--net'],
+    'trl run --net ': ['off', 'on'],
+    'trl exec ': ['attach', 'cancel', 'list', 'read', 'start', 'write'],
+    'trl session destroy --fo': ['--force'],
+  };
+  for (const [line, words] of Object.entries(wanted)) {
+    assert.deepEqual(complete(line), { words, stderr: '' }, line);
+  }
+});
+
+test('zsh completes verbs, flags and values, and prints no error', (t) => {
+  if (spawnSync('zsh', ['-c', 'true']).error) return t.skip('there is no zsh');
+  using place = temporary();
+  const file = path.join(place.path, 'trl.zsh');
+  writeFileSync(file, cli('completions', 'zsh').stdout);
+  // What zsh itself says while it completes goes to the terminal, what it made of the line here.
+  const made = path.join(place.path, 'made');
+  const script = `zmodload zsh/zpty
+    zpty shell 'TERM=dumb zsh -f -i'
+    answer() { zpty -r shell said "*$1*"; print -r -- "$said" }
+    zpty -w shell 'autoload -U compinit; compinit -D -u; source "$FILE"; unsetopt beep'
+    zpty -w shell 'seen() { zle complete-word; print -r -- "$BUFFER" >>"$MADE"; BUFFER= }'
+    zpty -w shell 'zle -N seen; bindkey "^T" seen; print READ""Y'
+    answer READY
+    for line; do zpty -w -n shell "$line"$'\\C-t'; done
+    zpty -w shell 'print DON""E'
+    answer DONE`;
+  const wanted = {
+    'trl ru': 'trl run ',
+    'trl session des': 'trl session destroy ',
+    'trl run --ne': 'trl run --net ',
+    'trl run --net of': 'trl run --net off ',
+    'trl session destroy --fo': 'trl session destroy --force ',
+  };
+  const env = { ...process.env, HOME: place.path, FILE: file, MADE: made };
+  const args = ['-f', '-c', script, 'zsh', ...Object.keys(wanted)];
+  const { stdout } = spawnSync('zsh', args, { env, encoding: 'utf8', timeout: 60_000 });
+  assert.deepEqual(readFileSync(made, 'utf8').split('\n'), [...Object.values(wanted), '']);
+  assert.doesNotMatch(stdout, /_trl:|_arguments:|error|not found/);
 });

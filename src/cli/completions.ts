@@ -177,7 +177,8 @@ function fish(): string {
   return `# fish completion for trl
 function __trl_verb
   set -l words (commandline -opc)
-  test "$words[2..(math 1 + (count $argv))]" = "$argv"
+  set -l last (math 1 + (count $argv))
+  test "$words[2..$last]" = "$argv"
 end
 function __trl_group
   set -l words (commandline -opc)
