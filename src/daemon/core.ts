@@ -37,6 +37,7 @@ import { SessionDesk } from './sessions/desk.ts';
 import { Starter } from './execs/starter.ts';
 import { openTools } from './tools/open-tools.ts';
 import { ScriptCalls } from './tools/script-calls.ts';
+import type { ReservedPaths } from '../workspace/protect.ts';
 import type { ToolDesk } from './tools/tool-desk.ts';
 import type { Turns } from './turns.ts';
 import { UsedKeys } from './used-keys.ts';
@@ -50,6 +51,8 @@ export interface CoreOptions {
   readonly host: HostFacts;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly roots: readonly string[];
+  /** What no grant opens. */
+  readonly reserved: ReservedPaths;
   readonly policies: Policies;
   readonly turns: Turns;
   /** Questions to people, and their answers. */

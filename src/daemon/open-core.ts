@@ -1,6 +1,6 @@
 /** Puts a runtime together out of its parts, as people configured it. */
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
 import { openKey } from '../approval/key.ts';
 import type { Configuration } from '../configuration/configuration.ts';
@@ -18,6 +18,7 @@ import { mainTokenIn } from '../identity/token.ts';
 import { Identities } from './access/identities.ts';
 import { Approving } from './approvals/approving.ts';
 import type { Args } from './args.ts';
+import { openAuthority, refuseObeyed, reservedPaths } from './authority.ts';
 import { Auditing } from './auditing/auditing.ts';
 import type { Shown } from './auditing/basis.ts';
 import { shownBy } from './auditing/shown.ts';
@@ -27,7 +28,7 @@ import { configurationEvent, policyEvent, policyRefusal } from './auditing/telli
 import { Core } from './core.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
-import { realRoot, refuseOpenPlaces, runnerProgram, socketPlace, stateHome } from './places.ts';
+import { realRoot, runnerProgram, socketPlace, stateHome } from './places.ts';
 import { Policies } from './policies.ts';
 import { RawLogs } from './auditing/raw-logs.ts';
 import { Runners } from './runners.ts';
@@ -68,9 +69,10 @@ export interface Opened {
 export async function openCore({ args, own, stateDir, log }: OpenParts): Promise<Opened> {
   const { env } = own;
   const roots = args.roots.map(realRoot);
+  const authority = await openAuthority({ roots, args, env, state: [stateDir, stateHome()] });
   const configuration = await loadConfiguration({ env, flags: args, version: version() });
   await tryPatterns(configuration);
-  const policies = await Policies.open(args.policy, log);
+  const policies = await Policies.open(args.policy, log, (file) => refuseObeyed(roots, file));
   const isTaken = isTakenBy(configuration, (await policies.of(null)).withhold);
   sayProblem(own.take(isTaken, args.verb === 'serve'), log);
   const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
@@ -82,7 +84,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   // All take a few ten milliseconds of waiting, and each command needs them: side by side.
   const [host, secrets] = await Promise.all([
     gatherHostFacts(env),
-    openSecrets({ configuration, env, log }),
+    openSecrets({ configuration, env, roots, log }),
     runners.open(),
     import('../policy/judge.ts'),
   ]);
@@ -92,7 +94,8 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   secrets.watch(() => void runners.tellKnown(secrets.known(), null).catch(() => {}));
   const masked = (text: string): void => log(masking.text(text));
   const place = socketPlace(args, env);
-  refuseOpenPlaces(roots, [stateDir, stateHome(), runners.dir, place && dirname(place.path)]);
+  const at = { runner: runners.dir, socket: place?.path ?? null };
+  const reserved = reservedPaths(roots, authority, at);
   const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
   const auditDirectory = join(stateHome(), 'audit');
   const auditLog = new LateLog(auditDirectory);
@@ -108,6 +111,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     stating: new Statements(() => auditLog.key().privateKey, masking),
     env,
     roots,
+    reserved,
     policies,
     turns: new Turns(),
     approving: approvingOf({ store, enrolment, policies, masking }),

@@ -1,7 +1,7 @@
 /** Where a daemon keeps what it keeps, and which places it refuses to work in. */
 import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TrlError } from '../errors.ts';
 import { locateSocket } from '../protocol/locate.ts';
@@ -27,35 +27,6 @@ export function realRoot(root: string): string {
   } catch (cause) {
     const message = `Cannot use workspace root "${root}": it does not exist`;
     throw new TrlError('INVALID_PARAMS', message, { cause });
-  }
-}
-
-/** Whoever can write beside the socket, the key or the records is no longer held by a sandbox. */
-export function refuseOpenPlaces(
-  roots: readonly string[],
-  places: readonly (string | null)[],
-): void {
-  for (const place of places) {
-    if (place === null) continue;
-    const real = existing(resolve(place));
-    const root = roots.find((one) => real === one || real.startsWith(`${one}/`));
-    if (root === undefined) continue;
-    throw new TrlError(
-      'INVALID_PARAMS',
-      `Cannot use workspace root "${root}": the runtime keeps "${place}" in it; ` +
-        'start in a project directory, or name one: --workspace-root, or --cwd of trl run',
-    );
-  }
-}
-
-/** The real path of the nearest ancestor that exists. */
-function existing(path: string): string {
-  for (let at = path; ; at = dirname(at)) {
-    try {
-      return realpathSync(at);
-    } catch {
-      if (dirname(at) === at) return at;
-    }
   }
 }
 

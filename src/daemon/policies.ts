@@ -21,6 +21,8 @@ interface Known {
   readonly policy: Policy;
 }
 
+type Guard = (file: string) => void;
+
 export class Policies {
   /** Told of each policy that was read since the start. Must not throw. */
   onRead: (policy: Policy) => void = () => {};
@@ -28,22 +30,29 @@ export class Policies {
   onRefused: (why: string) => void = () => {};
   readonly #chosen: string | null;
   readonly #log: (text: string) => void;
+  readonly #guard: Guard;
   readonly #projects = new Map<string, Known>();
   #own: Promise<Policy> | null = null;
   /** The same, once it is known. */
   #ownNow: Policy | null = null;
 
-  private constructor(chosen: string | null, log: (text: string) => void) {
+  private constructor(chosen: string | null, log: (text: string) => void, guard: Guard) {
     this.#chosen = chosen;
     this.#log = log;
+    this.#guard = guard;
   }
 
   /**
    * @param chosen a shipped profile or a file; `null`: the user's file, else `auto`
+   * @param guard throws for a file that commands could write
    * @throws PolicyError when a file cannot be used: the daemon must not start with less
    */
-  static async open(chosen: string | null, log: (text: string) => void): Promise<Policies> {
-    const made = new Policies(chosen, log);
+  static async open(
+    chosen: string | null,
+    log: (text: string) => void,
+    guard: Guard,
+  ): Promise<Policies> {
+    const made = new Policies(chosen, log, guard);
     if (made.#hasFiles()) await made.#read();
     process.on('SIGHUP', () => void made.#reload());
     return made;
@@ -110,6 +119,7 @@ export class Policies {
       fallback: 'auto',
       version: version(),
       project: file,
+      guard: this.#guard,
     });
   }
 

@@ -20,6 +20,8 @@ export interface CommandOptions {
   readonly cacheMs?: number | null;
   /** The runtime's environment, of which the program gets what it needs. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where commands could choose what runs as the program; `null`: nowhere. Default: nowhere. */
+  readonly openPlace?: () => string | null;
 }
 
 const timeoutMsDefault = 10_000;
@@ -78,6 +80,8 @@ export class CommandSource implements Source {
   async read(name: string): Promise<string | null> {
     if (name !== this.#options.name) return null;
     const action = `read the secret ${name} from "${this.origin}"`;
+    const open = this.#options.openPlace?.() ?? null;
+    if (open !== null) throw unavailable(action, `commands may write "${open}"`);
     const bytes = await this.#run(action);
     const value = withoutLineEnd(textOf(bytes, action));
     if (value === '') throw unavailable(action, 'it printed nothing');

@@ -36,9 +36,14 @@ const neverWritable = [
  * Grants inside a tree that says as much add nothing and are dropped, unless a denied directory
  * lies between. A link that a command put into a writable tree is not followed on the host.
  *
+ * @param reserved what is the runtime's own
  * @throws TrlError INVALID_PARAMS for a grant that would undo the sandbox.
  */
-export async function resolveGrants(files: FileGrants, base: Base): Promise<Granted[]> {
+export async function resolveGrants(
+  files: FileGrants,
+  base: Base,
+  reserved: readonly string[],
+): Promise<Granted[]> {
   const granted: Granted[] = base.root === null ? [] : treeAt(base.root, true);
   const deny = { read: denials(files.read.deny, base), write: denials(files.write.deny, base) };
   const wanted = [
@@ -56,7 +61,7 @@ export async function resolveGrants(files: FileGrants, base: Base): Promise<Gran
       return !deny.read.reopens(real, tree.path) && (tree.writable || !writable);
     };
     if (deny.read.names(name) || deny.read.names(real) || granted.some(addsNothing)) continue;
-    refuseUnsafe(real, asked, base.home);
+    refuseUnsafe(real, { writable: asked, home: base.home, reserved });
     granted.push(...treeAt(real, writable));
   }
   const isMatched = ({ path: real }: Granted): boolean =>
@@ -92,9 +97,14 @@ function upTo(name: string, tree: string): string[] {
   return name === tree || !isBelow(name, tree) ? [] : [name, ...upTo(path.dirname(name), tree)];
 }
 
-function refuseUnsafe(real: string, writable: boolean, home: string): void {
+function refuseUnsafe(
+  real: string,
+  by: { readonly writable: boolean; readonly home: string; readonly reserved: readonly string[] },
+): void {
+  const { writable, home, reserved } = by;
   const whole = isBelow(home, real) || neverWritable.some((tree) => overlaps(real, tree));
-  if (neverReadable.includes(real) || isBelow(real, '/proc') || (writable && whole)) {
+  const isOwn = isBelow(real, '/proc') || reserved.some((one) => isBelow(real, realPrefix(one)));
+  if (neverReadable.includes(real) || isOwn || (writable && whole)) {
     const action = writable ? 'writing' : 'reading';
     const reason = 'it would undo the sandbox; grant a directory of its own';
     throw new TrlError('INVALID_PARAMS', `Cannot grant ${action} "${real}": ${reason}`);

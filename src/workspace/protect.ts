@@ -39,6 +39,13 @@ export interface WorkspaceFacts {
   readonly complete: boolean;
 }
 
+/** What no grant opens. Absolute paths, which need not be there. */
+export interface ReservedPaths {
+  /** Not even for reading. */
+  readonly hidden: readonly string[];
+  readonly readOnly: readonly string[];
+}
+
 export interface SurveyInput {
   /** Real path, or `null` for a session without a workspace. */
   readonly root: string | null;
@@ -48,6 +55,8 @@ export interface SurveyInput {
   readonly visible: readonly string[];
   /** Whether what commands write below `root` goes through the commit filter; default: no. */
   readonly layered?: boolean;
+  /** Default: nothing. */
+  readonly reserved?: ReservedPaths;
   /** Bound of the entries walked, {@link limits.workspaceEntries}. */
   readonly entriesMax: number;
 }
@@ -71,7 +80,8 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
   const matches = rules.write.hasGlobs || rules.read.hasGlobs ? either : null;
   const look = (tree: Granted): Promise<Walked> =>
     walk(tree.path, { matches, entriesMax: input.entriesMax });
-  const granted = await resolveGrants(files, { root, home });
+  const { reserved = { hidden: [], readOnly: [] } } = input;
+  const granted = await resolveGrants(files, { root, home }, reserved.hidden);
   const all: Walked[] = [];
   for (const tree of granted) if (tree.writable || rules.read.hasGlobs) all.push(await look(tree));
   for (const tree of commonDirectories(root, granted, all)) {
@@ -85,12 +95,12 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
   const matched = all.flatMap((one) => one.matched);
   const { layered = false, visible } = input;
   const protection = new Protection({ granted, visible, root, layered });
-  for (const name of [...rules.read.paths, ...matched.filter(rules.read.matches)]) {
-    protection.hide(name);
-  }
+  const hidden = [...rules.read.paths, ...matched.filter(rules.read.matches), ...reserved.hidden];
+  for (const name of hidden) protection.hide(name);
   // What is not there for commands needs no mount over it.
   const isAbsent = (name: string): boolean => layered && hides(rules.read, name, root);
-  for (const name of [...rules.write.paths, ...matched.filter(rules.write.matches)]) {
+  const kept = [...rules.write.paths, ...matched.filter(rules.write.matches), ...reserved.readOnly];
+  for (const name of kept) {
     if (!isAbsent(name)) protection.keep(name, 'asked');
   }
   await protection.finishRules(input.entriesMax);

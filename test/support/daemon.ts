@@ -30,7 +30,7 @@ export interface Daemon extends AsyncDisposable {
 }
 
 export interface DaemonOptions {
-  /** In place of `serve …`; `{socket}` and `{root}` in them stand for this daemon's own. */
+  /** In place of `serve …`; `{socket}`, `{root}` and `{home}` stand for this daemon's own. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** A directory of an earlier daemon, to start again where it was; `stop` removes it. */
@@ -61,7 +61,9 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
     '--workspace-root',
     '{root}',
   ];
-  const args = given.map((arg) => arg.replace('{socket}', socketPath).replace('{root}', root));
+  const args = given.map((arg) =>
+    arg.replace('{socket}', socketPath).replace('{root}', root).replace('{home}', home),
+  );
   const within = (options.within ?? []).map((arg) => arg.replace('{home}', home));
   const [program = trl, ...words] = [...within, trl, ...args];
   const child = spawn(program, words, {

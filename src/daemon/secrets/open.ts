@@ -11,6 +11,7 @@ import { Secrets } from '../../secrets/secrets.ts';
 import type { Source } from '../../secrets/source.ts';
 import { SystemdSource } from '../../secrets/systemd-source.ts';
 import type { IsTaken } from '../own-environment.ts';
+import { openPlaceOf } from '../tools/open-program.ts';
 
 const mainToken = 'TRL_AUTH_TOKEN';
 
@@ -34,6 +35,8 @@ export interface OpenOptions {
   readonly configuration: Settings;
   /** All that the daemon was started with. */
   readonly env: Readonly<Record<string, string>>;
+  /** Directories that commands may write, by real path. */
+  readonly roots: readonly string[];
   readonly log: (text: string) => void;
 }
 
@@ -43,7 +46,7 @@ export interface OpenOptions {
  */
 export async function openSecrets(options: OpenOptions): Promise<Secrets> {
   const { configuration, env, log } = options;
-  const sources = configuration.sources.flatMap((setting) => sourceOf(setting, configuration, env));
+  const sources = configuration.sources.flatMap((setting) => sourceOf(setting, options));
   // A service of systemd has its credentials without a word in a file.
   const credentials = env['CREDENTIALS_DIRECTORY'];
   const isNamed = configuration.sources.some(({ kind }) => kind === 'systemd');
@@ -71,7 +74,10 @@ export async function openSecrets(options: OpenOptions): Promise<Secrets> {
   return secrets;
 }
 
-function sourceOf(setting: SourceSetting, settings: Settings, env: OpenOptions['env']): Source[] {
+function sourceOf(
+  setting: SourceSetting,
+  { configuration: settings, env, roots }: OpenOptions,
+): Source[] {
   switch (setting.kind) {
     case 'environment': {
       const { secretNames: names, withhold } = settings;
@@ -86,7 +92,10 @@ function sourceOf(setting: SourceSetting, settings: Settings, env: OpenOptions['
       const directory = setting.path ?? env['CREDENTIALS_DIRECTORY'];
       return directory ? [new SystemdSource(directory)] : [];
     }
-    case 'command':
-      return [new CommandSource({ ...setting, env })];
+    case 'command': {
+      const places = { path: env['PATH'] ?? '', writable: roots };
+      const openPlace = (): string | null => openPlaceOf(setting.argv[0], places);
+      return [new CommandSource({ ...setting, env, openPlace })];
+    }
   }
 }

@@ -18,7 +18,11 @@ import { planBox } from '../../sandbox/plan.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { openGuard } from '../../workspace/guard.ts';
 import { isBelow } from '../../workspace/inspect.ts';
-import { surveyWorkspace, type WorkspaceFacts } from '../../workspace/protect.ts';
+import {
+  surveyWorkspace,
+  type ReservedPaths,
+  type WorkspaceFacts,
+} from '../../workspace/protect.ts';
 import { refuseGrants, refuseUnheld } from './granted.ts';
 import { keeperOf } from '../workspaces/keeper.ts';
 import { modeOf, type OpenedGround, type Workspaces } from '../workspaces/workspaces.ts';
@@ -36,13 +40,15 @@ export interface GroundInput {
   readonly legacy: Readonly<Record<string, string>> | null;
   /** Where files that were put back are moved to (0700). */
   readonly quarantine: string;
+  /** What no grant opens. */
+  readonly reserved: ReservedPaths;
   readonly workspaces: Workspaces;
   /** A text as it is kept: without known secrets. */
   readonly masked: (text: string) => string;
 }
 
 /** What its variables follow from. */
-type Surroundings = Omit<GroundInput, 'quarantine' | 'workspaces' | 'masked'>;
+type Surroundings = Omit<GroundInput, 'quarantine' | 'reserved' | 'workspaces' | 'masked'>;
 
 /** A session's ground and what was found in its workspace. */
 export interface Found {
@@ -102,6 +108,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
         files: grants.files,
         home: host.home,
         visible,
+        reserved: input.reserved,
         entriesMax: limits.workspaceEntries.default,
       });
   refuseUnheld(record.grants, policy);

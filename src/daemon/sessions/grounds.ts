@@ -47,7 +47,7 @@ export class Grounds {
   }
 
   async #openGround(session: Session, policy: Policy): Promise<Ground> {
-    const { host, env, quarantine, variables, workspaces, masking } = this.#options;
+    const { host, env, quarantine, variables, workspaces, masking, reserved } = this.#options;
     const { workspace } = session.record;
     const open = async (lookup: typeof host): Promise<Ground> => {
       const found = await openGround({
@@ -55,6 +55,7 @@ export class Grounds {
         host: lookup,
         env,
         quarantine,
+        reserved,
         policy,
         withhold: variables.withhold,
         legacy: await variables.inherited(),

@@ -30,6 +30,8 @@ export interface Choice {
   readonly managedFile?: string;
   /** The project's file, once trusted. */
   readonly project?: PolicyFile | null;
+  /** Told of each file of a person before it is read, and throws for one that must not decide. */
+  readonly guard?: (file: string) => void;
 }
 
 /** What one layer brings. */
@@ -45,13 +47,17 @@ export interface Part {
  * @throws PolicyError when a file cannot be used
  */
 export function loadPolicy(choice: Choice): Policy {
-  const { chosen, fallback, version } = choice;
-  const managed = readPart(choice.managedFile ?? managedFile, 'managed', 'root', version);
+  const { chosen, fallback, version, guard = (): void => {} } = choice;
+  const part = (file: string, kind: Origin['kind'], owner: Owner): Part | null => {
+    const files = withExtended(file, { file, kind, version }, { owner, guard });
+    return files === null ? null : partOf(files);
+  };
+  const managed = part(choice.managedFile ?? managedFile, 'managed', 'root');
   const project = choice.project ?? null;
   const rest = [...(managed === null ? [] : [managed]), ...(project ? [partOf([project])] : [])];
   if (chosen !== undefined && 'base' in chosen) return policyOf(null, chosen.base, rest);
   const file = chosen?.file ?? choice.userFile ?? path.join(configDirectory(), userFileName);
-  const own = readPart(file, 'user', 'user', version);
+  const own = part(file, 'user', 'user');
   if (own === null && chosen !== undefined) throw missing(file);
   return policyOf(own, fallback, rest);
 }
@@ -62,7 +68,7 @@ export function loadPolicy(choice: Choice): Policy {
  * @throws PolicyError when it or a file that it extends cannot be used
  */
 export function loadFile(file: string, origin: Omit<Origin, 'file'>, fallback: BaseName): Loaded {
-  const files = withExtended(file, { ...origin, file }, 'anyone');
+  const files = withExtended(file, { ...origin, file }, { owner: 'anyone', guard: () => {} });
   if (files === null) throw missing(file);
   const cases = files.at(-1)?.cases ?? [];
   return { policy: policyOf(partOf(files), fallback, []), cases };
@@ -136,13 +142,13 @@ function partOf(files: readonly PolicyFile[]): Part {
   return { layer, bounds: files.map(({ bounds }) => bounds) };
 }
 
-function readPart(file: string, kind: Origin['kind'], owner: Owner, version: string): Part | null {
-  const files = withExtended(file, { file, kind, version }, owner);
-  return files === null ? null : partOf(files);
-}
-
 /** The file and all that it extends, each once, the ones extended first; `null`: no file. */
-function withExtended(file: string, origin: Origin, owner: Owner): PolicyFile[] | null {
+function withExtended(
+  file: string,
+  origin: Origin,
+  { owner, guard }: { readonly owner: Owner; readonly guard: (file: string) => void },
+): PolicyFile[] | null {
+  guard(file);
   const bytes = readBytes(file, owner);
   if (bytes === null) return null;
   const read = new Map<string, PolicyFile>();
@@ -152,6 +158,7 @@ function withExtended(file: string, origin: Origin, owner: Owner): PolicyFile[] 
       const problem = (message: string): PolicyError =>
         new PolicyError(from.file, [{ ...extended, message }]);
       const target = path.resolve(path.dirname(real), extended.file);
+      guard(target);
       const found = readBytes(target, owner);
       if (found === null) throw problem(`there is no file "${target}"`);
       const next = realpathSync(target);

@@ -1,0 +1,142 @@
+/**
+ * What the runtime obeys and what it keeps. Whoever could write it would no longer be held by a
+ * sandbox, so no workspace root holds any of it, and no grant opens it.
+ */
+import { lstatSync, readlinkSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { isBaseName } from '../policy/policy.ts';
+import { otherNames } from '../workspace/hardlinks.ts';
+import { isBelow, realPrefix } from '../workspace/inspect.ts';
+import type { ReservedPaths } from '../workspace/protect.ts';
+import { configDirectory } from '../yaml/places.ts';
+import type { Args } from './args.ts';
+
+export interface Authority {
+  /** Directories of the runtime's own; they need not be there yet. */
+  readonly kept: readonly string[];
+  /** Files that whoever started it named. */
+  readonly obeyed: readonly string[];
+}
+
+/** As long as a chain of links may be (Linux: 40). */
+const linksMax = 40;
+const advice = 'start in a project directory, or name one: --workspace-root, or --cwd of trl run';
+
+/** @throws TrlError `INVALID_PARAMS` for a root that holds any of it, or lies in it */
+export async function openAuthority(of: {
+  readonly roots: readonly string[];
+  readonly args: Args;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where the runtime keeps its state. */
+  readonly state: readonly string[];
+}): Promise<Authority> {
+  const { roots, args, env, state } = of;
+  const kept = [...state, configDirectory({ ...env })];
+  const obeyed = namedFiles(args, env);
+  refuseKept(roots, kept);
+  for (const file of obeyed) refuseObeyed(roots, file);
+  await refuseOtherNames(roots, obeyed);
+  return { kept, obeyed };
+}
+
+/**
+ * What no grant opens, now that the runner is there.
+ *
+ * @param at.socket `null`: it has none
+ * @throws TrlError as {@link openAuthority}
+ */
+export function reservedPaths(
+  roots: readonly string[],
+  { kept, obeyed }: Authority,
+  at: { readonly runner: string | null; readonly socket: string | null },
+): ReservedPaths {
+  const ofRunner = at.runner === null ? [] : [at.runner];
+  refuseKept(roots, ofRunner);
+  // Others may share its directory, and roots may lie beside it.
+  const sockets = at.socket === null ? [] : [at.socket];
+  for (const socket of sockets) refuseIn(roots, dirname(socket), keeping(dirname(socket)));
+  const hidden = [...kept, ...ofRunner, ...sockets].map((one) => resolve(one));
+  return { hidden, readOnly: obeyed.flatMap(namesOf) };
+}
+
+/** The files that flags and variables name. */
+function namedFiles(
+  { policy, config, http }: Args,
+  env: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const chosen = policy !== null && isBaseName(policy) ? null : policy;
+  const names = [chosen, config ?? env['TRL_CONFIG'], http.cert, http.key];
+  return names.flatMap((name) => (name ? [resolve(name)] : []));
+}
+
+function refuseKept(roots: readonly string[], kept: readonly string[]): void {
+  for (const place of kept) {
+    refuseIn(roots, place, keeping(place));
+    const root = roots.find((one) => isBelow(one, realPrefix(resolve(place))));
+    if (root !== undefined) throw refusal(root, `the runtime keeps it for itself; ${advice}`);
+  }
+}
+
+/** @throws TrlError `INVALID_PARAMS` for a file that commands could write */
+export function refuseObeyed(roots: readonly string[], file: string): void {
+  refuseIn(roots, file, obeying(file));
+}
+
+const keeping = (place: string): string => `the runtime keeps "${place}" in it; ${advice}`;
+const obeying = (file: string): string =>
+  `the runtime obeys "${file}" in it, which commands could write; move that out of the root`;
+
+function refuseIn(roots: readonly string[], place: string, why: string): void {
+  const names = namesOf(resolve(place));
+  const root = roots.find((one) => names.some((name) => isBelow(name, one)));
+  if (root !== undefined) throw refusal(root, why);
+}
+
+const refusal = (root: string, why: string): TrlError =>
+  new TrlError('INVALID_PARAMS', `Cannot use workspace root "${root}": ${why}`);
+
+/** A hard link in a root is the file itself. */
+async function refuseOtherNames(roots: readonly string[], files: readonly string[]): Promise<void> {
+  const covers = files.map((file) => ({ path: realPrefix(file), as: file }));
+  const [found] = await otherNames(covers, roots, limits.workspaceEntries.default);
+  if (found === undefined) return;
+  const [name, file] = found;
+  const root = roots.find((one) => isBelow(name, one)) ?? name;
+  throw refusal(root, `the runtime obeys "${file}" in it, also named "${name}"; remove that name`);
+}
+
+/** Where an absolute path leads, and every link on the way: each of them decides what is read. */
+function namesOf(path: string): string[] {
+  const links: string[] = [];
+  let at = path;
+  // Each step resolves what holds a name, so that the next link is looked at where it lies.
+  for (let count = 0; count < linksMax; count += 1) {
+    const link = firstLink(at);
+    if (link === null) return [...links, at];
+    links.push(link.at);
+    at = resolve(dirname(link.at), link.target, link.rest);
+  }
+  return [...links, realPrefix(path)];
+}
+
+function firstLink(path: string): { at: string; target: string; rest: string } | null {
+  const parts = path.split('/').filter(Boolean);
+  for (const index of parts.keys()) {
+    const at = `/${parts.slice(0, index + 1).join('/')}`;
+    const target = targetOf(at);
+    if (target === undefined) return null;
+    if (target !== null) return { at, target, rest: parts.slice(index + 1).join('/') };
+  }
+  return null;
+}
+
+/** `null`: no link; `undefined`: nothing, or nothing that can be looked at. */
+function targetOf(path: string): string | null | undefined {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null;
+  } catch {
+    return undefined;
+  }
+}
