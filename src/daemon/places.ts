@@ -12,12 +12,12 @@ type Env = Readonly<Record<string, string | undefined>>;
 export const stateHome = (): string =>
   join(process.env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'trl');
 
-/** The state directory, 0700; one of its own for an ephemeral daemon. */
+/** The state directory, 0700, by its real path; one of its own for an ephemeral daemon. */
 export function openStateDir(ephemeral: boolean): string {
-  if (ephemeral) return mkdtempSync(join(tmpdir(), 'trl-state-'));
+  if (ephemeral) return realpathSync(mkdtempSync(join(tmpdir(), 'trl-state-')));
   const dir = stateHome();
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return dir;
+  return realpathSync(dir);
 }
 
 /** Roots are resolved once: a link that is changed later must not move one. */

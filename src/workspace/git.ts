@@ -1,6 +1,7 @@
 /** Recognises git directories and what belongs to them. Reads small files only; never runs git. */
-import { lstatSync, readFileSync, realpathSync } from 'node:fs';
+import { lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import { readSmall } from './beneath.ts';
 import { parseGitConfig } from './git-config.ts';
 import { isBelow } from './inspect.ts';
 
@@ -57,7 +58,7 @@ const looselyConfigured = new RegExp(
 
 /** Files and directories that a git configuration makes git run or read, by absolute path. */
 export function configuredPaths(gitDirectory: string, worktree: string | null): string[] {
-  const text = readSmall(path.join(gitDirectory, 'config')) ?? '';
+  const text = readSmall(path.join(gitDirectory, 'config'), smallFileBytes) ?? '';
   const parsed = parseGitConfig(text)?.flatMap(({ name, value }) => {
     const [section, key = ''] = name.split('.');
     const isNamed = key === 'path' ? section !== 'core' : name === 'core.hookspath';
@@ -75,19 +76,10 @@ export function configuredPaths(gitDirectory: string, worktree: string | null): 
 
 /** The real path that a small text file names, or `null`. */
 function pointer(file: string, pattern: RegExp, from: string): string | null {
-  const value = pattern.exec(readSmall(file) ?? '')?.[1]?.trim();
+  const value = pattern.exec(readSmall(file, smallFileBytes) ?? '')?.[1]?.trim();
   if (value === undefined) return null;
   try {
     return realpathSync.native(path.resolve(from, value));
-  } catch {
-    return null;
-  }
-}
-
-function readSmall(file: string): string | null {
-  try {
-    const stat = lstatSync(file);
-    return stat.isFile() && stat.size <= smallFileBytes ? readFileSync(file, 'utf8') : null;
   } catch {
     return null;
   }

@@ -10,9 +10,10 @@ import {
 } from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
 import path from 'node:path';
+import { openDirectoryOrNull, openFile } from './beneath.ts';
 import { O_PATH, openOrNull } from './descriptor.ts';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
 export class DirectoryHandle {
   readonly #fd: number;
@@ -26,7 +27,10 @@ export class DirectoryHandle {
    * that keep its owner out, which a command may have set, are widened first.
    */
   static open(name: string): DirectoryHandle | null {
-    const named = openOrNull(name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    return DirectoryHandle.#take(openDirectoryOrNull(name));
+  }
+
+  static #take(named: number | null): DirectoryHandle | null {
     if (named === null) return null;
     try {
       const self = `/proc/self/fd/${named}`;
@@ -64,16 +68,16 @@ export class DirectoryHandle {
 
   /** Opens a directory in this one, as {@link open} does. */
   enter(name: string): DirectoryHandle | null {
-    return DirectoryHandle.open(this.at(name));
+    return DirectoryHandle.#take(openOrNull(this.at(name), O_PATH | O_DIRECTORY | O_NOFOLLOW));
   }
 
   /** The text of a regular file of at most `bytesMax`; `null` for anything else. */
   read(name: string, bytesMax: number): string | null {
-    const fd = openOrNull(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const fd = openFile(this.at(name));
     if (fd === null) return null;
     try {
       const stat = fstatSync(fd);
-      return stat.isFile() && stat.size <= bytesMax ? readFileSync(fd, 'utf8') : null;
+      return stat.size <= bytesMax ? readFileSync(fd, 'utf8') : null;
     } catch {
       return null;
     } finally {

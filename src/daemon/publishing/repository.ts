@@ -2,10 +2,11 @@
  * A repository as a push sees it: commits and their content. Only commands that read objects are
  * run; hooks, filters and whatever its configuration could start are off (`git-process.ts`).
  */
-import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { readSmall } from '../../workspace/beneath.ts';
 import { git, GitFailure } from '../../workspace/projection/git-process.ts';
 
 /** One side of a change of a commit: what it puts at a path. */
@@ -160,7 +161,7 @@ function isObjectType(text: string | undefined): text is ObjectType {
 /** Of a linked worktree its own directory, from which git finds the common one. */
 function directoryAt(top: string, place: string): string {
   if (statSync(place).isDirectory()) return place;
-  const [, named] = /^gitdir: (.+?)\s*$/.exec(readFileSync(place, 'utf8').slice(0, 8_192)) ?? [];
+  const [, named] = /^gitdir: (.+?)\s*$/.exec(readSmall(place, 8_192) ?? '') ?? [];
   if (named !== undefined) return resolve(top, named);
   throw new TrlError('INVALID_PARAMS', `Cannot read commits: "${place}" names no repository`);
 }

@@ -1,9 +1,10 @@
 /** The way back: what commands did is undone, path by path, where nobody changed it since. */
 import { randomBytes } from 'node:crypto';
-import { lstatSync } from 'node:fs';
+import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath, Change, Entry } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
+import { openDirectoryOrNull, type Owner } from '../../workspace/beneath.ts';
 import { applyChanges } from '../../workspace/commit/apply.ts';
 import type { ItemResult } from '../../workspace/commit/item.ts';
 import { planUndo } from '../../workspace/commit/undo.ts';
@@ -64,11 +65,7 @@ async function takeBack(
   const newestFirst = records.filter(({ undone }) => !undone).toSorted((a, b) => b.at - a.at);
   const nothing = { restored: [], conflicts: [], impossible: [], execs: [] };
   if (root === undefined || newestFirst.length === 0) return nothing;
-  const stat = lstatSync(root, { throwIfNoEntry: false });
-  if (stat?.isDirectory() !== true) {
-    throw new TrlError('INVALID_PARAMS', `Cannot restore "${root}": the directory does not exist`);
-  }
-  const tree = { root, uid: stat.uid, gid: stat.gid };
+  const tree = { root, ...ownerOf(root) };
   const done = newestFirst.map(({ changes }) =>
     changes.flatMap((change) => {
       const reached = isMeant(change.path) ? reachedBy(change) : null;
@@ -102,6 +99,19 @@ async function takeBack(
     impossible: all.filter(({ state }) => state === 'held'),
     execs: newestFirst.map(({ exec }) => exec),
   };
+}
+
+function ownerOf(root: string): Owner {
+  const fd = openDirectoryOrNull(root);
+  if (fd === null) {
+    throw new TrlError('INVALID_PARAMS', `Cannot restore "${root}": the directory does not exist`);
+  }
+  try {
+    const { uid, gid } = fstatSync(fd);
+    return { uid, gid };
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Keeps that they were taken back; an undo is itself recorded nowhere else. */

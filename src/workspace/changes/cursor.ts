@@ -13,6 +13,7 @@ import type { BigIntStats, Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { openDirectory } from '../beneath.ts';
 import { bytePathOf, bytesOf, joined, parentOf } from '../byte-path.ts';
 import { permissions } from '../stat.ts';
 import { below, codeOf, O_PATH } from '../descriptor.ts';
@@ -67,8 +68,13 @@ export class TreeCursor implements Disposable {
   constructor(tree: string, options: CursorOptions) {
     this.#mayWiden = options.mayWiden;
     this.#tree = bytePathOf(tree);
-    const fd = openSync(tree, directoryFlags);
-    this.#levels.push({ name: '', fd, identity: '', narrow: null });
+    const named = openDirectory(tree);
+    try {
+      const fd = openSync(below(named, '.'), directoryFlags);
+      this.#levels.push({ name: '', fd, identity: '', narrow: null });
+    } finally {
+      closeSync(named);
+    }
   }
 
   /** The directory where the cursor is. */

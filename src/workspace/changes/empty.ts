@@ -1,40 +1,43 @@
 /** Empties a directory whose content commands made: of any depth, without following a link. */
-import { chmodSync, lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs';
+import { openDirectory, openEntry, setMode } from '../beneath.ts';
+import { below, O_PATH } from '../descriptor.ts';
 import { Pace } from './pace.ts';
-import { bytePathOf, bytesOf } from '../byte-path.ts';
 
+const { O_DIRECTORY, O_NOFOLLOW } = constants;
 const ownersBits = 0o700;
 
 /**
- * Directories are brought to the top before they are emptied, so that no path becomes long. Only
- * while nobody else writes there. `mode` is what the directory has at the end.
+ * Directories are brought to the top before they are emptied, so that no path becomes long. `mode`
+ * is what the directory has at the end.
  *
  * @throws Error of the system call that failed, with the rest still there
  */
 export async function emptyDirectory(directory: string, mode: number): Promise<void> {
+  const top = openDirectory(directory);
+  try {
+    await empty(top, mode);
+  } finally {
+    closeSync(top);
+  }
+}
+
+async function empty(top: number, mode: number): Promise<void> {
   const pace = new Pace();
-  const top = bytePathOf(directory);
-  const at = (name: string): Buffer => bytesOf(`${top}/${name}`);
-  chmodSync(directory, mode | ownersBits);
-  let count = 0;
+  setMode(top, mode | ownersBits);
   /** Directories at the top, still to be emptied. */
   const waiting: string[] = [];
-  const take = (name: string, isTop: boolean): void => {
-    const where = at(name);
-    if (!lstatSync(where).isDirectory()) {
-      unlinkSync(where);
-      return;
-    }
-    chmodSync(where, ownersBits);
-    if (isTop) {
-      waiting.push(name);
-      return;
-    }
-    const short = freeName();
-    renameSync(where, at(short));
-    waiting.push(short);
-  };
-  const names = readdirSync(directory, { encoding: 'latin1' });
+  let count = 0;
+  const names = namesIn(top);
   const taken = new Set(names);
   const freeName = (): string => {
     do count += 1;
@@ -43,14 +46,42 @@ export async function emptyDirectory(directory: string, mode: number): Promise<v
   };
   for (const name of names) {
     if (pace.isDue()) await pace.rest();
-    take(name, true);
+    if (!unlinked(top, name)) waiting.push(name);
   }
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    for (const child of readdirSync(at(name), { encoding: 'latin1' })) {
-      if (pace.isDue()) await pace.rest();
-      take(`${name}/${child}`, false);
+    const inner = openSync(below(top, name), O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    try {
+      for (const child of namesIn(inner)) {
+        if (pace.isDue()) await pace.rest();
+        if (unlinked(inner, child)) continue;
+        const short = freeName();
+        renameSync(below(inner, child), below(top, short));
+        waiting.push(short);
+      }
+    } finally {
+      closeSync(inner);
     }
-    rmdirSync(at(name));
+    rmdirSync(below(top, name));
   }
-  chmodSync(directory, mode);
+  setMode(top, mode);
+}
+
+function namesIn(directory: number): string[] {
+  return readdirSync(below(directory, '.'), { encoding: 'latin1' });
+}
+
+/** `false`: it is a directory, which its owner may now empty. */
+function unlinked(directory: number, name: string): boolean {
+  const at = below(directory, name);
+  const entry = openEntry(at);
+  try {
+    if (fstatSync(entry).isDirectory()) {
+      setMode(entry, ownersBits);
+      return false;
+    }
+  } finally {
+    closeSync(entry);
+  }
+  unlinkSync(at);
+  return true;
 }

@@ -10,14 +10,16 @@ import {
   readSync,
   unlinkSync,
   writeSync,
+  type BigIntStats,
 } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import { isIt } from '../beneath.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
 import type { Ledger } from './ledger.ts';
 
-const { O_NOFOLLOW, O_WRONLY } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 const chunkBytes = 1024 * 1024;
 /** Of a larger file a command that has it open keeps its own. */
 const copiedBytesMax = 64 * chunkBytes;
@@ -45,17 +47,23 @@ export function giveWay(ground: GiveWayGround, path: BytePath, ino: bigint | nul
   if (stat === null || statKey(stat) !== told.key) return false;
   const real = realCursor.goto(parentOf(path)) === 'here' ? realCursor.stat(name) : null;
   const matches = real !== null && real.isFile() && real.ino === ino && real.size <= copiedBytesMax;
-  if (!matches || !copyInto(ground, name)) unlinkSync(upperCursor.at(name));
+  if (!matches || !copyInto(ground, name, stat)) unlinkSync(upperCursor.at(name));
   ledger.forget([path]);
   return true;
 }
 
-function copyInto({ upperCursor, realCursor }: GiveWayGround, name: string): boolean {
+function copyInto(
+  { upperCursor, realCursor }: GiveWayGround,
+  name: string,
+  upper: BigIntStats,
+): boolean {
   const from = realCursor.openFile(name);
   if (typeof from === 'string') return false;
   try {
-    const to = openSync(upperCursor.at(name), O_WRONLY | O_NOFOLLOW);
+    // A FIFO in its place waits for nobody.
+    const to = openSync(upperCursor.at(name), O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
+      if (!isIt(to, upper)) return false;
       const buffer = Buffer.allocUnsafe(chunkBytes);
       let at = 0;
       for (let count = readSync(from.fd, buffer); count > 0; count = readSync(from.fd, buffer)) {

@@ -17,21 +17,33 @@
  * or `!` and an errno. It ends with its standard input.
  */
 export const layerScript = String.raw`
-use strict;
+use strict; use Fcntl ();
 my ($nr_get, $nr_set, $nr_remove, $nr_mknodat) = @ARGV;
 my ($opaque, $origin, $yes) = ("user.overlay.opaque", "user.overlay.origin", "y");
 $| = 1;
 $/ = "\0";
-# A path that the system takes: a longer one is reached in steps.
+# The way to an entry: each directory is opened in the one above and never through a link, which a
+# command may just have put there. What was opened is kept until all of a batch is answered.
+my %opened;
 sub near {
   my ($path) = @_;
-  return $path if length $path < 4000;
-  while (length $path >= 4000) {
-    my $cut = rindex($path, "/", 3000);
-    chdir(substr($path, 0, $cut) || "/") or return undef;
-    $path = substr($path, $cut + 1);
+  my $cut = rindex($path, "/");
+  my $at = opened(substr($path, 0, $cut)) or return undef;
+  return "/proc/self/fd/" . fileno($at) . substr($path, $cut);
+}
+sub opened {
+  my ($directory) = @_;
+  return $opened{$directory} if $opened{$directory};
+  my $flags = 0x200000 | Fcntl::O_DIRECTORY() | Fcntl::O_NOFOLLOW();
+  my $name = "/";
+  if ($directory ne "") {
+    my $cut = rindex($directory, "/");
+    my $above = opened(substr($directory, 0, $cut)) or return undef;
+    $name = "/proc/self/fd/" . fileno($above) . substr($directory, $cut);
   }
-  return $path;
+  %opened = () if keys %opened > 64;
+  sysopen(my $at, $name, $flags) or return undef;
+  return $opened{$directory} = $at;
 }
 sub done { return $_[0] == 0 ? "y" : "!" . ($! + 0) }
 sub attribute {
@@ -65,8 +77,8 @@ while (defined(my $count = <STDIN>)) {
     my $said = defined $path ? eval { answer(substr($line, 0, 1), $path) } : "!" . ($! + 0);
     ($said //= $@) =~ s/\n\z//;
     $out .= "$said\n";
-    chdir "/" if length $line > 4000;
   }
+  %opened = ();
   print $out;
 }
 `;

@@ -13,34 +13,36 @@
  * set them within those microseconds.
  */
 import {
-  chmodSync,
   closeSync,
-  constants,
   fstatSync,
-  lchownSync,
   linkSync,
   lstatSync,
-  mkdirSync,
-  openSync,
   renameSync,
   rmdirSync,
   unlinkSync,
-  utimesSync,
   type BigIntStats,
 } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
+import {
+  makeDirectory,
+  makeLink,
+  modeOfOpen,
+  openEntry,
+  setMode,
+  setTimes,
+  type Owner,
+} from '../beneath.ts';
 import { joined, nameOf, parentOf } from '../byte-path.ts';
-import { isSame, permissions, statKey } from '../stat.ts';
-import { below, codeOf, O_PATH } from '../descriptor.ts';
-import { writeFile, writeLink, type Owner } from './content.ts';
+import { isSame, statKey } from '../stat.ts';
+import { below, codeOf } from '../descriptor.ts';
+import { writeFile } from './content.ts';
 import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
 import type { Rename, Renamed } from './renames.ts';
 import { keyAfter, mtimeOf, removeOwn, statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
 import { Workplace } from './workplace.ts';
 
-const { O_NOFOLLOW } = constants;
 const sliceMs = 5;
 const renamesMax = 128;
 const ownerAll = 0o700;
@@ -208,7 +210,7 @@ class Applying {
   }): Promise<void> {
     const { item, index, after, stat } = putting;
     if (stat !== 'nothing' && stat.isDirectory()) {
-      this.#setLater(item, after.mode);
+      this.#setLater(item, after.mode, stat);
       return;
     }
     if (stat !== 'nothing') {
@@ -218,10 +220,10 @@ class Applying {
       this.#results.delete(item.path);
     }
     this.#place.enter(parentOf(item.path));
-    const at = this.#place.at(item.path);
-    mkdirSync(at, { mode: (after.mode & 0o777) | ownerAll });
-    if (this.#isRoot) lchownSync(at, this.#input.tree.uid, this.#input.tree.gid);
-    this.#setLater(item, after.mode);
+    const mode = (after.mode & 0o777) | ownerAll;
+    const fd = makeDirectory(this.#place.at(item.path), mode, this.#giveTo(this.#input.tree));
+    this.#setLater(item, after.mode, fstatSync(fd, { bigint: true }));
+    closeSync(fd);
   }
 
   /** Makes the new thing under its temporary name. */
@@ -237,7 +239,7 @@ class Applying {
       stat === 'nothing' ? tree : { uid: Number(stat.uid), gid: Number(stat.gid) };
     const directory = this.#place.enter(parentOf(item.path));
     const at = below(directory, temporaryName(this.#input.id, index));
-    if (after.type === 'symlink') writeLink(at, after.target, owner);
+    if (after.type === 'symlink') makeLink(at, after.target, this.#giveTo(owner));
     else {
       const stepsOf = (source: Source): TreeSteps => this.#stepsOf(source);
       const bytes = after.sha256 === null ? null : (atHand?.get(after.sha256) ?? null);
@@ -275,17 +277,16 @@ class Applying {
   }
 
   #setMeta(item: CommitItem, after: Entry): void {
-    const fd = openSync(this.#place.at(item.path), O_PATH | O_NOFOLLOW);
+    const fd = openEntry(this.#place.at(item.path));
     try {
       const stat = fstatSync(fd, { bigint: true });
       if (statKey(stat) !== item.baseKey) {
         this.#refuse(item, 'changed-meanwhile');
         return;
       }
-      const at = `/proc/self/fd/${fd}`;
       if (after.type === 'file') {
-        utimesSync(at, new Date(), mtimeOf(after));
-        if ((Number(stat.mode) & permissions) !== after.mode) chmodSync(at, after.mode);
+        setTimes(fd, new Date(), mtimeOf(after));
+        if (modeOfOpen(fd) !== after.mode) setMode(fd, after.mode);
       }
       this.#done(item, statKey(fstatSync(fd, { bigint: true })));
     } finally {
@@ -346,9 +347,14 @@ class Applying {
     });
   }
 
-  #setLater(item: CommitItem, mode: number): void {
+  #setLater(item: CommitItem, mode: number, directory: Pick<BigIntStats, 'dev' | 'ino'>): void {
     this.#directories.set(item.path, item);
-    this.#place.setLater(item.path, mode);
+    this.#place.setLater(item.path, mode, directory);
+  }
+
+  /** Only root gives files away. */
+  #giveTo(owner: Owner): Owner | null {
+    return this.#isRoot ? owner : null;
   }
 
   #stepsOf({ tree }: Source): TreeSteps {

@@ -8,11 +8,9 @@ import {
   fstatSync,
   ftruncateSync,
   futimesSync,
-  lchownSync,
   openSync,
   read as readAsync,
   readSync,
-  symlinkSync,
   unlinkSync,
   writeSync,
   type BigIntStats,
@@ -21,7 +19,7 @@ import { copyFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Entry } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
-import { bytesOf } from '../byte-path.ts';
+import type { Owner } from '../beneath.ts';
 import { statKey } from '../stat.ts';
 import type { CommitItem, Source } from './item.ts';
 import { mtimeOf } from './standing.ts';
@@ -33,11 +31,6 @@ const smallBytes = 256 * 1024;
 const chunkBytes = 1024 * 1024;
 const blockBytes = 512n;
 const readChunk = promisify(readAsync);
-
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
 
 export interface Writing {
   readonly item: CommitItem;
@@ -51,12 +44,6 @@ export interface Writing {
 }
 
 type FileEntry = Extract<Entry, { type: 'file' }>;
-
-/** Makes a link at a temporary name. */
-export function writeLink(at: Buffer, target: string, owner: Owner): void {
-  symlinkSync(bytesOf(target), at);
-  if (process.geteuid?.() === 0) lchownSync(at, owner.uid, owner.gid);
-}
 
 /**
  * Writes a file with its mode, owner and times. `false` where its content is not to be had as it

@@ -5,10 +5,11 @@
  */
 import { closeSync, constants, fstatSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import { openDirectoryOrNull, openFile } from '../beneath.ts';
 import { joined, nameOf, parentOf } from '../byte-path.ts';
 import { below, O_PATH, openOrNull, readUpTo } from '../descriptor.ts';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+const { O_DIRECTORY, O_NOFOLLOW } = constants;
 const openMax = 64;
 
 export class TreeSteps {
@@ -27,12 +28,12 @@ export class TreeSteps {
     if (known !== undefined) return known;
     let at = path;
     while (at !== '' && !this.#open.has(at)) at = parentOf(at);
-    let fd = this.#open.get(at) ?? this.#step(Buffer.from(this.#root), '');
+    let fd = this.#open.get(at) ?? this.#keep(openDirectoryOrNull(this.#root), '');
     const rest = path.slice(at === '' ? 0 : at.length + 1).split('/');
     for (const name of path === '' ? [] : rest) {
       if (fd === null) return null;
       at = joined(at, name);
-      fd = this.#step(below(fd, name), at);
+      fd = this.#keep(openOrNull(below(fd, name), O_PATH | O_DIRECTORY | O_NOFOLLOW), at);
     }
     return fd;
   }
@@ -46,11 +47,7 @@ export class TreeSteps {
   /** A regular file, open for reading; the caller closes it. `null` for anything else. */
   open(path: BytePath): number | null {
     const at = this.at(path);
-    const fd = at === null ? null : openOrNull(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd === null) return null;
-    if (fstatSync(fd).isFile()) return fd;
-    closeSync(fd);
-    return null;
+    return at === null ? null : openFile(at);
   }
 
   /** A regular file's content as latin1; `null` where it is longer than `bytesMax`, or no file. */
@@ -74,8 +71,7 @@ export class TreeSteps {
     this.#open.clear();
   }
 
-  #step(name: Buffer, path: BytePath): number | null {
-    const fd = openOrNull(name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  #keep(fd: number | null, path: BytePath): number | null {
     if (fd === null) return null;
     for (const [oldest, unused] of this.#open) {
       if (this.#open.size < openMax) break;

@@ -1,27 +1,28 @@
 /** The directories of a tree in which something is being changed, held open and made writable. */
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-} from 'node:fs';
+import { accessSync, closeSync, constants, fstatSync, openSync, type BigIntStats } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
-import { permissions, statKey } from '../stat.ts';
+import { isIt, modeOfOpen, openEntry, setMode } from '../beneath.ts';
+import { statKey } from '../stat.ts';
 import { below, O_PATH } from '../descriptor.ts';
 import { TreeSteps } from './steps.ts';
 
 const { O_DIRECTORY, R_OK, W_OK, X_OK } = constants;
 const ownerAll = 0o700;
 
+type Identity = Pick<BigIntStats, 'dev' | 'ino'>;
+
+interface Later {
+  readonly mode: number;
+  /** Of the very directory, as somebody may put another in its place. */
+  readonly directory: Identity;
+}
+
 export class Workplace {
   readonly steps: TreeSteps;
   readonly #isRoot = process.geteuid?.() === 0;
   readonly #held = new Map<BytePath, number>();
   /** Modes to be set when everything in the directories is done. */
-  readonly #modes = new Map<BytePath, number>();
+  readonly #modes = new Map<BytePath, Later>();
 
   /** @param root absolute, without a link in it */
   constructor(root: string) {
@@ -49,31 +50,38 @@ export class Workplace {
     try {
       accessSync(`/proc/self/fd/${fd}/.`, R_OK | W_OK | X_OK);
     } catch {
-      const mode = fstatSync(fd).mode & permissions;
-      chmodSync(`/proc/self/fd/${fd}`, mode | ownerAll);
-      if (!this.#modes.has(path)) this.#modes.set(path, mode);
+      const mode = modeOfOpen(fd);
+      setMode(fd, mode | ownerAll);
+      if (!this.#modes.has(path)) this.setLater(path, mode, fstatSync(fd, { bigint: true }));
     }
     return fd;
   }
 
-  /** Notes the mode that a directory is to have at the end. */
-  setLater(path: BytePath, mode: number): void {
-    this.#modes.set(path, mode);
+  /** Notes the mode that this very directory is to have at the end. */
+  setLater(path: BytePath, mode: number, { dev, ino }: Identity): void {
+    this.#modes.set(path, { mode, directory: { dev, ino } });
   }
 
   /** Sets modes, the deepest directories first, and tells each key or what went wrong. */
   setModes(tell: (path: BytePath, outcome: { key: StatKey } | { error: unknown }) => void): void {
     const deepestFirst = [...this.#modes].toSorted(([a], [b]) => (a < b ? 1 : -1));
-    for (const [path, mode] of deepestFirst) {
+    for (const [path, later] of deepestFirst) {
       try {
-        const at = this.at(path);
-        const stat = lstatSync(at);
-        if (!stat.isDirectory()) missing();
-        if ((stat.mode & permissions) !== mode) chmodSync(at, mode);
-        tell(path, { key: statKey(lstatSync(at, { bigint: true })) });
+        tell(path, { key: this.#setMode(path, later) });
       } catch (error) {
         tell(path, { error });
       }
+    }
+  }
+
+  #setMode(path: BytePath, { mode, directory }: Later): StatKey {
+    const fd = openEntry(this.at(path));
+    try {
+      if (!isIt(fd, directory)) missing();
+      if (modeOfOpen(fd) !== mode) setMode(fd, mode);
+      return statKey(fstatSync(fd, { bigint: true }));
+    } finally {
+      closeSync(fd);
     }
   }
 

@@ -1,13 +1,14 @@
-/** Directories of a tree by byte paths of any depth, read without following a last link. */
+/** Directories of a tree by byte paths of any depth, read without following a link. */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync } from 'node:fs';
 import type { BigIntStats, Dirent } from 'node:fs';
 import type { BytePath } from '../../change.ts';
-import { bytesOf, joined } from '../byte-path.ts';
-import { below } from '../descriptor.ts';
+import { openDirectory } from '../beneath.ts';
+import { below, O_PATH } from '../descriptor.ts';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-/** Well below PATH_MAX (4096 bytes), and room for `/proc/self/fd/N/`. */
-const stepBytesMax = 3_000;
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+const stepFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
+const readFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+const descriptors = '/proc/self/fd/';
 
 /** A directory held open. What it names stays the same whatever is renamed meanwhile. */
 export class OpenDirectory {
@@ -18,27 +19,23 @@ export class OpenDirectory {
   }
 
   /**
-   * Opens `path` below `root`, which is a path of the host; in several steps where it is long.
+   * Opens `path` below `root`, one component at a time.
    *
+   * @param root an absolute path of the host without a link in it, or {@link self} of another
    * @throws the system's error where it is missing, no directory, a link, or not to be read
    */
   static open(root: string, path: BytePath = ''): OpenDirectory {
-    let from: Buffer = Buffer.from(root, 'utf8');
-    let held: number | null = null;
-    try {
-      for (const step of steps(path)) {
-        const name = step === '' ? from : Buffer.concat([from, bytesOf(`/${step}`)]);
-        const fd = openSync(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-        if (held !== null) closeSync(held);
-        held = fd;
-        from = Buffer.from(`/proc/self/fd/${fd}`);
+    let fd = root.startsWith(descriptors) ? openSync(root, O_PATH) : openDirectory(root);
+    const parts = path === '' ? [] : path.split('/');
+    for (const [at, part] of [...parts, '.'].entries()) {
+      const from = fd;
+      try {
+        fd = openSync(below(from, part), at === parts.length ? readFlags : stepFlags);
+      } finally {
+        closeSync(from);
       }
-    } catch (error) {
-      if (held !== null) closeSync(held);
-      throw error;
     }
-    // There is always one step.
-    return new OpenDirectory(held ?? -1);
+    return new OpenDirectory(fd);
   }
 
   /** A path of the host for this directory, as long as it is open. */
@@ -73,22 +70,6 @@ export class OpenDirectory {
   [Symbol.dispose](): void {
     closeSync(this.#fd);
   }
-}
-
-/** A path in parts that the kernel takes at once. One component is at most 255 bytes. */
-function steps(path: BytePath): string[] {
-  if (path.length <= stepBytesMax) return [path];
-  const found: string[] = [];
-  let step = '';
-  for (const part of path.split('/')) {
-    if (step.length + part.length >= stepBytesMax) {
-      found.push(step);
-      step = part;
-    } else {
-      step = joined(step, part);
-    }
-  }
-  return [...found, step];
 }
 
 /** Gives other work a turn before it waited for long. */

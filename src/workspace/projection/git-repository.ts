@@ -1,6 +1,7 @@
 /** What a repository says of itself, read as plain files: git is not run in it. */
-import { lstatSync, readFileSync, readdirSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { readSmall } from '../beneath.ts';
 import { parseGitConfig, type Setting } from '../git-config.ts';
 
 export interface Repository {
@@ -46,7 +47,7 @@ const objectId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 export function readRepository(directory: string): RepositoryRead {
   if (lstatOf(directory)?.isDirectory() !== true) return { unreadable: 'linked-worktree' };
   const objects = path.join(directory, 'objects');
-  const text = readPlain(path.join(directory, 'HEAD'), smallBytes)?.trim();
+  const text = readSmall(path.join(directory, 'HEAD'), smallBytes)?.trim();
   if (text === undefined) return { unreadable: 'not-a-repository' };
   if (isThere(`${objects}/info/alternates`) || isThere(`${directory}/commondir`)) {
     return { unreadable: 'alternates' };
@@ -80,7 +81,7 @@ export function valueOf(settings: readonly Setting[], name: string): string | nu
 }
 
 function settingsOf(directory: string): Setting[] | null {
-  const text = readPlain(path.join(directory, 'config'), smallBytes);
+  const text = readSmall(path.join(directory, 'config'), smallBytes);
   return text === null ? null : parseGitConfig(text);
 }
 
@@ -109,9 +110,9 @@ function resolveRef(directory: string, name: string): string | null {
     if (lstatOf(at)?.isDirectory() !== true) break;
   }
   const isWay = at === path.join(directory, path.dirname(name));
-  const loose = isWay ? readPlain(path.join(directory, name), smallBytes)?.trim() : undefined;
+  const loose = isWay ? readSmall(path.join(directory, name), smallBytes)?.trim() : undefined;
   if (loose !== undefined && objectId.test(loose)) return loose;
-  const packed = readPlain(path.join(directory, 'packed-refs'), packedRefsBytes) ?? '';
+  const packed = readSmall(path.join(directory, 'packed-refs'), packedRefsBytes) ?? '';
   const line = packed.split('\n').find((one) => one.endsWith(` ${name}`));
   const id = line?.slice(0, line.indexOf(' '));
   return id !== undefined && objectId.test(id) ? id : null;
@@ -143,16 +144,6 @@ function namesIn(directory: string): string[] {
     return readdirSync(directory);
   } catch {
     return [];
-  }
-}
-
-function readPlain(file: string, bytesMax: number): string | null {
-  const stat = lstatOf(file);
-  if (stat?.isFile() !== true || stat.size > bytesMax) return null;
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return null;
   }
 }
 

@@ -1,7 +1,8 @@
 /** What becomes of each repository of a workspace where policy hides files. */
-import { lstatSync, readFileSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { BytePath } from '../../change.ts';
+import { readSmall } from '../beneath.ts';
 import { bytePathOf, isAtOrBelow, joined, parentOf, textOf } from '../byte-path.ts';
 import { CleanCommits } from './git-history.ts';
 import { emptyRepository, GitFailure } from './git-process.ts';
@@ -119,8 +120,7 @@ export class Repositories {
     const host = this.#host(git);
     const stat = lstatSync(host);
     if (stat.isDirectory()) return git;
-    if (!stat.isFile() || stat.size > 4_096) return null;
-    const says = /^gitdir: (.+)$/m.exec(readFileSync(host, 'utf8'))?.[1];
+    const says = /^gitdir: (.+)$/m.exec(readSmall(host, 4_096) ?? '')?.[1];
     if (says === undefined) return null;
     const leads = path.resolve(path.dirname(host), says.trim());
     const { root } = this.#options;
