@@ -52,8 +52,9 @@ test('the list is whole', () => {
 describe('a nasty command is answered and forgotten', { concurrency: 6 }, () => {
   for (const row of rows) {
     for (const way of ways) {
+      if (row.only !== undefined && !row.only.includes(way.shell)) continue;
       const name = `${row.id}: ${way.shell}, sandbox ${way.sandbox}`;
-      test(name, { skip: whySkip(row, way) }, () => judge(row, way));
+      test(name, { skip: whySkip(way) }, () => judge(row, way));
     }
   }
 });
@@ -66,13 +67,11 @@ test('no process is left under the runner but the redactor', async () => {
   assert.deepEqual(left, []);
 });
 
-function whySkip(row: Row, { shell, sandbox }: Way): string | false {
+function whySkip({ shell, sandbox }: Way): string | false {
   if (!['/bin', '/usr/bin'].some((place) => existsSync(`${place}/${shell}`))) {
     return `${shell} is not installed`;
   }
-  if (sandbox !== 'none' && whyNoBox !== false) return whyNoBox;
-  if (row.only !== undefined && !row.only.includes(shell)) return row.why ?? 'not for this shell';
-  return false;
+  return sandbox === 'none' ? false : whyNoBox;
 }
 
 async function judge(row: Row, way: Way): Promise<void> {

@@ -55,10 +55,8 @@ async function conforms(t: TestContext, where: readonly string[], env = {}): Pro
   assert.equal(lines.length, Reflect.get(Object(all), 'cases').length, stderr);
   for (const line of lines) {
     const { name, why, skip: reason } = JSON.parse(line);
-    await t.test(name, (one) => {
-      if (typeof reason === 'string') return one.skip(reason);
-      assert.equal(why, null);
-    });
+    if (typeof reason === 'string') continue;
+    await t.test(name, () => assert.equal(why, null));
   }
 }
 
@@ -216,10 +214,11 @@ for call in json.loads(${JSON.stringify(all)}):
 );
 
 test('its types hold', { skip }, (t) => {
-  const found = spawnSync('python3', ['-m', 'mypy', '--version']);
-  if (found.status !== 0) return t.skip('mypy is not installed');
-  const args = ['-m', 'mypy', '--strict', '--cache-dir', '/dev/null', 'trl.py', 'conformance.py'];
-  const { status, stdout } = spawnSync('python3', args, { cwd: clients, encoding: 'utf8' });
+  // Of mypy before 1.7; what came later takes it, too.
+  const feature = '--enable-incomplete-feature=Unpack';
+  const args = ['--strict', feature, '--cache-dir', '/dev/null', 'trl.py', 'conformance.py'];
+  const { error, status, stdout } = spawnSync('mypy', args, { cwd: clients, encoding: 'utf8' });
+  if (error !== undefined) return t.skip('mypy is not installed');
   assert.equal(status, 0, stdout);
 });
 

@@ -128,7 +128,7 @@ def _fits(found: Any, wanted: Any) -> bool:
 
 def _wire(receipt: trl.Receipt) -> Json:
     """A receipt as the wire has it."""
-    answer = {
+    answer: Json = {
         **receipt.raw,
         "truncated": receipt.truncated,
         "stdout_omitted_bytes": receipt.stdout_omitted_bytes,
