@@ -112,6 +112,8 @@ export interface Request {
   /** Default: `shell`. */
   readonly language?: Language;
   readonly cwd: string | null;
+  /** The directory that `cwd` must not leave, by real path; absent: the workspace. */
+  readonly cwdWithin?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: StdinChoice;
   readonly pty: { readonly columns: number; readonly rows: number } | null;
@@ -176,6 +178,8 @@ export interface Plan {
   readonly shell: Shell;
   /** Absolute path inside the sandbox; `null`: where the session's last command ended. */
   readonly cwd: string | null;
+  /** `cwd` has no link in it: a command that finds one there on its way does not start. */
+  readonly cwd_is_real?: true;
   /** Where to start when the session's directory is gone. */
   readonly cwd_fallback: string;
   /** Variables of runtime and session level. */

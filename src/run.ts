@@ -3,6 +3,7 @@
  * Request → Analysis → Facts → Verdict → Plan → (a person's yes) → ApprovedPlan → Exit → Outcome.
  * Each stage takes what is to its left and answers the next word; none looks back.
  */
+import path from 'node:path';
 import type { Approval } from './approval/approval.ts';
 import { approve, approveAsked, Refused } from './approval/approve.ts';
 import type { Asked } from './approval/request.ts';
@@ -18,6 +19,7 @@ import { withoutFilters } from './policy/shell/harden.ts';
 import { scriptPlace, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';
+import { isBelow, realPrefix } from './workspace/inspect.ts';
 import { resolveInside } from './workspace/roots.ts';
 
 export type {
@@ -47,10 +49,7 @@ export async function prepare(
   id: ExecId,
 ): Promise<Decided | Question> {
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
-  const given =
-    request.cwd === null
-      ? null
-      : await resolveInside(ground.workspace, request.cwd, ground.privateDirs);
+  const given = await directoryOf(ground, request);
   const { judge, reach } = standing;
   await world.turn();
   const isScript = request.language === 'python';
@@ -100,6 +99,21 @@ export async function prepare(
       return { asked, verdict, plan: starts, parent, tool: toolOf(request), workspaceMode, reach };
     }
   }
+}
+
+/** Where the call says to start; `null`: where the session is. */
+async function directoryOf(
+  { workspace, privateDirs }: Ground,
+  { cwd, cwdWithin }: Asking,
+): Promise<string | null> {
+  if (cwd === null) return null;
+  const found = await resolveInside(workspace, cwd, privateDirs);
+  const within = cwdWithin === undefined ? null : path.resolve('/', cwdWithin);
+  if (within === null || [within, realPrefix(within)].some((one) => isBelow(found, one))) {
+    return found;
+  }
+  const message = `Cannot use working directory ${JSON.stringify(cwd)}: it leaves "${within}"`;
+  throw new TrlError('WORKSPACE_ESCAPE', message);
 }
 
 interface LookedUp {
@@ -247,7 +261,7 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
   if (exit.cwd_missing) {
     throw new TrlError(
       'INVALID_PARAMS',
-      'Cannot use the working directory: it does not exist inside the sandbox',
+      'Cannot use the working directory: inside the sandbox there is none, or a link to another',
     );
   }
   return { exit, reverted, recorded, audit };
@@ -279,6 +293,9 @@ function afterwards(error: unknown, { exec_id, exit_code, signal }: Exit): unkno
 }
 
 function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
+  const { workspace } = ground;
+  const isInWorkspace =
+    workspace !== null && request.cwd !== null && isBelow(request.cwd, workspace);
   return {
     exec_id: id,
     session_id: ground.sessionId,
@@ -286,6 +303,7 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
     argv: request.tool?.argv ?? null,
     shell: ground.shell,
     cwd: request.cwd,
+    ...(isInWorkspace ? { cwd_is_real: true } : {}),
     cwd_fallback: ground.home,
     env: ground.env,
     command_env: request.env,

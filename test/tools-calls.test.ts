@@ -129,6 +129,37 @@ test('a directory that leaves the project, or reads as if it did, is refused', a
   }
 });
 
+test('no link leads out of the project, on the host or in the session alone', async () => {
+  const root = path.join(daemon.root, 'app');
+  mkdirSync(path.join(root, 'sub'), { recursive: true });
+  mkdirSync(path.join(daemon.root, 'beside'));
+  symlinkSync('../beside', path.join(root, 'link'));
+  symlinkSync('app', path.join(daemon.root, 'project'));
+  for (const project of [root, path.join(daemon.root, 'project')]) {
+    const context = talk({ workspace: { root: project } });
+    for (const name of ['link', `${project}/link`, 'sub/../link/.']) {
+      const tried = await call(context, 'terminal_exec', {
+        command: 'pwd',
+        workingDirectory: name,
+      });
+      assert.equal(tried.error?.code, 'WORKSPACE_ESCAPE', JSON.stringify([name, tried.data]));
+      const cwd = await call(context, 'terminal', { command: 'pwd', cwd: name });
+      assert.equal(cwd.error?.code, 'WORKSPACE_ESCAPE', JSON.stringify([name, cwd.data]));
+    }
+    const inside = { command: 'pwd -P', workingDirectory: 'sub' };
+    const { stdout } = dataOf(await call(context, 'terminal_exec', inside));
+    assert.equal(stdout, `${root}/sub\n`);
+  }
+  // What only the session sees cannot be looked at before it runs.
+  const own = { working_dir: root, workspace_mode: 'staged', policy: 'trusted' } as const;
+  await using session = await client.createSession(own);
+  const shell = (command: string, more: object = {}) =>
+    client.call('exec.run', { session_id: session.id, command, ...more });
+  await shell('rmdir sub; ln -s ../beside sub');
+  const swapped = shell('pwd -P', { cwd: path.join(root, 'sub'), cwd_within: root });
+  await assert.rejects(swapped, /Cannot use the working directory/);
+});
+
 test('a call that is cancelled while it is asked about leaves no question', async () => {
   for (const background of [false, true]) {
     const over = new AbortController();

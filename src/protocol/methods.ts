@@ -91,6 +91,7 @@ const execBase = z.object({
   command: field.command,
   language: z.exactOptional(z.enum(languages, { error: '"shell" or "python"' })),
   cwd: z.exactOptional(field.path),
+  cwd_within: z.exactOptional(field.path),
   timeout_s: z.exactOptional(field.timeoutSeconds),
   timeout_ms: z.exactOptional(field.timeoutMs),
   idle_timeout_ms: z.exactOptional(field.whole(0, limits.idleTimeoutMs.max)),

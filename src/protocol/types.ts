@@ -111,6 +111,8 @@ export interface ExecParams {
   /** What `command` is; default `shell`. A Python script runs in a directory of its own. */
   readonly language?: Language;
   readonly cwd?: string;
+  /** A directory that `cwd` must not leave, by real path. */
+  readonly cwd_within?: string;
   readonly timeout_s?: number;
   readonly timeout_ms?: number;
   readonly idle_timeout_ms?: number;

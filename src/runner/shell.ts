@@ -136,7 +136,12 @@ const ancestors = (path: string): string[] => {
 function changeDirectory(plan: Plan, carried: Carried): string {
   const status = '>"/proc/$PPID/fd/4"';
   if (plan.cwd !== null) {
-    return `cd -- ${quote(plan.cwd)} 2>/dev/null || { echo nocwd ${status}; exit 126; }`;
+    const cwd = quote(plan.cwd);
+    // What was looked at on the host may be a link by now, or in the session's own layer.
+    const enter = plan.cwd_is_real
+      ? `{ cd -P -- ${cwd} 2>/dev/null && [ "$PWD" = ${cwd} ]; }`
+      : `cd -- ${cwd} 2>/dev/null`;
+    return `${enter} || { echo nocwd ${status}; exit 126; }`;
   }
   const wanted = carried.cwd ?? plan.cwd_fallback;
   const others = [...ancestors(wanted).slice(1), plan.cwd_fallback, '/']

@@ -1,6 +1,6 @@
 /**
  * The directory that a call names, within the project. What only the file system knows (links) is
- * the runtime's to refuse: it resolves what this answers by real path.
+ * the runtime's to refuse: `cwd_within` has it resolve what this answers by real path.
  */
 import path from 'node:path';
 import { TrlError } from '../errors.ts';

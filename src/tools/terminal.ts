@@ -80,7 +80,7 @@ export const terminal: Tool = toolOf(
       const params = {
         command: args.command,
         ...(args.env_keys === undefined ? {} : { env_keys: args.env_keys }),
-        ...(args.cwd === undefined ? {} : { cwd: await cwdIn(context, args, sessionId) }),
+        ...(args.cwd === undefined ? {} : await cwdIn(context, args, sessionId)),
       };
       if (args.background === true) {
         const given = { ...params, stdin_open: true };
@@ -104,11 +104,11 @@ async function cwdIn(
   { client, workspace }: ToolContext,
   args: { readonly cwd?: string | undefined; readonly session_id?: string | undefined },
   sessionId: SessionId,
-): Promise<string> {
+): Promise<{ readonly cwd: string; readonly cwd_within: string }> {
   const isNamed = args.session_id !== undefined && args.session_id !== 'new';
   const info = isNamed ? await client.session(sessionId).info() : null;
   const root = info === null ? workspace.root : (info.workspace ?? info.working_dir);
-  return directoryIn(root, args.cwd ?? '.');
+  return { cwd: directoryIn(root, args.cwd ?? '.'), cwd_within: root };
 }
 
 export const terminalExec: Tool = toolOf(
@@ -132,9 +132,10 @@ export const terminalExec: Tool = toolOf(
     annotations: runs,
     run: async (args, context) => {
       // Refused before anything is made or looked up.
-      const cwd = directoryIn(context.workspace.root, args.workingDirectory ?? '.');
+      const { root } = context.workspace;
+      const cwd = directoryIn(root, args.workingDirectory ?? '.');
       const sessionId = await context.sessions.session();
-      const params = { command: args.command, cwd };
+      const params = { command: args.command, cwd, cwd_within: root };
       return runBounded(context, { sessionId, params, mode: 'detached' }, args.timeout);
     },
   },

@@ -68,6 +68,7 @@ export function requestOf(
     ...(isScript ? { language: 'python' } : {}),
     ...(params.tool === undefined ? {} : { tool: params.tool }),
     cwd: params.cwd ?? null,
+    ...(params.cwd_within === undefined ? {} : { cwdWithin: params.cwd_within }),
     env: params.env ?? {},
     stdin: stdinOf(params),
     pty: params.pty ?? null,
