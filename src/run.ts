@@ -5,16 +5,18 @@
  */
 import path from 'node:path';
 import type { Approval } from './approval/approval.ts';
-import { approve, approveAsked, Refused } from './approval/approve.ts';
+import { approve, approveAsked, confirmSame, Refused } from './approval/approve.ts';
 import type { Asked } from './approval/request.ts';
 import type { ExecId, Exit, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
 import { isTrlError, TrlError } from './errors.ts';
 import type { Analysis } from './policy/analysis.ts';
+import { bind, type Bound } from './policy/binding/bind.ts';
 import type { RequestedName } from './policy/decide.ts';
 import type { Reading } from './policy/judge.ts';
 import { gatherFacts, isNamed, type Facts } from './policy/facts.ts';
 import { interpreterName } from './policy/python/interpreter.ts';
+import { mentionsOf } from './policy/shell/mentions.ts';
 import { withoutFilters } from './policy/shell/harden.ts';
 import { scriptPlace, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from './world.ts';
@@ -90,13 +92,17 @@ export async function prepare(
     }
     case 'ask': {
       found ??= await lookUp();
-      const { cwd } = found;
+      const { cwd, macs } = found;
       const { tool } = request;
-      const asked = question(world, { ground, standing, tool, plan: { ...plan, cwd }, found });
+      const starts = { ...plan, cwd };
+      const parts = { ground, standing, tool, plan: starts, macs };
+      const look = found.bound;
+      const again = async (): Promise<Asked> => question(world, parts, await look());
       // The directory of a script is another one each time it starts: its parent is what is asked.
-      const starts = isScript ? plan : { ...plan, cwd };
+      const ready = isScript ? plan : starts;
       const { parent } = standing;
-      return { asked, verdict, plan: starts, parent, tool: toolOf(request), workspaceMode, reach };
+      const rest = { parent, tool: toolOf(request), workspaceMode, reach, again };
+      return { asked: await again(), verdict, plan: ready, ...rest };
     }
   }
 }
@@ -121,6 +127,8 @@ interface LookedUp {
   /** Where the command starts. */
   readonly cwd: string;
   readonly macs: Asked['env'];
+  /** What a yes would bind of the files that it may run, as they are now. */
+  readonly bound: () => Promise<Bound>;
 }
 
 /** @param at where the command was told to start; `null`: where the session is */
@@ -144,8 +152,18 @@ async function lookUpNamed(
       ? { ...one, name: ground.find(one.name, searched, cwd) ?? one.name }
       : one,
   );
-  const facts = await gatherFacts({ ...analysis, named }, seen.plain, place);
-  return { facts, cwd, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })) };
+  const look = (): Promise<Facts> => gatherFacts({ ...analysis, named }, seen.plain, place);
+  const bound = async (): Promise<Bound> => {
+    const { contents: found } = await look();
+    const { workspace, layer } = ground;
+    const isPrivate = (file: string): boolean => ground.isPrivate(file);
+    const contents = found.map((content) => ground.bound(content, cwd));
+    const { env, command } = request;
+    const where = { workspace, cwd, path: searched, env, layer, isPrivate, contents };
+    return bind(analysis.mentions ?? mentionsOf(command), where);
+  };
+  const facts = await look();
+  return { facts, cwd, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })), bound };
 }
 
 /**
@@ -204,9 +222,11 @@ export function withheldError(name: string): TrlError {
  * @throws TrlError `APPROVAL_REQUIRED` when the question is not the one that was answered
  */
 export function permitted(question: Question, approval: Approval): Decided {
-  const { asked, plan, ...rest } = question;
+  const { asked, plan, again, ...rest } = question;
   const approved = approveAsked(plan, question.verdict, { asked, approval });
-  return { ...rest, approved, approval, requester: asked.requester, contents: asked.contents };
+  const confirm = async (): Promise<void> => confirmSame(approval.asked, await again());
+  const { requester, contents } = asked;
+  return { ...rest, approved, approval, requester, contents, confirm };
 }
 
 /**
@@ -231,7 +251,8 @@ export async function run(
   try {
     await begun;
     // The runner makes it ready meanwhile; it starts when the log has it on disk.
-    await world.launch(approved, recorded);
+    const { confirm } = decided;
+    await world.launch(approved, confirm === undefined ? recorded : recorded.then(confirm));
   } catch (error) {
     await Promise.allSettled([recorded]);
     world.recorder.failed(id, error);
@@ -354,14 +375,15 @@ function question(
     readonly standing: Standing;
     readonly tool: Asking['tool'];
     readonly plan: Plan & { readonly cwd: string };
-    readonly found: { readonly facts: Facts; readonly macs: Asked['env'] };
+    readonly macs: Asked['env'];
   },
+  bound: Bound,
 ): Asked {
-  const { ground, standing, tool, plan, found } = parts;
+  const { ground, standing, tool, plan, macs } = parts;
   const { reach, judge, requester } = standing;
   const own = (all: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(all).map(([name, value]) => [name, world.mac(name, value)]);
-  const carried = found.macs.map(({ name, mac }): [string, string] => [name, mac]);
+  const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
   const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
   const { stdin } = plan;
   return {
@@ -388,6 +410,6 @@ function question(
     policy: { name: judge.name, version: judge.version },
     session: plan.session_id,
     requester,
-    contents: found.facts.contents.map((content) => ground.bound(content, plan.cwd)),
+    ...bound,
   };
 }

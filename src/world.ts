@@ -42,6 +42,10 @@ export interface Ground {
   directory(path: string): Asked['cwdPlace'];
   /** What a shell starts for a name, by a `PATH` that is not the runtime's; `null`: nothing. */
   find(name: string, path: string, cwd: string): string | null;
+  /** Whether a path is the sandbox's own, so that the host has nothing or another thing there. */
+  isPrivate(file: string): boolean;
+  /** Where what commands changed lies until it is applied; `null`: nothing waits anywhere. */
+  readonly layer: string | null;
   /** A content as far as a yes can bind it: what the host cannot see, or is no file, it cannot. */
   bound(content: Asked['contents'][number], cwd: string): Asked['contents'][number];
   readonly files: FileGrants;
@@ -208,6 +212,12 @@ export interface Decided {
   /** What the text names, as far as it was looked up. */
   readonly contents: Asked['contents'];
   readonly reach: Reach;
+  /**
+   * The last look before the start. Absent: nobody was asked.
+   *
+   * @throws TrlError `APPROVAL_EXPIRED` when what the answer binds changed since
+   */
+  readonly confirm?: () => Promise<void>;
 }
 
 /** A command that waits for a person: the question, and the plan as it would be. */
@@ -219,4 +229,6 @@ export interface Question {
   readonly tool: Pick<ToolCommand, 'name' | 'sha256'> | null;
   readonly workspaceMode: WorkspaceMode | null;
   readonly reach: Reach;
+  /** The same as its files are by now. */
+  readonly again: () => Promise<Asked>;
 }

@@ -165,6 +165,7 @@ class Rig {
       tool: null,
       workspaceMode: null,
       reach,
+      again: () => Promise.resolve(found),
     };
   }
 

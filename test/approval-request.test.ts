@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { changesBetween } from '../src/approval/changes.ts';
 import { macOf } from '../src/approval/key.ts';
+import { confirmSame } from '../src/approval/approve.ts';
 import { askedDigest } from '../src/approval/request.ts';
 import type { Asked } from '../src/approval/request.ts';
 import { asked } from './support/approval.ts';
@@ -72,10 +73,19 @@ const differences: readonly (readonly [string, Partial<Asked>])[] = [
     { contents: [script, { ...node, role: 'executable', path: '/w/node' }] },
   ],
   ['the executable node is no longer named', { contents: [script] }],
+  [
+    'the script scripts/x.sh changed',
+    { contents: [{ ...script, mode: 0o755 }, ...base.contents.slice(1)] },
+  ],
+  ['what is bound of the workspace is something else', { binding: { kind: 'named' } }],
+  [
+    'it is not bound what it runs: make may run files that it does not name',
+    { binding: { kind: 'unbound', why: 'make may run files that it does not name' } },
+  ],
 ];
 
-for (const [text, change] of differences) {
-  test(`told: ${text}`, () => {
+for (const [at, [text, change]] of differences.entries()) {
+  test(`told: ${text} (${at})`, () => {
     const now = { ...base, ...change };
     assert.deepEqual(
       changesBetween(base, now).map((each) => each.text),
@@ -84,6 +94,15 @@ for (const [text, change] of differences) {
     assert.notEqual(askedDigest(base), askedDigest(now));
   });
 }
+
+test('what changed at the last look before the start is refused, and named', () => {
+  confirmSame(base, { ...base, contents: base.contents.toReversed() });
+  const now = { ...base, contents: [{ ...script, sha256: null }, ...base.contents.slice(1)] };
+  assert.throws(() => confirmSame(base, now), {
+    code: 'APPROVAL_EXPIRED',
+    message: /the script scripts\/x\.sh changed just before the start/,
+  });
+});
 
 test('the order in which parts were gathered is no change', () => {
   const now = { ...base, env: base.env.toReversed(), contents: base.contents.toReversed() };

@@ -92,6 +92,25 @@ test('equal questions of a session are one question; others are their own', () =
   assert.notEqual(approvals.ask(asked(), ask, 'x-4').id, approval.id);
 });
 
+test('a workspace that changes all the time voids two answers, and the third says so', () => {
+  const { approvals } = desk();
+  const at = (sha256: string) =>
+    asked({ binding: { kind: 'workspace', sha256, entries: 2, why: 'make may run files' } });
+  let { id } = approvals.ask(at('a'), ask, 'x-1');
+  const next = (sha256: string) => {
+    approvals.decide(id, yes(approvals.get(id)));
+    return approvals.claim(id, at(sha256));
+  };
+  for (const [round, kind] of ['workspace', 'unbound'].entries()) {
+    const claim = next(`${round}`);
+    assert.ok(claim.kind === 'superseded');
+    assert.deepEqual(claim.changes, ['files of the workspace changed']);
+    assert.equal(claim.next.asked.binding?.kind, kind);
+    ({ id } = claim.next);
+  }
+  assert.equal(next('another one').kind, 'run');
+});
+
 test('what changed between yes and start does not run: a new question says what', () => {
   const { approvals } = desk();
   const file = { role: 'script', name: './x.sh', path: '/w/x.sh' } as const;

@@ -10,6 +10,7 @@ const root = path.dirname(import.meta.dirname);
 const columnsMax = 100;
 
 const words = [
+  'binding.ts',
   'canonical.ts',
   'change.ts',
   'command.ts',

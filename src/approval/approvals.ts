@@ -7,8 +7,8 @@ import { TrlError } from '../errors.ts';
 import { limits, shareTaken } from '../limits.ts';
 import { dueAt, isGrant, isOpen, newApprovalId, readApproval } from './approval.ts';
 import type { Approval, Proof } from './approval.ts';
-import { changesBetween } from './changes.ts';
-import { askedDigest, ordered } from './request.ts';
+import { changesBetween, isOfWorkspaceAlone } from './changes.ts';
+import { askedDigest, boundAs, ordered, withoutState } from './request.ts';
 import type { Asked } from './request.ts';
 
 /** Where approvals are kept. `put` must be durable when it returns, and throw when it is not. */
@@ -160,10 +160,11 @@ export class Approvals {
    * @throws TrlError `APPROVAL_REQUIRED` while nobody decided; `APPROVAL_EXPIRED`;
    *   `APPROVAL_DENIED` when a person said no, it was cancelled, or it was used already
    */
-  claim(id: ApprovalId, now: Asked): Claim {
+  claim(id: ApprovalId, found: Asked): Claim {
     this.expire();
     const approval = this.get(id);
     if (approval.state !== 'approved') throw whyNot(approval);
+    const now = boundAs(approval.asked, found);
     if (askedDigest(now) === approval.digest) {
       const closedAt = this.#clock();
       const used = this.#move(approval, ['approved'], { state: 'used', closedAt });
@@ -173,11 +174,14 @@ export class Approvals {
     }
     const changes = changesBetween(approval.asked, now).map(({ text }) => text);
     const { execId, verdict } = approval;
+    // The second time in a row it would go on for ever.
+    const isRestless = isOfWorkspaceAlone(changes) && isOfWorkspaceAlone(approval.changes);
+    const asked = isRestless ? withoutState(now) : now;
     // First the new question: a crash in between leaves a yes that still does not fit.
     const next =
       this.list({ state: 'pending' }).find(
-        (one) => one.execId === execId && one.digest === askedDigest(now),
-      ) ?? this.#open({ asked: now, verdict, execId }, changes);
+        (one) => one.execId === execId && one.digest === askedDigest(asked),
+      ) ?? this.#open({ asked, verdict, execId }, changes);
     this.#move(approval, ['approved'], {
       state: 'superseded',
       grants: false,

@@ -6,7 +6,8 @@ import type { ApprovedPlan, Box, DecidingRule, Plan, SealedBox, Verdict } from '
 import { TrlError } from '../errors.ts';
 import { isGrant, type Approval } from './approval.ts';
 import { canonicalJson } from '../canonical.ts';
-import { askedDigest, type Asked } from './request.ts';
+import { changesBetween } from './changes.ts';
+import { askedDigest, boundAs, type Asked } from './request.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -55,9 +56,23 @@ export function approveAsked(
   const same =
     asked.command === plan.command &&
     asked.session === plan.session_id &&
-    askedDigest(asked) === approval.digest;
+    askedDigest(boundAs(approval.asked, asked)) === approval.digest;
   if (said && same) return mint(plan);
   throw new TrlError('APPROVAL_REQUIRED', 'Cannot run the command: nobody approved what it is now');
+}
+
+/**
+ * The last look before the start, when everything else is ready.
+ *
+ * @throws TrlError `APPROVAL_EXPIRED` when what was answered is not what would start
+ */
+export function confirmSame(answered: Asked, found: Asked): void {
+  const now = boundAs(answered, found);
+  if (askedDigest(now) === askedDigest(answered)) return;
+  const [first] = changesBetween(answered, now);
+  const what = `${first?.text ?? 'what the yes binds changed'} just before the start`;
+  const message = `Cannot run the command: ${what}; run it again to ask anew`;
+  throw new TrlError('APPROVAL_EXPIRED', message);
 }
 
 function mint(plan: Plan): ApprovedPlan {

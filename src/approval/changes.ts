@@ -22,6 +22,7 @@ export function changesBetween(before: Asked, now: Asked): readonly Change[] {
     ...changesOfReach(before, now),
     ...changesOfAsking(before, now),
     ...changesOfContents(before, now),
+    ...changesOfBinding(before, now),
   ];
   if (found.length > 0 || askedDigest(before) === askedDigest(now)) return found;
   // Never nothing where the digests differ: then the question would seem to repeat itself.
@@ -137,6 +138,8 @@ const roleNames = {
   executable: 'executable',
   script: 'script',
   'package-script': 'package script',
+  file: 'file',
+  directory: 'directory',
 } as const;
 
 function changesOfContents(before: Asked, now: Asked): Change[] {
@@ -151,6 +154,25 @@ function changesOfContents(before: Asked, now: Asked): Change[] {
     return [{ field: 'contents', text: `${what} ${howContent(old, next)}` }];
   });
 }
+
+/** What is told where nothing but files that nobody named changed. */
+const workspaceChanged = 'files of the workspace changed';
+
+function changesOfBinding(before: Asked, now: Asked): Change[] {
+  const [was, is] = [before.binding, now.binding];
+  if (same(was ?? null, is ?? null)) return [];
+  if (was?.kind === is?.kind && is?.kind === 'workspace') {
+    return [{ field: 'binding', text: workspaceChanged }];
+  }
+  const text = is?.kind === 'unbound' ? `it is not bound what it runs: ${is.why}` : boundAnew;
+  return [{ field: 'binding', text }];
+}
+
+const boundAnew = 'what is bound of the workspace is something else';
+
+/** Whether a yes was void because of files that the command does not name, and of nothing else. */
+export const isOfWorkspaceAlone = (changes: readonly string[]): boolean =>
+  changes.length > 0 && changes.every((text) => text === workspaceChanged);
 
 const byPath = (a: AskedContent, b: AskedContent): number =>
   `${a.path}\0${a.sha256}` < `${b.path}\0${b.sha256}` ? -1 : 1;

@@ -4,6 +4,7 @@
  * in it either, or every save in an editor would void an answer.
  */
 import { createHash } from 'node:crypto';
+import type { Binding, ContentRole } from '../binding.ts';
 import type {
   AssuranceLevel,
   Bounds,
@@ -16,13 +17,15 @@ import { canonicalJson } from '../canonical.ts';
 
 /** A thing whose content decides what the command does. */
 export interface AskedContent {
-  readonly role: 'executable' | 'script' | 'package-script';
+  readonly role: ContentRole;
   /** As the command names it: `npm`, `./build.sh`; of a package script its name. */
   readonly name: string;
   /** Absolute and without links; `null` where nothing was found. */
   readonly path: string | null;
   /** SHA-256 (hex) of the content; `null` where nothing was found. */
   readonly sha256: string | null;
+  /** Permission bits of a file or directory of the workspace. */
+  readonly mode?: number;
 }
 
 export interface Asked {
@@ -61,6 +64,24 @@ export interface Asked {
   readonly requester: string;
   /** In the order of role, name and path. */
   readonly contents: readonly AskedContent[];
+  /** Absent: of a question from before, whose answer binds `contents` alone. */
+  readonly binding?: Binding;
+}
+
+/** A tree that changes all the time would void every yes. */
+const everChanging = 'files of the workspace change all the time';
+
+/** The same question without the state of the workspace, and saying so. */
+export function withoutState(asked: Asked): Asked {
+  const { binding } = asked;
+  if (binding?.kind !== 'workspace') return asked;
+  return { ...asked, binding: { kind: 'unbound', why: `${everChanging}; ${binding.why}` } };
+}
+
+/** A question as far as the answer to `before` binds it. */
+export function boundAs(before: Asked, now: Asked): Asked {
+  const isLoose = before.binding?.kind === 'unbound' && before.binding.why.startsWith(everChanging);
+  return isLoose ? withoutState(now) : now;
 }
 
 /** Puts into order what has none, so that equal questions have equal digests. */

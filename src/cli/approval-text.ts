@@ -1,6 +1,6 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
-import { inputHeading, kindOf } from '../protocol/approval.ts';
+import { bindingText, inputHeading, kindOf } from '../protocol/approval.ts';
 import { quoteArgv } from '../quote.ts';
 import { showDuration } from './units.ts';
 import { barred, visible } from './visible.ts';
@@ -39,6 +39,8 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
   const loose = asked.contents.filter(({ sha256 }) => sha256 === null);
   if (loose.length > 0) lines.push('', 'What it runs and nobody can look into beforehand:');
   for (const { role, name } of loose) lines.push(...barred(`${role} ${name}`, columns));
+  const binding = bindingText(asked);
+  if (binding !== null) lines.push('', ...barred(binding, columns));
   return [...lines, '', ...reachOf(view, columns)];
 }
 

@@ -7,7 +7,7 @@ import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
 import { kindOf } from '../protocol/approval.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
-import { inputLines, setApart, visible } from '../tools/index.ts';
+import { bindingLines, inputLines, setApart, visible } from '../tools/index.ts';
 
 /** What is sealed between the question and the call that brings the answer. */
 export interface Asked {
@@ -85,6 +85,7 @@ function messageOf({ approval_id: id, digest, asked, verdict, changes }: Approva
     setApart(asked.command),
     '',
     ...inputLines(asked),
+    ...bindingLines(asked),
     `in ${visible(asked.cwd)}, network ${asked.network}, sandbox ${asked.sandbox.level}`,
     ...variables,
     ...why,

@@ -3,6 +3,7 @@ import type { Analysis, Finding } from './analysis.ts';
 import type { ShellDialect } from '../command.ts';
 import { allowPlain } from './shell/allow.ts';
 import { classifyScript, openFound } from './shell/classify.ts';
+import { isUnread, unread } from './shell/mentions.ts';
 import { openBudget } from './syntax/budget.ts';
 import { readScript } from './syntax/read.ts';
 import type { Problem, Script } from './syntax/script.ts';
@@ -19,6 +20,8 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
   const found = openFound(budget, judgeForeign);
   classifyScript({ found, script, source: text, carrier: null, via: [] });
   found.findings.push(...script.problems.map((problem) => asFinding(problem)));
+  const { open } = found.mentions;
+  if (found.findings.some(({ code }) => isUnread(code))) open.add(unread);
   const clear = found.findings.length === 0 && script.plain !== null;
   const argv = clear ? script.plain.words.map(({ value }) => value ?? '') : null;
   // zsh replaces a word `=name` by a path.
@@ -28,6 +31,7 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
     findings: found.findings,
     allowed,
     named: [...found.named.values()],
+    mentions: found.mentions,
     commands: budget.commands,
   };
   scripts.set(analysis, script);

@@ -63,11 +63,25 @@ export interface Named {
   readonly name: string;
 }
 
+/** What a text says that may name files: what a person's yes to it has to bind. */
+export interface Mentions {
+  /** Words, and texts that hold some: which of them name a file is not known. */
+  readonly words: ReadonlySet<string>;
+  /** Patterns of the shell. */
+  readonly globs: ReadonlySet<string>;
+  /** Words and patterns whose files are run. */
+  readonly scripts: ReadonlySet<string>;
+  /** Why it may run files that it does not name, one clause each; empty: it does not. */
+  readonly open: ReadonlySet<string>;
+}
+
 /** The outcome for one text. With no finding and no `allowed` the decision is `ask`. */
 export interface Analysis {
   readonly findings: readonly Finding[];
   readonly allowed: Allowed | null;
   readonly named: readonly Named[];
+  /** Absent: nobody read the text for them. */
+  readonly mentions?: Mentions;
   /** Number of commands found at any depth. */
   readonly commands: number;
 }

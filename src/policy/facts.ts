@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import type { ContentRole } from '../binding.ts';
 import type { Allowed, Analysis, Finding, Named } from './analysis.ts';
 import { gitFilters, type GitPlace } from './git-filters.ts';
 import { isInside } from './inside.ts';
@@ -35,12 +36,14 @@ export interface Place extends GitPlace {
 
 /** Something that a command names and that decides what it does, as it is now. */
 export interface Content {
-  readonly role: Named['role'];
+  readonly role: ContentRole;
   readonly name: string;
   /** Real path, or `null` where nothing was found. */
   readonly path: string | null;
   /** SHA-256 (hex) of the bytes; of device, inode, size and times for a file of the system. */
   readonly sha256: string | null;
+  /** Permission bits of a file or directory of the workspace. */
+  readonly mode?: number;
 }
 
 export interface Facts {

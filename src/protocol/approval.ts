@@ -1,4 +1,5 @@
 /** Questions to a person on the wire, and their answers. */
+import type { Binding, ContentRole } from '../binding.ts';
 import type {
   ApprovalId,
   ApprovalState,
@@ -68,13 +69,33 @@ export interface AskedView {
   readonly variables: readonly string[];
   /** What the command names and would run; `null` where nothing was found. */
   readonly contents: readonly {
-    readonly role: 'executable' | 'script' | 'package-script';
+    readonly role: ContentRole;
     readonly name: string;
     readonly path: string | null;
     readonly sha256: string | null;
+    /** Permission bits of a file or directory of the workspace. */
+    readonly mode?: number;
   }[];
+  /** How far the answer binds what it runs besides `contents`; absent: not at all. */
+  readonly binding?: Binding;
   /** What is started in place of a shell, or `null`: the shell takes `command`. */
   readonly argv: readonly string[] | null;
+}
+
+/** What a person is told of what the answer does not name; `null`: nothing else is run. */
+export function bindingText({ binding }: Pick<AskedView, 'binding'>): string | null {
+  switch (binding?.kind) {
+    case 'named':
+      return null;
+    case 'workspace': {
+      const bound = `a yes binds all ${binding.entries} files of the workspace as they are`;
+      return `It may run files that it does not name, so ${bound} (${binding.why})`;
+    }
+    case 'unbound':
+      return `WHAT IT RUNS IS NOT BOUND: it may change before it starts (${binding.why})`;
+    case undefined:
+      return 'WHAT IT RUNS IS NOT BOUND beyond the files that are shown';
+  }
 }
 
 /** The beginning of what is given on standard input, known secrets masked. */

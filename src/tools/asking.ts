@@ -2,7 +2,7 @@
 import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { escapeOf, replaceHidden } from '../hidden.ts';
-import { inputHeading, kindOf } from '../protocol/approval.ts';
+import { bindingText, inputHeading, kindOf } from '../protocol/approval.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 
 const digestShown = 16;
@@ -46,10 +46,17 @@ export function askedText(approval: ApprovalView): string {
     setApart(asked.command),
     ...inputLines(asked),
     `in ${visible(asked.cwd)}`,
+    ...bindingLines(asked),
     ...why,
     `Ask the user to run: trl approvals approve ${id}`,
     'Then call the tool again with the same arguments: it attaches, and nothing runs twice.',
   ].join('\n');
+}
+
+/** How far a yes binds what it runs. */
+export function bindingLines(asked: ApprovalView['asked']): string[] {
+  const text = bindingText(asked);
+  return text === null ? [] : [visible(text)];
 }
 
 /** What the command gets on standard input, where it gets something. */

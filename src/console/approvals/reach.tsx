@@ -1,5 +1,6 @@
 /** Everything besides the command that the answer binds. */
 import type { ApprovalView } from '../../client/index.ts';
+import { bindingText } from '../../protocol/approval.ts';
 import { Facts } from '../parts/facts.tsx';
 import type { Fact } from '../parts/facts.tsx';
 import { Text } from '../parts/pieces.tsx';
@@ -43,6 +44,7 @@ export function Reach({ approval }: { readonly approval: ApprovalView }) {
             name: 'Variables',
             is: <Names of={asked.variables} none="none besides the usual ones" />,
           },
+          bound(asked),
           { name: 'Input', is: inputs[asked.stdin], loud: asked.stdin === 'open' },
           { name: 'Terminal', is: asked.pty ? 'yes' : 'no' },
           {
@@ -61,6 +63,12 @@ export function Reach({ approval }: { readonly approval: ApprovalView }) {
       </p>
     </>
   );
+}
+
+function bound(asked: ApprovalView['asked']): Fact | null {
+  const text = bindingText(asked);
+  const loud = asked.binding?.kind !== 'workspace';
+  return text === null ? null : { name: 'What it runs', is: <Text of={text} />, loud };
 }
 
 function rules(name: string, paths: readonly string[], loud: boolean): Fact | null {

@@ -220,6 +220,7 @@ function askedView(asked: Asked): AskedView {
     timeout_ms: asked.bounds.timeoutMs,
     variables: asked.env.map(({ name }) => name),
     contents: asked.contents,
+    ...(asked.binding === undefined ? {} : { binding: asked.binding }),
     argv: asked.argv,
   };
 }

@@ -1,6 +1,7 @@
 /** What is known of a command when it starts, as the audit log and its statement tell it. */
 import type { Approval } from '../../approval/approval.ts';
 import type { WorkspaceMode } from '../../change.ts';
+import type { ContentRole } from '../../binding.ts';
 import type { Bounds, ExecId, Verdict } from '../../command.ts';
 import type { CommandBasis } from '../../provenance/statement.ts';
 import type { Decided, Ground } from '../../run.ts';
@@ -24,7 +25,7 @@ export interface ExecBasis extends CommandBasis {
   readonly workspace_mode: WorkspaceMode | null;
   /** What the text names, as far as it was looked up. */
   readonly contents: readonly {
-    readonly role: 'executable' | 'script' | 'package-script';
+    readonly role: ContentRole;
     readonly name: string;
     readonly path: string | null;
     readonly sha256: string | null;

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Json } from '../../audit/event.ts';
 import type { Change } from '../../change.ts';
+import type { ContentRole } from '../../binding.ts';
 import type { ExecId } from '../../command.ts';
 import { limits } from '../../limits.ts';
 import { version } from '../../protocol/version.ts';
@@ -86,10 +87,15 @@ export class Statements implements Stating {
   }
 }
 
+const isProgram = (role: ContentRole): role is Exclude<Program['role'], 'shell'> =>
+  role === 'executable' || role === 'script' || role === 'package-script';
+
 /** The shell, where one started, and what the text names. */
 function programsOf({ shell, contents }: ExecBasis): Program[] {
   const unread = { sha256: null, identity: null };
-  const named = contents.map(({ name, role, path }) => ({ name, role, path, ...unread }));
+  const named = contents.flatMap(({ name, role, path }) =>
+    isProgram(role) ? { name, role, path, ...unread } : [],
+  );
   const started: Program = { name: shell, role: 'shell', path: shell, ...unread };
   return [started, ...named].slice(0, programsMax);
 }

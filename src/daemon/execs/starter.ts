@@ -1,7 +1,8 @@
 /** Starts executions: the session's ground first, then the story of `run.ts`. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Patience } from '../../approval/patience.ts';
-import { askedDigest } from '../../approval/request.ts';
+import type { Approval } from '../../approval/approval.ts';
+import { askedDigest, withoutState, type Asked } from '../../approval/request.ts';
 import { Refused } from '../../approval/approve.ts';
 import { policyProfiles } from '../../command.ts';
 import type { Caller, Request, Verdict } from '../../command.ts';
@@ -313,7 +314,9 @@ export class Starter {
   #granted(question: Question): Decided | null {
     const { asked } = question;
     const { approvals } = this.#options.approving;
-    const approval = approvals.sessionGrant(asked.session, askedDigest(asked));
+    const grantFor = (one: Asked): Approval | null =>
+      approvals.sessionGrant(one.session, askedDigest(one));
+    const approval = grantFor(asked) ?? grantFor(withoutState(asked));
     return approval === null ? null : permitted(question, approval);
   }
 

@@ -137,6 +137,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
     scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
     place: directoryOf(workspace),
     ...lookUps({ none, shown, scratch, workspace }),
+    layer: layered?.overlay.upper ?? null,
     files: record.grants.files,
     beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
     ...environmentOf(input, sightOf(host, box), visible),
@@ -195,13 +196,14 @@ function lookUps(given: {
   /** Trees that are the sandbox's own. */
   readonly scratch: readonly string[];
   readonly workspace: string | null;
-}): Pick<Ground, 'directory' | 'find' | 'bound'> {
+}): Pick<Ground, 'directory' | 'find' | 'isPrivate' | 'bound'> {
   const { none, shown, scratch, workspace } = given;
   const isPrivate = (file: string): boolean =>
     !none &&
     !shown.some((tree) => isBelow(file, tree)) &&
     scratch.some((dir) => isBelow(file, dir));
   return {
+    isPrivate,
     // What is private to the sandbox has another directory's name on the host.
     directory: (path) =>
       none || (workspace !== null && isBelow(path, workspace)) ? identityOf(path) : null,

@@ -8,6 +8,7 @@ import { readScript } from '../syntax/read.ts';
 import type { Budget, Command, Script } from '../syntax/script.ts';
 import { deedsOf } from './code.ts';
 import { holds } from './evaluate.ts';
+import { isUnread, mention, noMentions, unread } from './mentions.ts';
 import { nameContent } from './named.ts';
 import { anyOrigin, assignedFrom, originOf, within } from './origin.ts';
 import { programs, readsInput, type Program } from './payload.ts';
@@ -77,6 +78,7 @@ export function openFound(budget: Budget, foreign: Foreign | null = null): Found
   return {
     findings: [],
     named: new Map(),
+    mentions: noMentions(),
     budget,
     read: new Set(),
     looked: 0,
@@ -127,10 +129,11 @@ export function classifyCommand(given: Command, walk: Walk): void {
   checkSecrets(command, walk);
   feedSubstitutions(command, walk);
   for (const text of assignedPrograms(command)) classifyText(text, [], command, walk);
-  if (first === undefined) return;
-  const called = first.value;
+  const called = first?.value ?? null;
+  const named = called === null ? undefined : lookUp(called);
+  const { mentions: found } = walk.found;
+  mention(command, named?.node, { found, defined: walk.script.defined });
   if (called === null) return;
-  const named = lookUp(called);
   nameContent(called, command, named?.node, walk);
   if (foreignShell.test(baseName(called))) walk.found.foreign?.(command, walk);
   if (named === undefined) return;
@@ -229,6 +232,7 @@ function classifyText(
     return;
   }
   const script = readScript(text, walk.found.budget, positional);
+  if (script.problems.some(({ code }) => isUnread(code))) walk.found.mentions.open.add(unread);
   classifyScript({ ...walk, script, source: text });
 }
 

@@ -1,12 +1,14 @@
 /** What one analysis has found so far, and where in the text it stands. */
 import type { Bound, Finding, Named, Span } from '../analysis.ts';
 import type { Budget, Command, Script, Word } from '../syntax/script.ts';
+import type { MentionsSoFar } from './mentions.ts';
 import { legible } from './word.ts';
 
 /** Shared by all scripts of one analysis. */
 export interface Found {
   readonly findings: Finding[];
   readonly named: Map<string, Named>;
+  readonly mentions: MentionsSoFar;
   readonly budget: Budget;
   /** Programs already read, by text: one is read once, however often it is reached. */
   readonly read: Set<string>;

@@ -1,5 +1,6 @@
 /** Answers of `approval.*` and `policy.explain`, and the events of `approval.watch`. */
 import * as z from 'zod/mini';
+import { contentRoles } from '../../binding.ts';
 import { approvalStates } from '../../command.ts';
 import * as word from './words.ts';
 
@@ -21,11 +22,24 @@ const asked = z.object({
   variables: word.names,
   contents: z.array(
     z.object({
-      role: z.enum(['executable', 'script', 'package-script']),
+      role: z.enum(contentRoles),
       name: z.string(),
       path: word.nullableText,
       sha256: z.nullable(word.sha256),
+      mode: z.exactOptional(word.count),
     }),
+  ),
+  binding: z.exactOptional(
+    z.union([
+      z.object({ kind: z.literal('named') }),
+      z.object({
+        kind: z.literal('workspace'),
+        sha256: word.sha256,
+        entries: word.count,
+        why: z.string(),
+      }),
+      z.object({ kind: z.literal('unbound'), why: z.string() }),
+    ]),
   ),
   argv: z.nullable(word.names),
 });

@@ -1,0 +1,144 @@
+/**
+ * What a person's yes binds of the workspace: each file that a text names, and where that is not
+ * all that it may run, the state of every file. Reads the host's file system.
+ */
+import { createHash } from 'node:crypto';
+import { constants, type BigIntStats } from 'node:fs';
+import { open, readlink, realpath, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import type { Binding } from '../../binding.ts';
+import type { Mentions } from '../analysis.ts';
+import type { Content } from '../facts.ts';
+import { follow, type Followed } from './follow.ts';
+import type { NamedFile } from './names.ts';
+import { spell, statOf, treeState, type TreeState } from './tree.ts';
+
+/** Where a command would run, as the host sees it. */
+export interface BindingPlace {
+  /** Real path, or `null`: the session has no directory of the host. */
+  readonly workspace: string | null;
+  readonly cwd: string;
+  /** The `PATH` that is searched. */
+  readonly path: string;
+  /** Variables that the caller set for the command. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether only the sandbox has a path. */
+  readonly isPrivate: (file: string) => boolean;
+  /** Where what commands of the session changed lies until it is applied; `null`: nowhere. */
+  readonly layer: string | null;
+  /** What the text names by its place, as it was found. */
+  readonly contents: readonly Content[];
+}
+
+export interface Bound {
+  /** Those of the place, and every file of the workspace that may be named. */
+  readonly contents: readonly Content[];
+  readonly binding: Binding;
+}
+
+/** Of one file, and of all for one question; the others are told apart by their times. */
+const hashedBytesMax = 16 * 1_024 * 1_024;
+const readBytesMax = 64 * 1_024 * 1_024;
+/** Reasons that a person is shown. */
+const reasonsMax = 3;
+const permissions = 0o7777;
+
+/** What cannot be looked at is not bound, and that is said. */
+export async function bind(mentions: Mentions, place: BindingPlace): Promise<Bound> {
+  const { workspace, contents, layer } = place;
+  if (workspace === null) {
+    return { contents, binding: bindingOf({ ...mentions, unseen: new Set() }, null) };
+  }
+  const followed = follow(mentions, { ...place, workspace });
+  const found = await contentsOf(followed.found, workspace);
+  const state = followed.open.size > 0 ? await stateOf(workspace, layer).catch(() => null) : null;
+  return { contents: joined(contents, found), binding: bindingOf(followed, state) };
+}
+
+function bindingOf(
+  { open: openings, unseen }: Pick<Followed, 'open' | 'unseen'>,
+  state: TreeState | null,
+): Binding {
+  const reasons = [...unseen, ...[...openings].toSorted()];
+  const more = reasons.length - reasonsMax;
+  const why =
+    reasons.slice(0, reasonsMax).join('; ') + (more > 0 ? `; and ${more} more reasons` : '');
+  if (reasons.length === 0) return { kind: 'named' };
+  if (unseen.size > 0 || state === null) return { kind: 'unbound', why };
+  return { kind: 'workspace', ...state, why };
+}
+
+/** A script that is also a file that was named is told once, with the right to run it. */
+function joined(named: readonly Content[], found: readonly Content[]): readonly Content[] {
+  const modes = new Map(found.map(({ path: file, mode }) => [file, mode]));
+  const scripts = named.map((one) => {
+    const mode = one.role === 'script' ? modes.get(one.path) : undefined;
+    return mode === undefined ? one : { ...one, mode };
+  });
+  const known = new Set(named.flatMap(({ role, path: file }) => (role === 'script' ? file : [])));
+  return [...scripts, ...found.filter(({ path: file }) => file === null || !known.has(file))];
+}
+
+async function contentsOf(found: readonly NamedFile[], workspace: string): Promise<Content[]> {
+  const contents: Content[] = [];
+  let left = readBytesMax;
+  for (const { file, at } of found) {
+    const name = path.relative(workspace, file);
+    const real = at === file ? await realpath(file).catch(() => null) : file;
+    const link = at === file ? null : await readlink(at).catch(() => null);
+    if (link !== null) {
+      contents.push({ role: 'file', name, path: real, sha256: digestOf(`link ${link}`) });
+      continue;
+    }
+    const where = at === file ? real : at;
+    const handle = where === null ? null : await open(where, looking).catch(() => null);
+    if (handle === null) {
+      contents.push({ role: 'file', name, path: real, sha256: null });
+      continue;
+    }
+    try {
+      const stat = await handle.stat({ bigint: true });
+      const role = stat.isDirectory() ? 'directory' : 'file';
+      const isRead = stat.isFile() && stat.size <= Math.min(left, hashedBytesMax);
+      if (isRead) left -= Number(stat.size);
+      const sha256 = await identity(handle, stat, isRead);
+      contents.push({ role, name, path: real, sha256, mode: Number(stat.mode) & permissions });
+    } finally {
+      await handle.close();
+    }
+  }
+  return contents;
+}
+
+// A FIFO must not be waited for.
+const looking = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+/** What comes through a pipe or a device is another content at each reading. */
+async function identity(
+  handle: FileHandle,
+  stat: BigIntStats,
+  isRead: boolean,
+): Promise<string | null> {
+  if (!stat.isFile() && !stat.isDirectory()) return null;
+  const bytes = isRead ? await handle.readFile() : spell(stat);
+  return digestOf(bytes);
+}
+
+/** What commands of the session see: the workspace, and what they changed that waits. */
+async function stateOf(workspace: string, layer: string | null): Promise<TreeState | null> {
+  const own = await treeState(workspace);
+  if (own === null || layer === null) return own;
+  const waiting = await treeState(layer, (name, stat) => {
+    const real = statOf(path.join(workspace, name));
+    // A whiteout is a device with the number 0.
+    if (stat.isCharacterDevice() && stat.rdev === 0n) return real === null;
+    if (real === null || real.mode !== stat.mode) return false;
+    return stat.isDirectory() || (real.size === stat.size && real.mtimeNs === stat.mtimeNs);
+  });
+  if (waiting === null || waiting.entries === 0) return waiting === null ? null : own;
+  const sha256 = digestOf(`${own.sha256} ${waiting.sha256}`);
+  return { sha256, entries: own.entries + waiting.entries };
+}
+
+const digestOf = (bytes: string | Uint8Array): string =>
+  createHash('sha256').update(bytes).digest('hex');

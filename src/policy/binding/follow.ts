@@ -1,0 +1,131 @@
+/** What a text names, and what scripts among that name in turn. Reads the host's file system. */
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs';
+import path from 'node:path';
+import { isInjectionName } from '../../names.ts';
+import { analyseShell } from '../analyse.ts';
+import type { Mentions } from '../analysis.ts';
+import { readableShells } from '../commands/closed.ts';
+import { isInside } from '../inside.ts';
+import type { BindingPlace } from './bind.ts';
+import { Names, type NamedFile } from './names.ts';
+
+/** A longer script is not read for what it names. */
+const scriptBytesMax = 64 * 1_024;
+const scriptsMax = 32;
+
+export interface Followed {
+  readonly found: readonly NamedFile[];
+  /** Why more may be run than was found; empty: no more is. */
+  readonly open: ReadonlySet<string>;
+  /** Why something that is run is nowhere on the host. */
+  readonly unseen: ReadonlySet<string>;
+}
+
+export function follow(
+  mentions: Mentions,
+  place: BindingPlace & { readonly workspace: string },
+): Followed {
+  const follower = new Follower(place);
+  follower.take(mentions);
+  return follower.answer();
+}
+
+class Follower {
+  readonly #place: BindingPlace & { readonly workspace: string };
+  readonly #names: Names;
+  readonly #open = new Set<string>();
+  readonly #unseen = new Set<string>();
+  readonly #scripts = new Set<string>();
+
+  constructor(place: BindingPlace & { readonly workspace: string }) {
+    this.#place = place;
+    const { workspace, layer, cwd, path: searched, env, contents } = place;
+    const directories = searched.split(':').map((directory) => path.resolve(cwd, directory));
+    this.#names = new Names(workspace, layer, [cwd, ...directories]);
+    if (place.isPrivate(cwd)) this.#unseen.add(`${cwd} is a directory of the sandbox alone`);
+    for (const [name, value] of Object.entries(env)) {
+      if (!isInjectionName(name)) continue;
+      this.#open.add(`it is given the variable ${name}`);
+      this.#names.addText(value);
+    }
+    for (const { role, path: file } of contents) {
+      if (role === 'executable' && file !== null && isInside(file, workspace)) this.#script(file);
+    }
+  }
+
+  answer(): Followed {
+    if (this.#names.isCut) this.#open.add('it names more files than are looked at');
+    return { found: [...this.#names.found.values()], open: this.#open, unseen: this.#unseen };
+  }
+
+  take({ words, globs, scripts, open }: Mentions): void {
+    for (const why of open) this.#open.add(why);
+    for (const text of words) this.#names.addText(text);
+    for (const pattern of globs) this.#names.addGlob(pattern);
+    for (const name of scripts) this.#named(name);
+  }
+
+  /** A word whose file is run. */
+  #named(name: string): void {
+    const { cwd, isPrivate, workspace } = this.#place;
+    const found = this.#names.of(name);
+    for (const { file } of found) this.#script(file);
+    if (found.length > 0) return;
+    const file = path.resolve(cwd, name);
+    const isOwn = isInside(file, workspace);
+    if (isPrivate(file)) this.#unseen.add(`${name} lies in a directory of the sandbox alone`);
+    else if (!isOwn && name.includes('/')) this.#open.add(`${name} may run files of the workspace`);
+  }
+
+  #script(file: string): void {
+    if (this.#scripts.has(file)) return;
+    this.#scripts.add(file);
+    const { workspace } = this.#place;
+    const shown = isInside(file, workspace) ? path.relative(workspace, file) : file;
+    const at = this.#names.found.get(file)?.at ?? file;
+    const text = this.#scripts.size > scriptsMax ? null : scriptAt(at);
+    if (text === null) {
+      this.#open.add(`${shown} may run files that the text does not name`);
+      return;
+    }
+    const [line = ''] = text.split('\n', 1);
+    if (line.startsWith('#!')) this.#names.addText(line.slice(2));
+    const mentions = isShell(line) ? analyseShell(text, 'bash').mentions : undefined;
+    if (mentions === undefined) {
+      this.#names.addText(text);
+      this.#open.add(`${shown} may run files that it does not name`);
+      return;
+    }
+    const open = new Set([...mentions.open].map((why) => `${shown}: ${why}`));
+    this.take({ ...mentions, open });
+  }
+}
+
+/** Whether a shell of the system reads it. Without a first line that says so, one does. */
+function isShell(line: string): boolean {
+  if (!line.startsWith('#!')) return true;
+  const [, program = '', option = ''] =
+    /^#!\s*\/(?:usr\/)?bin\/(\S+)(?:\s+(.*))?$/.exec(line) ?? [];
+  const name = program === 'env' ? option.trim() : program;
+  return readableShells.has(name) && (program === 'env' || /^(?:-[a-z]+)?$/.test(option.trim()));
+}
+
+/** `null`: it is no text, or cannot be read. A FIFO must not be waited for. */
+function scriptAt(file: string): string | null {
+  let fd: number;
+  try {
+    fd = openSync(realpathSync.native(file), constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile() || stat.size > scriptBytesMax) return null;
+    const text = readFileSync(fd, 'utf8');
+    return text.includes('\0') ? null : text;
+  } catch {
+    return null;
+  } finally {
+    closeSync(fd);
+  }
+}

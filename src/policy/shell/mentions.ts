@@ -1,0 +1,160 @@
+/**
+ * What a text says that may name files, and where it does not tell all that would run: what a
+ * person's yes has to bind. Pure; which of the names are files is looked up later.
+ */
+import type { Mentions } from '../analysis.ts';
+import { closed, inert, readableShells, transparent } from '../commands/closed.ts';
+import { parseOptions } from '../commands/grammar.ts';
+import type { Node } from '../commands/schema.ts';
+import { baseName } from '../commands/table.ts';
+import { isInjectionName } from '../../names.ts';
+import type { Command, Input, Word } from '../syntax/script.ts';
+import { readsInput } from './payload.ts';
+import { gapText, isStandardInput, literalInput, tail } from './word.ts';
+
+/** The same while it is collected. */
+export interface MentionsSoFar extends Mentions {
+  readonly words: Set<string>;
+  readonly globs: Set<string>;
+  readonly scripts: Set<string>;
+  readonly open: Set<string>;
+}
+
+export const noMentions = (): MentionsSoFar => ({
+  words: new Set(),
+  globs: new Set(),
+  scripts: new Set(),
+  open: new Set(),
+});
+
+const wordsMax = 8_192;
+
+export const unread = 'not all of its text is understood';
+
+/** Whether a problem means that some of a text was not looked at. */
+export const isUnread = (code: string): boolean => /^limit\.|unparseable$/.test(code);
+
+/** Notes what one command names. `node`: what is known of it. */
+export function mention(
+  command: Command,
+  node: Node | undefined,
+  { found, defined }: { readonly found: MentionsSoFar; readonly defined: readonly string[] },
+): void {
+  const { words, assignments, redirects, input } = command;
+  for (const word of words) noteWord(word, found);
+  for (const { name, value } of assignments) {
+    if (value !== null) noteWord(value, found);
+    if (changesPrograms(name)) found.open.add(`it sets ${name}`);
+  }
+  for (const { operator, target } of redirects) {
+    if (!operator.startsWith('<') || operator === '<&' || target === null) continue;
+    noteWord(target, found);
+    if (isDynamic(target)) found.open.add(unknownWord);
+  }
+  if (input.kind === 'file') noteWord(input.target, found);
+  if (input.kind === 'text') found.words.add(gapText(input.pieces));
+  if (found.words.size > wordsMax) found.open.add('it names too many files to look at');
+  const [first] = words;
+  if (first === undefined || defined.includes(first.value ?? '')) return;
+  const why = whyOpen(command, node, found);
+  if (why !== null) found.open.add(why);
+}
+
+const unknownWord = 'a word of it is put together while it runs';
+
+function noteWord(word: Word, { words, globs, open }: MentionsSoFar): void {
+  const set = /^([A-Za-z_]\w*)\+?=/.exec(word.pieces[0] ?? '')?.[1];
+  if (set !== undefined && changesPrograms(set)) open.add(`it sets ${set}`);
+  if (word.glob !== null) globs.add(word.glob);
+  if (word.value !== null) words.add(word.value);
+  else words.add(textOf(word));
+}
+
+const changesPrograms = (name: string): boolean => name === 'PATH' || isInjectionName(name);
+
+/** `$PWD/x` is `./x`; where something else is not known, what stands beside it is. */
+function textOf({ pieces, variables }: Word): string {
+  const isHere = variables.length > 0 && variables.every((name) => name === 'PWD');
+  return pieces.map((piece) => piece ?? (isHere ? '.' : ' ')).join('');
+}
+
+/** Whether it is not certain which words a command gets for this one. */
+function isDynamic({ value, glob, derived, variables, pieces }: Word): boolean {
+  // What a substitution writes is what its own commands name.
+  if (pieces[0] === '/dev/fd/') return false;
+  if (variables.some((name) => name !== 'PWD')) return derived || value === null;
+  return value === null && glob === null && variables.length === 0;
+}
+
+/** Why a command may run what the text does not name; `null`: it does not. */
+function whyOpen(command: Command, node: Node | undefined, found: MentionsSoFar): string | null {
+  const [first, ...rest] = command.words;
+  const called = first?.value ?? null;
+  if (first === undefined || called === null || isDynamic(first)) return unknownWord;
+  const name = baseName(called);
+  const isShell = readableShells.has(name) && node !== undefined;
+  if (called.includes('/')) {
+    // Which program that is tells the file itself.
+    found.scripts.add(called);
+    if (!/^\/(?:usr\/)?bin\//.test(called)) return null;
+  }
+  if (inert.has(name)) return null;
+  if (rest.some((word) => isDynamic(word))) return unknownWord;
+  if (isShell) return whyShellOpen(tail(command, 1), node, found);
+  if (closed.has(name) || transparent.has(name)) return null;
+  if (name === 'sed' || name === 'awk') return whyFilterOpen(name, rest);
+  return `${name} may run files that it does not name`;
+}
+
+function whyShellOpen(args: Command, node: Node, found: MentionsSoFar): string | null {
+  const parsed = parseOptions(args.words, node);
+  const { options, operands } = parsed;
+  if (options.has('command')) return null;
+  const at = operands[0] ?? args.words.length;
+  const script = args.words[at];
+  if (script?.pieces[0] === '/dev/fd/') {
+    return noteInput({ kind: 'substitution', from: args.inner[at] ?? [] }, found);
+  }
+  if (script !== undefined && !isStandardInput(script.value ?? '')) {
+    found.scripts.add(script.value ?? script.glob ?? '');
+  }
+  // Another descriptor was opened by a name of the text.
+  const isCopied = args.redirects.some(({ operator }) => operator === '<&');
+  if (isCopied || !readsInput({ node, parsed, command: args })) return null;
+  return noteInput(args.input, found);
+}
+
+/** What a shell reads is a script, and so is what is written to it. */
+function noteInput(input: Input, found: MentionsSoFar): string | null {
+  if (literalInput(input) !== null) return null;
+  switch (input.kind) {
+    case 'file':
+      found.scripts.add(input.target.value ?? input.target.glob ?? '');
+      return null;
+    case 'pipe':
+    case 'substitution':
+      for (const { words } of input.from) {
+        for (const { value, glob } of words.slice(1)) found.scripts.add(value ?? glob ?? '');
+      }
+      return null;
+    case 'text':
+      return unknownWord;
+    case 'inherited':
+      return 'it reads a script from its standard input';
+  }
+}
+
+/** A program in a file may start others, and so may one among the words where it says so. */
+function whyFilterOpen(name: string, words: readonly Word[]): string | null {
+  const texts = words.map(({ value }) => value ?? '');
+  const isFile = texts.some((text) => /^(?:-[A-Za-z]*[fil]|--(?:file|include|load))/.test(text));
+  const starts = name === 'awk' ? /system|getline|[|@]/ : /(?:^|[;{}\n\d$/!,~ ])e(?:$|[\s;}])/;
+  const runs = texts.some((text) => starts.test(text));
+  return isFile || runs ? `the program of ${name} may run files that the text does not name` : null;
+}
+
+/** Of a text that no analysis has read: all of it. */
+export function mentionsOf(text: string): Mentions {
+  const open = new Set(['what it runs cannot be told from its text']);
+  return { words: new Set([text]), globs: new Set(), scripts: new Set(), open };
+}
