@@ -52,6 +52,8 @@ export interface Caller {
   readonly roles: readonly Role[];
   /** The script of this caller that calls in its place. */
   readonly within?: ExecId;
+  /** The client of the socket that calls, by an id of all its connections. */
+  readonly client?: string;
   /** Which token or login it is, by an id that proves nothing; absent: none that can end. */
   readonly credential?: string;
   /** How the person was proved whose token or login it is; absent: nobody was. */

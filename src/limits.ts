@@ -29,6 +29,12 @@ export const limits = {
   idleTimeoutMs: { unit: 'ms', default: null, max: 7 * 86_400_000, about: 'time without output' },
   graceMs: { unit: 'ms', default: 5_000, max: 60_000, about: 'from TERM to KILL' },
   sessionIdleMs: { unit: 'ms', default: 86_400_000, max: null, about: 'session without a command' },
+  sessionGoneMs: {
+    unit: 'ms',
+    default: 10_000,
+    max: 86_400_000,
+    about: 'idle session of lifetime "client" after its client has left',
+  },
   warmIdleMs: { unit: 'ms', default: 30_000, max: 600_000, about: 'age of a prepared sandbox' },
   warmCount: { unit: 'count', default: 4, max: 64, about: 'prepared sandboxes at once' },
   frameBytes: { unit: 'bytes', default: 8 * MiB, max: 8 * MiB, about: 'one request line' },
@@ -236,27 +242,58 @@ export const limits = {
 
 export type LimitName = keyof typeof limits;
 
+/** Bounds of a runtime that people configure: `limits` of `config.yaml`, and their variables. */
+export const runtimeBounds = {
+  sessionsActive: { key: 'sessions_active', variable: 'TRL_SESSIONS_ACTIVE' },
+  sessionRecords: { key: 'session_records', variable: 'TRL_SESSION_RECORDS' },
+  commandsConcurrent: { key: 'commands_concurrent', variable: 'TRL_COMMANDS_CONCURRENT' },
+  sessionIdleMs: { key: 'session_idle_ms', variable: 'TRL_SESSION_IDLE_MS' },
+  sessionGoneMs: { key: 'session_gone_ms', variable: 'TRL_SESSION_GONE_MS' },
+} as const satisfies Partial<Record<LimitName, object>>;
+
+export type RuntimeBoundName = keyof typeof runtimeBounds;
+export type RuntimeBounds = Readonly<Record<RuntimeBoundName, number>>;
+
 /**
- * What callers by token may hold of a bound that all share: one of them half, all of them three
- * quarters, so that something is left for the others, and for the socket.
+ * What one caller may hold of a bound that all share, so that something is left for the others.
+ * The last quarter is for callers that hold `few`. A token may hold half, all tokens together three
+ * quarters; one session half of the commands.
  */
-export function shareOf(max: number): { readonly own: number; readonly together: number } {
-  return { own: Math.max(1, Math.floor(max / 2)), together: Math.max(1, Math.floor(max * 0.75)) };
+export function shareOf(max: number): {
+  readonly token: number;
+  readonly tokens: number;
+  readonly caller: number;
+  readonly session: number;
+  readonly few: number;
+} {
+  const kept = Math.floor(max / 4);
+  return {
+    token: Math.max(1, Math.floor(max / 2)),
+    tokens: Math.max(1, Math.floor(max * 0.75)),
+    caller: max - kept,
+    session: max - 2 * kept,
+    few: Math.max(1, Math.floor(max / 16)),
+  };
 }
 
 /**
- * Why `actor` may not hold one more, as the beginning of a sentence that the name of what is held
- * ends; `null`: it may. `holders`: the actor of each that is held.
+ * Why `caller` may not hold one more, as the beginning of a sentence that the name of what is held
+ * ends; `null`: it may. `holders`: the caller of each that is held.
  */
-export function shareTaken(holders: Iterable<string>, actor: string, max: number): string | null {
-  if (!isOfToken(actor)) return null;
-  const tokens = [...holders].filter(isOfToken);
-  const { own, together } = shareOf(max);
-  if (tokens.filter((one) => one === actor).length >= own) {
-    return `this token has its share of ${own} of ${max}`;
+export function shareTaken(holders: Iterable<string>, caller: string, max: number): string | null {
+  const all = [...holders];
+  const own = all.filter((one) => one === caller).length;
+  const share = shareOf(max);
+  if (isOfToken(caller)) {
+    if (own >= share.token) return `this token has its share of ${share.token} of ${max}`;
+    if (all.filter(isOfToken).length >= share.tokens) {
+      return `all tokens have their share of ${share.tokens} of ${max}`;
+    }
   }
-  if (tokens.length < together) return null;
-  return `all tokens have their share of ${together} of ${max}`;
+  if (own >= share.caller) return `this caller has its share of ${share.caller} of ${max}`;
+  if (all.length < share.caller || own < share.few) return null;
+  const kept = max - share.caller;
+  return `the last ${kept} of ${max} are for callers with fewer than ${share.few}`;
 }
 
-const isOfToken = (actor: string): boolean => actor.startsWith('token:');
+const isOfToken = (caller: string): boolean => caller.startsWith('token:');

@@ -64,6 +64,7 @@ const session: Session = {
   starting: Promise.resolve(),
   ground: null,
   typed: [],
+  mayHold: false,
 };
 
 const exitOf = (id: ExecId): Exit => ({

@@ -117,8 +117,9 @@ function webSocket(target: string, own: string): WebSocket {
 }
 
 test('one token never takes all there is, nor do all of them', async () => {
-  assert.deepEqual(shareOf(16), { own: 8, together: 12 });
-  assert.deepEqual(shareOf(1), { own: 1, together: 1 });
+  const sixteen = { token: 8, tokens: 12, caller: 12, session: 8, few: 1 };
+  assert.deepEqual(shareOf(16), sixteen);
+  assert.deepEqual(shareOf(1), { token: 1, tokens: 1, caller: 1, session: 1, few: 1 });
   const holders = (own: number, others: number): string[] => [
     ...Array.from({ length: own }, () => 'token:a'),
     ...Array.from({ length: others }, () => 'token:b'),
@@ -129,8 +130,9 @@ test('one token never takes all there is, nor do all of them', async () => {
     /this token has its share of 8 of 16/,
   );
   assert.match(shareTaken(holders(6, 6), 'token:a', 16) ?? '', /all tokens .* 12 of 16/);
-  assert.equal(shareTaken(holders(7, 4), 'token:a', 16), null);
-  assert.equal(shareTaken(holders(8, 8), 'uid:0', 16), null);
+  assert.equal(shareTaken(holders(7, 3), 'token:a', 16), null);
+  assert.match(shareTaken(holders(7, 4), 'token:a', 16) ?? '', /the last 4 of 16 are for callers/);
+  assert.equal(shareTaken(holders(8, 7), 'client x', 16), null);
 });
 
 test('the commands of one token leave room for others', { skip: whyNoBox }, async () => {

@@ -200,6 +200,7 @@ async function runnerAlone() {
     env: {},
     journalsBytes: 1 << 20,
     commandsMax: 16,
+    sessionsMax: 64,
     lingerMs: 5_000,
     program,
     redaction: redactionStart,

@@ -62,6 +62,8 @@ export interface ApprovalFilter {
 }
 
 export class Approvals {
+  /** Whose share a question takes. Must not throw. */
+  callerOf: (asked: Asked) => string = ({ requester }) => requester;
   readonly #options: ApprovalsOptions;
   readonly #clock: () => number;
   readonly #all = new Map<ApprovalId, Approval>();
@@ -95,7 +97,7 @@ export class Approvals {
    * whose `execId` is then another.
    *
    * @throws TrlError `POLICY_DENIED` for a block, which nobody can approve; `QUOTA_EXCEEDED`
-   *   when 32 of the session or 256 in all wait, or the share of the token is taken
+   *   when 32 of the session or 256 in all wait, or the share of the caller is taken
    */
   ask(asked: Asked, verdict: Verdict, execId: ExecId): Approval {
     if (verdict.decision === 'block') {
@@ -113,8 +115,8 @@ export class Approvals {
         own.length >= ownMax ? `${own.length} of the session` : `${pending.length} commands`;
       throw new TrlError('QUOTA_EXCEEDED', `Cannot ask for approval: ${held} wait for one already`);
     }
-    const requesters = pending.map((one) => one.asked.requester);
-    const taken = shareTaken(requesters, asked.requester, allMax);
+    const callers = pending.map((one) => this.callerOf(one.asked));
+    const taken = shareTaken(callers, this.callerOf(asked), allMax);
     if (taken !== null) {
       const message = `Cannot ask for approval: ${taken} questions that wait`;
       throw new TrlError('QUOTA_EXCEEDED', message);

@@ -12,7 +12,11 @@ import { sayJson, sayTable } from './show.ts';
  * @throws ConfigurationError as its start would
  */
 export async function show(args: Args): Promise<number> {
-  const flags = { config: args.text('config') ?? null, envMode: args.text('env-mode') ?? null };
+  const flags = {
+    config: args.text('config') ?? null,
+    envMode: args.text('env-mode') ?? null,
+    bounds: args.all('bound'),
+  };
   const { files, settings, redaction } = await loadConfiguration({
     env: process.env,
     flags,

@@ -171,6 +171,7 @@ function serviceOf(args: Args): Service {
     const value = args.text(name);
     return value === undefined ? [] : [`--${name}`, name === 'env-mode' ? value : asPath(value)];
   });
+  const bounds = args.all('bound').flatMap((one) => ['--bound', one]);
   // Certificates are files; the rest are names and addresses.
   const http = httpFlags.flatMap((name) =>
     args.all(name).flatMap((value) => {
@@ -184,7 +185,7 @@ function serviceOf(args: Args): Service {
     return value === '' ? [] : [[name, value] as const];
   });
   return {
-    argv: [process.execPath, ...daemonCommand(), 'serve', ...rooted, ...flags, ...http],
+    argv: [process.execPath, ...daemonCommand(), 'serve', ...rooted, ...flags, ...bounds, ...http],
     env: Object.fromEntries(env),
     socketPath: socketPath === '' ? null : path.resolve(socketPath),
     logFile: logFile(),

@@ -21,6 +21,7 @@ export const flags = {
   'allow-read': path('also read what lies under this path or glob'),
   'allow-write': path('also write what lies under this path or glob'),
   audience: { value: 'NAME', about: 'who gets it, as policy says; default public' },
+  bound: { value: 'KEY=N', about: 'a bound of the runtime: sessions_active=128', many: true },
   carry: {
     value: 'WHAT',
     about: 'what passes to the next command: none, cwd+env (default), shell',

@@ -24,6 +24,7 @@ async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number
       const value = args.text(name);
       return value === undefined ? [] : [`--${name}`, value];
     }),
+    ...args.all('bound').flatMap((one) => ['--bound', one]),
     ...args.all('tools').flatMap((one) => ['--tools', one]),
     ...(verb === 'serve' ? httpFlags(args) : []),
     ...(args.has('json') ? ['--json'] : []),

@@ -51,6 +51,7 @@ export const daemonFlags: readonly FlagName[] = [
   'policy',
   'config',
   'env-mode',
+  'bound',
   'tools',
 ];
 

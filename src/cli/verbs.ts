@@ -86,7 +86,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '',
       about: 'show what is set for the runtime, by file, variable and flag',
-      flags: ['origin', 'config', 'env-mode', 'json', 'help'],
+      flags: ['origin', 'config', 'env-mode', 'bound', 'json', 'help'],
       examples: ['trl config show --origin'],
       load: async () => (await import('./config.ts')).show,
     },

@@ -99,11 +99,15 @@ export class Link {
    *
    * @throws TrlError BACKEND_UNAVAILABLE when the connection ends first.
    */
-  static async open(channel: Channel, frames: 'json' | 'bin', signal?: AbortSignal): Promise<Link> {
+  static async open(
+    channel: Channel,
+    { frames, client }: { readonly frames: 'json' | 'bin'; readonly client: string },
+    signal?: AbortSignal,
+  ): Promise<Link> {
     const link = new Link(channel);
     try {
       if (frames === 'bin') {
-        await link.#hello(signal);
+        await link.#hello(client, signal);
       }
       return link;
     } catch (error) {
@@ -227,9 +231,9 @@ export class Link {
     });
   }
 
-  async #hello(signal?: AbortSignal): Promise<void> {
+  async #hello(client: string, signal?: AbortSignal): Promise<void> {
     const bounded = this.#channel.holdsBack ? {} : { window_bytes: limits.windowBytes.default };
-    const params: Params<'system.hello'> = { protocol: 'trl/2', frames: 'bin', ...bounded };
+    const params: Params<'system.hello'> = { protocol: 'trl/2', client, frames: 'bin', ...bounded };
     const accept = (data: Data<'system.hello'>): void => {
       if (data.frames === 'bin') {
         this.#frames = new FrameReader(answerBytesMax);

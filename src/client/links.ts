@@ -35,21 +35,26 @@ const finishMs = 2_000;
 
 export class Links {
   readonly #options: LinkOptions;
+  readonly #client: string;
   readonly #idle: Link[] = [];
   readonly #open = new Set<Link>();
   readonly #finishing = new Set<Promise<unknown>>();
   #shared: Promise<Link>;
   #closed = false;
 
-  private constructor(options: LinkOptions, first: Link) {
+  private constructor(options: LinkOptions, client: string, first: Link) {
     this.#options = options;
+    this.#client = client;
     this.#shared = Promise.resolve(first);
     this.#open.add(first);
   }
 
   /** @throws TrlError BACKEND_UNAVAILABLE when the connection ends first; the signal's reason */
   static async over(first: Channel, options: LinkOptions, signal?: AbortSignal): Promise<Links> {
-    return new Links(options, await Link.open(first, options.frames, signal));
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    const client = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    const { frames } = options;
+    return new Links(options, client, await Link.open(first, { frames, client }, signal));
   }
 
   /** Whether the first connection is the only one. */
@@ -111,7 +116,7 @@ export class Links {
     if (this.#closed || dial === null) {
       throw new LinkLost('Cannot ask the runtime: the client is closed');
     }
-    const link = await Link.open(await dial(), frames);
+    const link = await Link.open(await dial(), { frames, client: this.#client });
     this.#open.add(link);
     if (this.#closed) {
       await link.close();

@@ -90,6 +90,8 @@ export interface MethodParams {
   readonly 'exec.info': OfExec;
   readonly 'system.hello': {
     readonly protocol?: 'trl/2';
+    /** An id that all connections of one client give, so that they count as one caller. */
+    readonly client?: string;
     readonly frames?: 'lines' | 'bin';
     readonly window_bytes?: number;
   };

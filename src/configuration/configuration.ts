@@ -2,6 +2,7 @@
  * What people set for a runtime: layers, of which each is one file, the variables or the flags. For
  * one value the highest layer decides; lists that only protect more are joined. Pure.
  */
+import { limits, runtimeBounds, type RuntimeBoundName, type RuntimeBounds } from '../limits.ts';
 import type { EnvMode } from '../names.ts';
 
 /** Layers from lowest to highest. */
@@ -57,6 +58,7 @@ export interface Given {
   readonly profile?: (typeof redactionProfiles)[number];
   readonly thresholds?: ThresholdSettings;
   readonly patterns?: readonly PatternSetting[];
+  readonly limits?: Readonly<Partial<RuntimeBounds>>;
   readonly auditRequired?: boolean;
   readonly auditRecipients?: readonly string[];
 }
@@ -98,10 +100,38 @@ export interface Configuration {
     /** Public keys (`age1…`) of who may read raw output; none: it is not kept. */
     readonly recipients: readonly string[];
   };
+  /** How much of the runtime its callers may use. */
+  readonly limits: RuntimeBounds;
   /** Every key with its origin, in a fixed order. */
   readonly settings: readonly Setting[];
   /** Files that were read, from lowest to highest. */
   readonly files: readonly string[];
+}
+
+/** Names of bounds, in the order in which they are shown. */
+export const boundNames: readonly RuntimeBoundName[] = [
+  'sessionsActive',
+  'sessionRecords',
+  'commandsConcurrent',
+  'sessionIdleMs',
+  'sessionGoneMs',
+];
+
+function boundsBy(value: (name: RuntimeBoundName) => number): RuntimeBounds {
+  return {
+    sessionsActive: value('sessionsActive'),
+    sessionRecords: value('sessionRecords'),
+    commandsConcurrent: value('commandsConcurrent'),
+    sessionIdleMs: value('sessionIdleMs'),
+    sessionGoneMs: value('sessionGoneMs'),
+  };
+}
+
+/** Such as `limits.sessions_active`. */
+export const boundKey = (name: RuntimeBoundName): string => `limits.${runtimeBounds[name].key}`;
+
+function defaultBounds(): RuntimeBounds {
+  return boundsBy((name) => limits[name].default);
 }
 
 const defaults = {
@@ -115,6 +145,7 @@ const defaults = {
     profile: 'balanced',
     thresholds: {},
     patterns: [],
+    limits: defaultBounds(),
     auditRequired: true,
     auditRecipients: [],
   },
@@ -130,6 +161,7 @@ export const keyNames = {
   profile: 'redaction.profile',
   thresholds: 'redaction.thresholds',
   patterns: 'redaction.patterns',
+  limits: 'limits',
   auditRequired: 'audit.required',
   auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof Given, string>;
@@ -152,6 +184,7 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
   const patterns = layers.flatMap(({ given }) => given.patterns ?? []);
   const thresholds = Object.assign({}, ...layers.map(({ given }) => given.thresholds ?? {}));
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
+  const bounds = boundsBy((name) => boundOf(layers, name).value);
   // Whoever asks for a record gets one: no layer above or below turns that off.
   const required = strictest(layers);
   const { given: base } = defaults;
@@ -175,6 +208,7 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
     sources,
     redaction: { profile, thresholds, patterns },
     audit: { required: required.given.auditRequired ?? true, recipients },
+    limits: bounds,
     settings: [
       one('envMode', envMode),
       many('withhold', withhold),
@@ -189,11 +223,23 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
         origins: originsOf('auditRequired', [required]),
       },
       many('auditRecipients', recipients),
+      ...boundNames.map((name) => boundSetting(layers, name)),
     ],
     files: layers.flatMap(({ kind, name }) =>
       kind === 'system' || kind === 'user' || kind === 'file' ? [name] : [],
     ),
   };
+}
+
+function boundOf(layers: readonly LayerOf[], name: RuntimeBoundName) {
+  const layer = layers.findLast(({ given }) => given.limits?.[name] !== undefined) ?? defaults;
+  return { layer, value: layer.given.limits?.[name] ?? limits[name].default };
+}
+
+function boundSetting(layers: readonly LayerOf[], name: RuntimeBoundName): Setting {
+  const { layer, value } = boundOf(layers, name);
+  const key = boundKey(name);
+  return { key, value, origins: [layer.places.get(key) ?? layer.name] };
 }
 
 /** What holds where nobody set anything. */

@@ -7,9 +7,12 @@ import { existsSync, lstatSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
+import { limits, runtimeBounds, type RuntimeBoundName } from '../limits.ts';
 import { envModes, variableForm } from '../names.ts';
 import { configDirectory, systemDirectory } from '../yaml/places.ts';
 import {
+  boundKey,
+  boundNames,
   defaultConfiguration,
   joinConfiguration,
   keyNames,
@@ -22,6 +25,8 @@ export interface Flags {
   readonly config?: string | null;
   /** `--env-mode`. */
   readonly envMode?: string | null;
+  /** `--bound`: each such as `sessions_active=128`. */
+  readonly bounds?: readonly string[];
 }
 
 export interface Asked {
@@ -102,6 +107,11 @@ function variablesOf(env: Asked['env']): LayerOf[] {
   const profile = value('TRL_REDACTION_PROFILE');
   const withhold = value('TRL_WITHHOLD');
   const names = value('TRL_SECRET_NAMES');
+  const bounds = boundNames.flatMap((name): [RuntimeBoundName, number][] => {
+    const { variable } = runtimeBounds[name];
+    const text = value(variable);
+    return text === null ? [] : [[name, boundIn(variable, name, text)]];
+  });
   const given: Given = {
     ...(mode !== null && { envMode: oneOf('TRL_ENV_MODE', mode, envModes) }),
     ...(profile !== null && {
@@ -109,8 +119,10 @@ function variablesOf(env: Asked['env']): LayerOf[] {
     }),
     ...(withhold !== null && { withhold: listOf('TRL_WITHHOLD', withhold, true) }),
     ...(names !== null && { secretNames: listOf('TRL_SECRET_NAMES', names, false) }),
+    ...(bounds.length > 0 && { limits: Object.fromEntries(bounds) }),
   };
   const places = new Map([
+    ...boundNames.map((name): [string, string] => [boundKey(name), runtimeBounds[name].variable]),
     [keyNames.envMode, 'TRL_ENV_MODE'],
     [keyNames.profile, 'TRL_REDACTION_PROFILE'],
     [keyNames.withhold, 'TRL_WITHHOLD'],
@@ -121,12 +133,35 @@ function variablesOf(env: Asked['env']): LayerOf[] {
     : [{ kind: 'variable', name: 'TRL_*', given, places }];
 }
 
-function flagsOf({ envMode = null }: Flags): LayerOf[] {
-  if (envMode === null) return [];
-  const given = { envMode: oneOf('--env-mode', envMode, envModes) };
-  return [
-    { kind: 'flag', name: 'flags', given, places: new Map([[keyNames.envMode, '--env-mode']]) },
-  ];
+function flagsOf({ envMode = null, bounds = [] }: Flags): LayerOf[] {
+  const given: Given = {
+    ...(envMode !== null && { envMode: oneOf('--env-mode', envMode, envModes) }),
+    ...(bounds.length > 0 && { limits: Object.fromEntries(bounds.map(boundFlag)) }),
+  };
+  if (Object.keys(given).length === 0) return [];
+  const places = new Map([
+    [keyNames.envMode, '--env-mode'],
+    ...boundNames.map((name): [string, string] => [boundKey(name), '--bound']),
+  ]);
+  return [{ kind: 'flag', name: 'flags', given, places }];
+}
+
+function boundFlag(text: string): [RuntimeBoundName, number] {
+  const [key = '', value = ''] = text.split('=', 2);
+  const keys = boundNames.map((name) => runtimeBounds[name].key);
+  const known = oneOf('--bound', key, keys);
+  const name = boundNames.find((one) => runtimeBounds[one].key === known) ?? 'sessionsActive';
+  return [name, boundIn(`--bound ${key}`, name, value)];
+}
+
+/** @throws TrlError `INVALID_PARAMS` for what is no number, or is over the maximum */
+function boundIn(where: string, name: RuntimeBoundName, text: string): number {
+  const most = limits[name].max ?? Number.MAX_SAFE_INTEGER;
+  const value = /^[0-9]+$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= most) return value;
+  const shown = JSON.stringify(text.slice(0, 64));
+  const message = `Cannot use ${where}: ${shown} is no whole number from 1 to ${most}`;
+  throw new TrlError('INVALID_PARAMS', message);
 }
 
 function oneOf<T extends string>(where: string, text: string, known: readonly T[]): T {

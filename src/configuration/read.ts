@@ -1,10 +1,11 @@
 /** Reads one `config.yaml`: text in, what it says out. Pure; `load.ts` finds the files. */
 import path from 'node:path';
 import { whyNoRecipient } from '../sealing/keys.ts';
+import { runtimeBounds } from '../limits.ts';
 import { FileError, showProblem, type Problem } from '../yaml/problem.ts';
 import { problemsMax, readTree, type Tree } from '../yaml/tree.ts';
 import { problemsOf } from '../yaml/wording.ts';
-import { keyNames } from './configuration.ts';
+import { boundKey, boundNames, keyNames } from './configuration.ts';
 import type { Given, LayerOf, SourceSetting, ThresholdSettings } from './configuration.ts';
 import { configurationSchema, keysOfConfiguration, type ConfigurationText } from './schema.ts';
 
@@ -43,15 +44,13 @@ export function readConfiguration(input: string | Uint8Array, of: FileOf): Layer
   ];
   if (problems.length > 0) throw failure(file, problems);
   const given = givenBy(parsed.data, of, tree);
-  const places = Object.values(keyNames).map((key): [string, string] => [
-    key,
-    placeOf(tree, file, key.split('.')),
-  ]);
+  const keys = [...Object.values(keyNames), ...boundNames.map(boundKey)];
+  const places = keys.map((key): [string, string] => [key, placeOf(tree, file, key.split('.'))]);
   return { kind: of.kind, name: file, given, places: new Map(places) };
 }
 
 function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
-  const { terminal, environment, secrets, redaction, audit } = text;
+  const { terminal, environment, secrets, redaction, audit, limits } = text;
   const { sources, names } = secrets ?? {};
   const patterns = redaction?.patterns?.map(({ id, pattern, keywords }, at) => ({
     id,
@@ -67,9 +66,15 @@ function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
     ...(redaction?.profile !== undefined && { profile: redaction.profile }),
     ...(redaction?.thresholds !== undefined && { thresholds: defined(redaction.thresholds) }),
     ...(patterns !== undefined && { patterns }),
+    ...(limits !== undefined && { limits: boundsOf(limits) }),
     ...(audit?.required !== undefined && { auditRequired: audit.required }),
     ...(audit?.recipients !== undefined && { auditRecipients: audit.recipients }),
   };
+}
+
+function boundsOf(text: NonNullable<ConfigurationText['limits']>): NonNullable<Given['limits']> {
+  const given = boundNames.map((name) => [name, text[runtimeBounds[name].key]] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
 type SourceText = NonNullable<NonNullable<ConfigurationText['secrets']>['sources']>[number];

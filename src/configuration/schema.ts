@@ -1,5 +1,6 @@
 /** The form of `config.yaml`. */
 import * as z from 'zod/mini';
+import { limits, runtimeBounds } from '../limits.ts';
 import { envModes } from '../names.ts';
 import { keysAt } from '../yaml/keys.ts';
 import { redactionProfiles } from './configuration.ts';
@@ -37,6 +38,12 @@ const between = (least: number, most: number) =>
 const milliseconds = (least: number, most: number) => {
   const error = `must be a whole number of milliseconds from ${least} to ${most}`;
   return z.int({ error }).check(z.minimum(least, { error }), z.maximum(most, { error }));
+};
+
+const bound = (name: keyof typeof runtimeBounds) => {
+  const most = limits[name].max ?? Number.MAX_SAFE_INTEGER;
+  const error = `must be a whole number from 1 to ${most}`;
+  return z.int({ error }).check(z.minimum(1, { error }), z.maximum(most, { error }));
 };
 
 const kinds = 'environment, dotenv, keyring, systemd or command';
@@ -94,6 +101,15 @@ export const configurationSchema = z.strictObject({
         }),
       ),
       patterns: z.optional(z.array(ownPattern).check(z.maxLength(patternsMax))),
+    }),
+  ),
+  limits: z.optional(
+    z.strictObject({
+      [runtimeBounds.sessionsActive.key]: z.optional(bound('sessionsActive')),
+      [runtimeBounds.sessionRecords.key]: z.optional(bound('sessionRecords')),
+      [runtimeBounds.commandsConcurrent.key]: z.optional(bound('commandsConcurrent')),
+      [runtimeBounds.sessionIdleMs.key]: z.optional(bound('sessionIdleMs')),
+      [runtimeBounds.sessionGoneMs.key]: z.optional(bound('sessionGoneMs')),
     }),
   ),
   audit: z.optional(

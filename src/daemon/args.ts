@@ -14,6 +14,8 @@ export interface Args {
   /** A file above the user's `config.yaml`. */
   readonly config: string | null;
   readonly envMode: string | null;
+  /** Each such as `sessions_active=128`. */
+  readonly bounds: readonly string[];
   /** Directories of tools. */
   readonly tools: readonly string[];
   readonly ephemeral: boolean;
@@ -31,6 +33,7 @@ export function readArgs(argv: readonly string[], env: Env): Args {
       policy: { type: 'string' },
       config: { type: 'string' },
       'env-mode': { type: 'string' },
+      bound: { type: 'string', multiple: true },
       tools: { type: 'string', multiple: true },
       ephemeral: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -55,6 +58,7 @@ export function readArgs(argv: readonly string[], env: Env): Args {
     policy: (values.policy ?? env['TRL_POLICY']) || null,
     config: values.config ?? null,
     envMode: values['env-mode'] ?? null,
+    bounds: values.bound ?? [],
     tools: values.tools ?? [],
     ephemeral: values.ephemeral,
     json: values.json,

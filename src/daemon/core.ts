@@ -1,7 +1,7 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
 import type { Enrolment } from '../approval/enrolment.ts';
 import type { Caller, ExecId, StdinChoice, Verdict } from '../command.ts';
-import { limits } from '../limits.ts';
+import { limits, type RuntimeBounds } from '../limits.ts';
 import type { PolicyExplainParams } from '../protocol/types.ts';
 import { version } from '../protocol/version.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
@@ -82,6 +82,8 @@ export interface CoreOptions {
   readonly quarantine: string;
   readonly auditDirectory: string;
   /** Directories of tools that the daemon was started with. */
+  /** Of sessions and commands. */
+  readonly bounds: RuntimeBounds;
   readonly toolDirectories: readonly string[];
   /** Where publications are checked and laid out; private to the user. */
   readonly publications: string;
@@ -91,6 +93,8 @@ export interface CoreOptions {
 }
 
 const idleSweepMs = 60_000;
+/** How often it is looked whether a session has become idle whose client has left. */
+const leftPollMs = 250;
 
 export class Core implements Runtime {
   readonly startedAt = Date.now();
@@ -115,11 +119,12 @@ export class Core implements Runtime {
   readonly counts = new Metrics();
   /** Of calls that are over. */
   readonly keys: UsedKeys;
+  #leaving: NodeJS.Timeout | null = null;
   #closed = false;
 
   constructor(options: CoreOptions) {
     this.#options = options;
-    this.#sessions = new Sessions(options.store);
+    this.#sessions = new Sessions(options.store, options.bounds.sessionRecords);
     const inputs = new Inputs(options, this.#sessions);
     this.#inputs = inputs;
     this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
@@ -134,7 +139,7 @@ export class Core implements Runtime {
     options.runners.onProgress = (progress) => recorder.printed(progress);
     const scripts = this.#scriptCalls();
     const parts = { sessions: this.#sessions, execs: this.#execs, grounds, recorder, scripts };
-    const starter = new Starter(options, parts);
+    const starter = new Starter(options, { ...parts, sessionDesk: this.sessions });
     this.#starter = starter;
     this.execs = new ExecDesk(options, { ...parts, starter, inputs });
     const desks = { sessionDesk: this.sessions, execDesk: this.execs };
@@ -178,12 +183,25 @@ export class Core implements Runtime {
     options.workspaces.isBusy = (id) => this.#execs.running(id).length > 0;
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {
+      this.#sessions.noneHolds();
       for (const session of this.#sessions.all()) {
         if (session.record.envKeys.length > 0) this.#sessions.update(session, { envKeys: [] });
       }
     };
     this.#sweeper = setInterval(() => this.#endIdle(), idleSweepMs);
     this.#sweeper.unref();
+    this.#followCallers();
+  }
+
+  /** Who is gone needs no sessions; who is there has a share. */
+  #followCallers(): void {
+    const { approving, identities } = this.#options;
+    identities.onEnded = () => void this.sessions.endAbandoned();
+    this.#sessions.clients.onLeft = (id) => this.#clientLeft(id);
+    approving.approvals.callerOf = ({ session, requester }) => {
+      const found = this.#sessions.find(session);
+      return found === null ? requester : this.#sessions.holderOf(found);
+    };
   }
 
   audited: Runtime['audited'] = (call, act) => audited(this.#telling, call, act);
@@ -273,6 +291,7 @@ export class Core implements Runtime {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#sweeper);
+    if (this.#leaving !== null) clearTimeout(this.#leaving);
     this.counts[Symbol.dispose]();
     this.#options.approving[Symbol.dispose]();
     this.#options.identities[Symbol.dispose]();
@@ -294,19 +313,41 @@ export class Core implements Runtime {
     return parked.request.stdin;
   }
 
+  get clients(): Runtime['clients'] {
+    return this.#sessions.clients;
+  }
+
+  /** A client that was killed may be started over, and find its session again. */
+  #clientLeft(id: string): void {
+    const left = this.#sessions.all().filter(({ record }) => record.client === id);
+    for (const session of left) session.leftAt = Date.now();
+    this.#endLeft();
+  }
+
+  /** Looks again as long as commands run in sessions whose client has left. */
+  #endLeft(): void {
+    const { sessionGoneMs } = this.#options.bounds;
+    const isLeft = this.#sessions
+      .all()
+      .some(({ record, leftAt }) => record.lifetime === 'client' && leftAt !== undefined);
+    if (this.#closed || !isLeft || this.#leaving !== null) return;
+    const look = async (): Promise<void> => {
+      await this.sessions.endAbandoned(sessionGoneMs);
+      this.#leaving = null;
+      this.#endLeft();
+    };
+    this.#leaving = setTimeout(() => void look(), Math.max(sessionGoneMs, leftPollMs)).unref();
+  }
+
   #endIdle(): void {
-    const oldest = Date.now() - limits.sessionIdleMs.default;
+    const { sessionGoneMs, sessionIdleMs } = this.#options.bounds;
+    void this.sessions.endAbandoned(sessionGoneMs);
+    const oldest = Date.now() - sessionIdleMs;
     for (const { record, busy } of this.#sessions.all()) {
       if (busy !== null || record.lastActivity > oldest) continue;
       // What a person is asked about is wanted still.
       if (this.#execs.of(record.id).some((one) => !isOver(one))) continue;
-      void this.sessions.end(record.id, true).catch(() => {});
-      const ended = {
-        kind: 'session.destroyed',
-        session: record.id,
-        data: { idle: true },
-      } as const;
-      this.#options.auditing.note(ended);
+      void this.sessions.endUnused(record.id).catch(() => {});
     }
   }
 }

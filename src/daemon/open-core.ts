@@ -6,7 +6,7 @@ import { openKey } from '../approval/key.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { checkPatterns } from '../configuration/patterns.ts';
-import { limits } from '../limits.ts';
+import { limits, type RuntimeBounds } from '../limits.ts';
 import { version } from '../protocol/version.ts';
 import type { RunnerOptions } from '../process/start.ts';
 import type { RedactionOptions } from '../redaction/open.ts';
@@ -125,6 +125,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     quarantine: join(stateHome(), 'quarantine'),
     auditDirectory,
     publications: join(stateHome(), 'publish'),
+    bounds: configuration.limits,
     toolDirectories: args.tools,
     opened: new OpenWorkspaces(store),
     redaction: { options: redaction, tags },
@@ -149,7 +150,7 @@ function runnersOf({ kept, env, configuration, tagKey }: RunnerParts): Runners {
   return new Runners({
     stateDir: kept,
     env,
-    ...boundsOfRunner(env),
+    ...boundsOfRunner(env, configuration.limits),
     program: runnerProgram(),
     redaction: { key: tagKey.toString('hex'), ...redactionOf(configuration) },
     sealing: sealingOf(configuration),
@@ -276,12 +277,9 @@ function approvingOf({ store, enrolment, policies, masking }: ApprovingParts): A
   });
 }
 
-/** Bounds of the runtime: a variable over its default, never above its maximum. */
-function boundsOfRunner(env: Env) {
-  const bound = (
-    name: 'journalsBytes' | 'runnerLingerMs' | 'commandsConcurrent',
-    variable: string,
-  ): number => {
+/** Bounds of the runner: a variable over its default, never above its maximum. */
+function boundsOfRunner(env: Env, { sessionsActive, commandsConcurrent }: RuntimeBounds) {
+  const bound = (name: 'journalsBytes' | 'runnerLingerMs', variable: string): number => {
     const asked = Number(env[variable]);
     const { default: usual, max } = limits[name];
     if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
@@ -289,7 +287,8 @@ function boundsOfRunner(env: Env) {
   };
   return {
     journalsBytes: bound('journalsBytes', 'TRL_JOURNALS_BYTES'),
-    commandsMax: bound('commandsConcurrent', 'TRL_COMMANDS_CONCURRENT'),
+    commandsMax: commandsConcurrent,
+    sessionsMax: sessionsActive,
     lingerMs: bound('runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
   };
 }

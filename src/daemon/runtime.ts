@@ -53,6 +53,7 @@ import type {
   ToolView,
 } from '../protocol/tool.ts';
 import type { RedactedBytes } from '../redaction/text.ts';
+import type { Clients } from './access/clients.ts';
 import type { ConsoleDesk } from './access/console.ts';
 import type { Gate } from './access/gate.ts';
 import type { Feed } from './feed.ts';
@@ -244,6 +245,7 @@ export interface Runtime {
   readonly feed: Pick<Feed, 'watch'>;
   readonly console: Pick<ConsoleDesk, 'login'>;
   /** Whether a caller may, and what it sees; `call()` asks it for every door. */
+  readonly clients: Pick<Clients, 'enter'>;
   readonly gate: Pick<Gate, 'permit' | 'admit' | 'shown' | 'sees' | 'seesActor'>;
   /** What policy would say of a command; nothing runs and nobody is asked. */
   explain(caller: Caller, params: PolicyExplainParams): Promise<Verdict>;

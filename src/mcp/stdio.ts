@@ -41,7 +41,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   const { client, root, version, signal } = options;
   const parent = process.ppid;
   const name = `mcp ${parentName(parent)}`;
-  const kept = keeping(conversation({ client, root, name }));
+  const kept = keeping(conversation({ client, root, name, endsWithClient: true }));
   const codec = createRequestStateCodec<Asked>({
     key: randomBytes(32),
     ttlSeconds: stateSeconds,

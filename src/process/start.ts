@@ -26,6 +26,8 @@ export interface RunnerOptions {
   readonly journalsBytes: number;
   /** Commands running at once. */
   readonly commandsMax: number;
+  /** Sessions with namespaces at once. */
+  readonly sessionsMax: number;
   /** How long a runner waits for a daemon to come back before it ends what it holds. */
   readonly lingerMs: number;
   /** The runner's program. */
@@ -194,6 +196,7 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
     key,
     journals_bytes: options.journalsBytes,
     commands_max: options.commandsMax,
+    sessions_max: options.sessionsMax,
     pty: await ptyPath(dir),
     linger_ms: options.stateDir === null ? ephemeralLingerMs : options.lingerMs,
   };

@@ -75,6 +75,7 @@ const sessionCreate = z.object({
   policy: z.exactOptional(profile),
   workspace_id: z.exactOptional(workspaceId),
   workspace_mode: z.exactOptional(workspaceMode),
+  lifetime: z.exactOptional(z.enum(['kept', 'client'], { error: '"kept" or "client"' })),
 });
 
 interface Stdin {
@@ -180,6 +181,7 @@ export const methods = {
   'system.metrics': nothing,
   'system.hello': z.object({
     protocol: z.exactOptional(field.name),
+    client: z.exactOptional(field.execKey),
     frames: z.exactOptional(z.enum(['lines', 'bin'], { error: '"lines" or "bin"' })),
     window_bytes: z.exactOptional(
       field.whole(limits.windowBytes.default / 16, limits.windowBytes.max),

@@ -63,6 +63,8 @@ export interface SessionCreateParams {
   readonly workspace_id?: WorkspaceId;
   /** What becomes of what commands change; default that of the workspace, else `direct`. */
   readonly workspace_mode?: WorkspaceMode;
+  /** `client`: it ends when the client of the socket that made it has left and nothing runs. */
+  readonly lifetime?: 'kept' | 'client';
 }
 export interface LimitParams {
   readonly cpu_s?: number;

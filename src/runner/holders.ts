@@ -2,7 +2,6 @@
 import type { BytePath } from '../change.ts';
 import type { Holder, Plan, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { limits } from '../limits.ts';
 import type { CommandBox } from './box.ts';
 import { openHolder, type OpenHolder } from './holder.ts';
 import { Refresher } from './refresher.ts';
@@ -28,8 +27,14 @@ export class Holders {
   readonly #refreshing = new Map<SessionId, Promise<unknown>>();
   readonly #onDropped: (session: SessionId) => Promise<void>;
 
-  /** `onDropped`: ends what was prepared in a session's holder that was let go of. */
-  constructor(onDropped: (session: SessionId) => Promise<void>) {
+  readonly #max: number;
+
+  /**
+   * @param max sessions with a holder
+   * @param onDropped ends what was prepared in a session's holder that was let go of
+   */
+  constructor(max: number, onDropped: (session: SessionId) => Promise<void>) {
+    this.#max = max;
     this.#onDropped = onDropped;
   }
 
@@ -139,7 +144,7 @@ export class Holders {
     const known = this.#held.get(session);
     if (known !== undefined && known.holder.id === holder.id) return known;
     if (known !== undefined) this.drop(session);
-    if (this.#held.size >= limits.sessionsActive.default) {
+    if (this.#held.size >= this.#max) {
       throw new TrlError(
         'MAX_SESSIONS_REACHED',
         `Cannot start a command: ${this.#held.size} sessions are active; destroy one first`,

@@ -48,11 +48,7 @@ export class Keep {
   readonly #commandsMax: number;
   readonly #events: KeepEvents;
   readonly #fifos: Fifos;
-  readonly #holders = new Holders(async (session) => {
-    await this.#preparing.get(session);
-    await this.#discardWarm(session);
-    this.#noteIdle(session);
-  });
+  readonly #holders: Holders;
   readonly #warm = new Map<SessionId, CommandBox>();
   /** Sandboxes that are being made ahead, one a session. */
   readonly #preparing = new Map<SessionId, Promise<void>>();
@@ -68,6 +64,7 @@ export class Keep {
       space: JournalSpace;
       ptyPath: string | null;
       commandsMax: number;
+      sessionsMax: number;
       /** The redactor's program. */
       redactor: string;
     },
@@ -78,6 +75,11 @@ export class Keep {
     this.#space = options.space;
     this.#ptyPath = options.ptyPath;
     this.#commandsMax = options.commandsMax;
+    this.#holders = new Holders(options.sessionsMax, async (session) => {
+      await this.#preparing.get(session);
+      await this.#discardWarm(session);
+      this.#noteIdle(session);
+    });
     this.#events = events;
     this.#fifos = new Fifos(options.dir);
     this.#sweeper = setInterval(() => this.#sweep(), 5_000);

@@ -22,6 +22,7 @@ interface Start {
   readonly key: Uint8Array;
   readonly journalsBytes: number;
   readonly commandsMax: number;
+  readonly sessionsMax: number;
   readonly pty: string | null;
   readonly lingerMs: number;
 }
@@ -49,6 +50,7 @@ function readStart(): Start {
     key,
     journalsBytes: Number(get('journals_bytes')),
     commandsMax: Number(get('commands_max')),
+    sessionsMax: Number(get('sessions_max')),
     pty: typeof pty === 'string' ? pty : null,
     lingerMs: Number(get('linger_ms')),
   };
@@ -103,8 +105,8 @@ function main(dir: string): void {
   const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
 
   const redactor = join(dirname(fileURLToPath(import.meta.url)), 'redactor.js');
-  const { pty: ptyPath, commandsMax } = start;
-  const keep = openKeep({ dir, space, ptyPath, commandsMax, redactor }, gate);
+  const { pty: ptyPath, commandsMax, sessionsMax } = start;
+  const keep = openKeep({ dir, space, ptyPath, commandsMax, sessionsMax, redactor }, gate);
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });

@@ -37,6 +37,10 @@ export interface SessionRecord {
   readonly lastActivity: number;
   readonly commandCount: number;
   readonly assurance: Assurance | null;
+  /** The client of the socket that made it, or took it over; absent: none. */
+  readonly client?: string;
+  /** `client`: it ends when the client that made it has left; absent: `kept`. */
+  readonly lifetime?: 'kept' | 'client';
   /** The call of a registered tool that it was made for: it runs that and nothing else. */
   readonly tool?: { readonly name: string; readonly call: string };
   /** What becomes of what its commands change; absent: `direct`. */

@@ -14,6 +14,8 @@ export interface ConversationOptions {
   readonly name: string;
   /** Default `/bin/bash`, or what the runtime has in its place. */
   readonly shell?: string;
+  /** Whether its sessions end with the client; default: they are kept. */
+  readonly endsWithClient?: boolean;
 }
 
 /**
@@ -21,10 +23,17 @@ export interface ConversationOptions {
  * that ended meanwhile is replaced.
  */
 export function conversation(options: ConversationOptions): Conversation {
-  const { client, root, name, shell = '/bin/bash' } = options;
+  const { client, root, name, shell = '/bin/bash', endsWithClient = false } = options;
+  const lifetime = endsWithClient ? 'client' : 'kept';
   let known: Promise<SessionId> | null = null;
   const create = async (called: string): Promise<SessionId> => {
-    const params = { working_dir: root, policy: toolPolicy, shell, name: called } as const;
+    const params = {
+      working_dir: root,
+      policy: toolPolicy,
+      shell,
+      name: called,
+      lifetime,
+    } as const;
     return (await client.createSession(params)).id;
   };
   const find = async (): Promise<SessionId> => {

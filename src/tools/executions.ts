@@ -162,6 +162,29 @@ export const terminalStop: Tool = toolOf(
   checkArguments,
 );
 
+export const terminalClose: Tool = toolOf(
+  {
+    name: 'terminal_close',
+    title: 'End a session',
+    description:
+      'Ends a session: its exported variables and its private files. Changes in the workspace ' +
+      'stay. Commands that name no session get another one. With "force" what runs in it ' +
+      'ends, too.',
+    input: z.strictObject({
+      session_id: argument.sessionId.check(z.describe('session_id of an earlier answer')),
+      force: z.optional(argument.flag.check(z.describe('end what runs in it, too'))),
+    }),
+    output: { session_id: z.string(), state: z.string() },
+    annotations: { ...readsOnly, readOnlyHint: false, destructiveHint: true },
+    run: async ({ session_id, force = false }, { client }) => {
+      const id = toSessionId(session_id);
+      await client.session(id).destroy({ force });
+      return { data: { session_id: id, state: 'terminated' }, text: `Ended: ${id}` };
+    },
+  },
+  checkArguments,
+);
+
 export const terminalList: Tool = toolOf(
   {
     name: 'terminal_list',

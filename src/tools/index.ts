@@ -2,7 +2,13 @@
 import type { Client } from '../client/index.ts';
 import { errorTable, isTrlError, TrlError } from '../errors.ts';
 import { nearest } from '../nearest.ts';
-import { terminalInput, terminalList, terminalOutput, terminalStop } from './executions.ts';
+import {
+  terminalClose,
+  terminalInput,
+  terminalList,
+  terminalOutput,
+  terminalStop,
+} from './executions.ts';
 import { pythonRpc } from './python.ts';
 import { registeredTool, registeredTools } from './registered.ts';
 import { secrets } from './secrets.ts';
@@ -22,6 +28,7 @@ export const builtinTools: readonly Tool[] = [
   terminalOutput,
   terminalInput,
   terminalStop,
+  terminalClose,
   terminalList,
   pythonRpc,
   secrets,

@@ -54,6 +54,7 @@ export async function openLoneRunner(
     env: {},
     journalsBytes: 1 << 24,
     commandsMax: 16,
+    sessionsMax: 64,
     lingerMs: 5_000,
     program,
     redaction,

@@ -57,6 +57,8 @@ interface Credential {
 
 export class Identities implements Disposable {
   readonly #options: IdentitiesOptions;
+  /** Told of each caller as {@link watchRevoked} is, while that is watched. Must not throw. */
+  onEnded: (ended: Caller) => void = () => {};
   readonly #clock: () => number;
   readonly #tokens: Tokens;
   readonly #logins: Logins;
@@ -126,6 +128,16 @@ export class Identities implements Disposable {
     this.#look();
     const known = this.#credential(this.#hashes.get(credential) ?? '');
     return known?.caller.credential === credential && this.#fault(known) === null;
+  }
+
+  /** Whether the token of this actor was revoked or has expired; a file that is no good says no. */
+  isOver(actor: string): boolean {
+    this.#look();
+    if (this.#problem !== null) return false;
+    const record = this.#records.find((one) => actorOf(one) === actor);
+    if (record === undefined) return false;
+    const { revokedAt, expiresAt } = record;
+    return revokedAt !== null || (expiresAt !== null && expiresAt <= this.#clock());
   }
 
   /** Why {@link callerOf} answered `null`; says nothing of the token. */
@@ -274,6 +286,7 @@ export class Identities implements Disposable {
     this.#presented.delete(key);
     this.#hashes.delete(caller.credential ?? '');
     for (const listener of this.#listeners) listener(caller);
+    this.onEnded(caller);
   }
 }
 
@@ -304,11 +317,14 @@ function mainCredential(token: string): Credential {
   return { caller, hash: hashOf(token), expiresAt: null, mark: 'main' };
 }
 
+const actorOf = ({ id, name }: TokenRecord): string =>
+  name === null ? `token:${id}` : `token:${name}/${id}`;
+
 /** Its actor is never another's: an id is not given twice, though a name may be. */
 function tokenCredential(record: TokenRecord): Credential {
-  const { id, name, roles, proof, sha256, expiresAt } = record;
+  const { id, roles, proof, sha256, expiresAt } = record;
   const caller: Caller = {
-    actor: name === null ? `token:${id}` : `token:${name}/${id}`,
+    actor: actorOf(record),
     kind: needsPerson(roles) ? 'person' : 'agent',
     authenticatedBy: 'token',
     roles,

@@ -3,6 +3,7 @@
  * lanes, and sends replies and stream events. It ends when the client has sent its last request
  * and has every answer, or is gone. A command runs to its end whoever listens.
  */
+import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
@@ -73,12 +74,17 @@ export class Connection {
   #stdinBytes = 0;
   /** Settles when the in-turn requests so far have ended. */
   #turn: Promise<void> = Promise.resolve();
+  #caller: Caller;
+  /** Takes this connection from those of its client. */
+  #leaveClient = (): void => {};
   #isStopping = false;
   #waiters: (() => void)[] = [];
 
   constructor(options: ConnectionOptions) {
     const { input, output, runtime, caller } = options;
     this.#options = options;
+    this.#caller = caller;
+    this.#belongTo(randomUUID());
     this.#says = { log: options.log, masking: runtime.masking };
     const writer = new Writer(output);
     this.#writer = writer;
@@ -125,8 +131,18 @@ export class Connection {
   #leave(): void {
     if (this.#gone.signal.aborted) return;
     this.#gone.abort();
+    this.#leaveClient();
     this.#options.input.destroy();
     this.#settle();
+  }
+
+  /** Of the socket alone: who has a token or the runtime's own pipes is known by those. */
+  #belongTo(id: string): void {
+    if (this.#caller.authenticatedBy !== 'socket-owner' || this.#gone.signal.aborted) return;
+    const leave = this.#options.runtime.clients.enter(id);
+    this.#caller = { ...this.#caller, client: id };
+    this.#leaveClient();
+    this.#leaveClient = leave;
   }
 
   async #read(): Promise<void> {
@@ -173,7 +189,8 @@ export class Connection {
 
   /** An empty frame is the end of the input. A failure has no reply to go to: it is a message. */
   async #takeStdin(frame: Frame): Promise<void> {
-    const { runtime, caller, pace } = this.#options;
+    const { runtime, pace } = this.#options;
+    const caller = this.#caller;
     await pace?.ready();
     await this.#until(() => this.#stdinBytes < stdinBytesMax);
     const fail = (error: unknown): void =>
@@ -248,11 +265,11 @@ export class Connection {
 
   /** Runs one request and sends its reply. Never rejects. */
   async #run(method: MethodName, request: Request, reply: Reply): Promise<void> {
-    const { runtime, caller, version } = this.#options;
+    const { runtime, version } = this.#options;
     const afterwards: (() => void)[] = [];
     const desk: Desk = {
       runtime,
-      caller,
+      caller: this.#caller,
       version,
       follow: (execId, from, form) => {
         const { answer, start } = this.#streams.announce(execId, from, form);
@@ -275,6 +292,7 @@ export class Connection {
         afterwards.push(start);
         return answer;
       },
+      belongTo: (id) => this.#belongTo(id),
       switchToFrames: (windowBytes) => {
         this.#refuseWhenBusy();
         afterwards.push(() => this.#writer.switchToFrames(windowBytes));

@@ -45,6 +45,8 @@ export interface Desk {
    * @throws TrlError `INVALID_PARAMS` when something else is under way on this connection.
    */
   switchToFrames(windowBytes: number | null): void;
+  /** Counts this connection as one of client `id`. */
+  belongTo(id: string): void;
 }
 
 /**
@@ -194,7 +196,8 @@ const handlers: Handlers = {
   'system.ping': ({ runtime, version }) => ({ uptime_s: runtime.stats().uptime_s, version }),
   'system.stats': ({ runtime }) => runtime.stats(),
   'system.metrics': ({ runtime }) => runtime.metrics(),
-  'system.hello': (desk, { frames = 'lines', window_bytes: windowBytes = null }) => {
+  'system.hello': (desk, { client, frames = 'lines', window_bytes: windowBytes = null }) => {
+    if (client !== undefined) desk.belongTo(client);
     const answer = { version: desk.version, protocol: 'trl/2', features, frames } as const;
     if (frames !== 'bin') return answer;
     desk.switchToFrames(windowBytes);

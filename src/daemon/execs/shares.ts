@@ -1,29 +1,27 @@
 /**
- * How much of the runtime the commands of one caller by token may hold, so that none shuts out the
- * others or the socket (`shareOf` in `limits.ts`).
+ * How much of the runtime the commands of one session and of one caller may hold, so that none
+ * shuts out the others (`shareOf` in `limits.ts`).
  */
 import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import { limits, shareTaken } from '../../limits.ts';
+import { shareOf, shareTaken, type RuntimeBounds } from '../../limits.ts';
+import type { SessionDesk } from '../sessions/desk.ts';
 import type { Session, Sessions } from '../sessions/sessions.ts';
 import type { Tracked } from './executions.ts';
 
-interface Held {
-  readonly actor: string;
-  readonly session: Session;
+interface Parts {
+  readonly sessions: Sessions;
+  readonly bounds: Pick<RuntimeBounds, 'commandsConcurrent' | 'sessionsActive'>;
+  readonly sessionDesk: Pick<SessionDesk, 'endAbandoned'>;
 }
 
 export class CommandShares {
-  readonly #sessions: Sessions;
-  readonly #commandsMax: number;
-  /** One for each command that runs or starts. */
-  readonly #held = new Set<Held>();
+  readonly #parts: Parts;
+  /** The session of each command that runs or starts. */
+  readonly #held = new Set<{ readonly session: Session }>();
 
-  constructor(sessions: Sessions, env: Readonly<Record<string, string | undefined>>) {
-    this.#sessions = sessions;
-    const { default: usual, max } = limits.commandsConcurrent;
-    const asked = Number(env['TRL_COMMANDS_CONCURRENT']);
-    this.#commandsMax = Number.isInteger(asked) && asked > 0 ? Math.min(asked, max) : usual;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
   /**
@@ -33,18 +31,15 @@ export class CommandShares {
    * @throws TrlError `QUOTA_EXCEEDED` or `MAX_SESSIONS_REACHED` when its share is taken; what
    *   `start` throws
    */
-  async start(
-    { actor }: Caller,
-    session: Session,
-    start: () => Promise<Tracked>,
-  ): Promise<Tracked> {
-    this.#checkSession(session, actor);
-    const actors = [...this.#held].map((one) => one.actor);
-    const taken = shareTaken(actors, actor, this.#commandsMax);
-    if (taken !== null) {
-      throw new TrlError('QUOTA_EXCEEDED', `Cannot start a command: ${taken} commands at once`);
+  async start(caller: Caller, session: Session, start: () => Promise<Tracked>): Promise<Tracked> {
+    this.#parts.sessions.takeOver(session, caller);
+    if (this.#whyNoSession(session, caller) !== null) await this.#parts.sessionDesk.endAbandoned();
+    const why = this.#whyNoSession(session, caller);
+    if (why !== null) {
+      throw new TrlError('MAX_SESSIONS_REACHED', `Cannot start a command: ${why}`);
     }
-    const leave = this.#enter({ actor, session });
+    this.#checkCommands(session, caller);
+    const leave = this.#enter(session);
     try {
       const tracked = await start();
       if (tracked.record.parked === null) void tracked.settled.then(leave, leave);
@@ -58,24 +53,54 @@ export class CommandShares {
 
   /** One that starts whoever asked: a person allowed it, or it runs already. */
   hold<T>(session: Session, outcome: Promise<T>): Promise<T> {
-    return outcome.finally(this.#enter({ actor: session.record.owner ?? '', session }));
+    return outcome.finally(this.#enter(session));
+  }
+
+  /** @throws TrlError `QUOTA_EXCEEDED` */
+  #checkCommands(session: Session, caller: Caller): void {
+    const { sessions, bounds } = this.#parts;
+    const max = bounds.commandsConcurrent;
+    const held = Array.from(this.#held, (one) => one.session);
+    const own = held.filter((one) => one === session).length;
+    const share = shareOf(max).session;
+    const holder = sessions.holderOf(session);
+    const refuse = (why: string): never => {
+      const busiest = own > 0 ? session : held.find((one) => sessions.holderOf(one) === holder);
+      const how = sessions.howToEnd(caller, [busiest ?? session], 'commands run in it');
+      const message = `Cannot start a command: ${why}; end one (exec.cancel), or ${how}`;
+      throw new TrlError('QUOTA_EXCEEDED', message);
+    };
+    if (held.length >= max) refuse(`${held.length} are running`);
+    const taken = shareTaken(
+      held.map((one) => sessions.holderOf(one)),
+      holder,
+      max,
+    );
+    if (taken !== null) refuse(`${taken} commands at once`);
+    if (own >= share) refuse(`this session has its share of ${share} of ${max} commands at once`);
   }
 
   /** What a session holds once it had a command stays until it ends. */
-  #checkSession(session: Session, actor: string): void {
-    const starting = new Set([...this.#held].map((one) => one.session));
+  #whyNoSession(session: Session, caller: Caller): string | null {
+    const { sessions, bounds } = this.#parts;
+    const max = bounds.sessionsActive;
+    const starting = new Set(Array.from(this.#held, (one) => one.session));
     const isActive = (one: Session): boolean =>
-      one.ground !== null || one.record.assurance !== null || starting.has(one);
-    if (isActive(session)) return;
-    const active = this.#sessions.all().filter(isActive);
-    const owners = active.map(({ record }) => record.owner ?? '');
-    const taken = shareTaken(owners, actor, limits.sessionsActive.default);
-    if (taken === null) return;
-    const message = `Cannot start a command: ${taken} sessions that had one; destroy one first`;
-    throw new TrlError('MAX_SESSIONS_REACHED', message);
+      one.ground !== null || one.mayHold || starting.has(one);
+    if (isActive(session)) return null;
+    const active = sessions.all().filter(isActive);
+    const holders = active.map((one) => sessions.holderOf(one));
+    const taken =
+      active.length >= max
+        ? `there are ${active.length}`
+        : shareTaken(holders, sessions.holderOf(session), max);
+    if (taken === null) return null;
+    return `${taken} sessions that had one; first ${sessions.howToEnd(caller, active)}`;
   }
 
-  #enter(held: Held): () => void {
+  #enter(session: Session): () => void {
+    const held = { session };
+    session.mayHold = true;
     this.#held.add(held);
     return () => void this.#held.delete(held);
   }

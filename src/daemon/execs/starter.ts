@@ -18,6 +18,7 @@ import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
 import { basisOf, type ExecBasis } from '../auditing/basis.ts';
 import { askedEvents, refusalEvents, type ExecRecorder } from '../auditing/exec-recorder.ts';
 import { tellUnended } from '../auditing/unended.ts';
+import type { SessionDesk } from '../sessions/desk.ts';
 import { reachOf, revertLate } from '../sessions/ground.ts';
 import type { Grounds } from '../sessions/grounds.ts';
 import { begunRecord, type Starting } from './begun-record.ts';
@@ -48,6 +49,7 @@ interface StarterParts {
   readonly grounds: Grounds;
   readonly recorder: ExecRecorder;
   readonly scripts: ScriptCalls;
+  readonly sessionDesk: SessionDesk;
 }
 
 export class Starter {
@@ -71,7 +73,7 @@ export class Starter {
     this.#sessions = sessions;
     this.#execs = execs;
     this.#keys = new ExecKeys(execs, options.macKey);
-    this.#shares = new CommandShares(sessions, options.env);
+    this.#shares = new CommandShares({ ...parts, bounds: options.bounds });
     this.#world = worldOf(options, recorder);
     this.#grounds = grounds;
     const { approvals } = options.approving;
@@ -103,6 +105,7 @@ export class Starter {
       );
     }
     const runner = await this.#options.runners.open();
+    if (!runner.adopted) this.#sessions.noneHolds();
     const answer = runner.adopted ? await runner.link.request({ op: 'list' }) : {};
     const listed: unknown = Reflect.get(answer, 'executions');
     const entries = Array.isArray(listed) ? listed : [];

@@ -41,6 +41,8 @@ const noStreams = {
   answerCall: (): never => {
     throw notHere('answer for a tool');
   },
+  // Who has a token is known by it.
+  belongTo: (): void => {},
   switchToFrames: (): never => {
     throw notHere('switch to frames');
   },

@@ -7,7 +7,7 @@ import { boundsOf } from '../../session/bounds.ts';
 import { newSessionId, type SessionRecord } from '../../session/record.ts';
 import { resolveWorkspace } from '../../workspace/roots.ts';
 import type { CoreOptions } from '../core.ts';
-import type { Executions } from '../execs/executions.ts';
+import { isOver, type Executions } from '../execs/executions.ts';
 import { newRecord } from './new-session.ts';
 import { timeoutOf } from '../execs/requests.ts';
 import type { SessionsDesk } from '../runtime.ts';
@@ -28,7 +28,7 @@ export class SessionDesk implements SessionsDesk {
 
   /** @param tool the call of a registered tool that it is for */
   async create(
-    { actor }: Caller,
+    caller: Caller,
     params: SessionCreateParams,
     tool: NonNullable<SessionRecord['tool']> | null = null,
   ): Promise<SessionView> {
@@ -42,10 +42,10 @@ export class SessionDesk implements SessionsDesk {
       const message = `Cannot work in "${place.cwd}": it is outside workspace ${opened.id}`;
       throw new TrlError('WORKSPACE_ESCAPE', message);
     }
-    const made = newRecord(params, place, { policy, opened, owner: actor });
+    const made = newRecord(params, place, { policy, opened, owner: caller.actor });
     const record = tool === null ? made : { ...made, tool };
     await variables.check(record.requested ?? [], policy.withhold);
-    const session = this.#sessions.add(record);
+    const session = await this.#add(record, caller);
     await this.#set(session, params.env ?? {});
     return sessionView(session);
   }
@@ -85,15 +85,15 @@ export class SessionDesk implements SessionsDesk {
     return sessionView(session);
   }
 
-  async fork({ actor }: Caller, id: SessionId, name: string | null): Promise<SessionView> {
+  async fork(caller: Caller, id: SessionId, name: string | null): Promise<SessionView> {
     const { record } = this.#sessions.get(id);
     refuseToolSession(record);
     const now = Date.now();
     const times = { createdAt: now, lastActivity: now };
-    const fork = { ...record, id: newSessionId(), name, owner: actor, ...times };
+    const fork = { ...record, id: newSessionId(), name, owner: caller.actor, ...times };
     // What was injected was meant for that session: nobody could take it back from this one.
     const bare = { commandCount: 0, assurance: null, injected: [] };
-    const session = this.#sessions.add({ ...fork, ...bare });
+    const session = await this.#add({ ...fork, ...bare }, caller);
     this.#options.masking.given.copy(id, session.record.id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'fork', session_id: id, to: session.record.id });
@@ -134,6 +134,42 @@ export class SessionDesk implements SessionsDesk {
     await this.#options.workspaces.close(id);
     this.#options.masking.given.forget(id);
     this.#execs.endSession(id);
+  }
+
+  /** Where there is no room, what is abandoned makes some. */
+  async #add(record: SessionRecord, caller: Caller): Promise<Session> {
+    try {
+      return this.#sessions.add(record, caller);
+    } catch (error) {
+      if (!(await this.endAbandoned())) throw error;
+      return this.#sessions.add(record, caller);
+    }
+  }
+
+  /**
+   * Ends sessions that nobody can want any more: see {@link Sessions.isAbandoned}, and those of
+   * tokens that are over. `idleMs`: the client has left so long ago at least. Answers whether there
+   * were any.
+   */
+  async endAbandoned(idleMs = 0): Promise<boolean> {
+    const now = Date.now();
+    const found = this.#sessions.all().filter((one) => {
+      const { id, lastActivity, owner = '' } = one.record;
+      const since = one.leftAt === undefined ? now : Math.max(lastActivity, one.leftAt);
+      const isLeft = this.#sessions.isAbandoned(one) && now - since >= idleMs;
+      if (!isLeft && (one.busy !== null || !this.#options.identities.isOver(owner))) return false;
+      // What a person is asked about is wanted still.
+      return this.#execs.of(id).every(isOver);
+    });
+    await Promise.allSettled(found.map(({ record }) => this.endUnused(record.id)));
+    return found.length > 0;
+  }
+
+  /** Ends a session that nobody asked to end. */
+  async endUnused(id: SessionId): Promise<void> {
+    await this.end(id, true);
+    const data = { idle: true };
+    this.#options.auditing.note({ kind: 'session.destroyed', session: id, data });
   }
 
   async #set(session: Session, env: Readonly<Record<string, string>>): Promise<void> {

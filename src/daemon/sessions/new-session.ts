@@ -59,6 +59,7 @@ export function newRecord(
     commandCount: 0,
     assurance: null,
     policy: params.policy ?? null,
+    ...(params.lifetime === undefined ? {} : { lifetime: params.lifetime }),
     ...(opened === null
       ? {}
       : { workspaceId: opened.id, workspaceRules: { read: opened.read, write: opened.write } }),

@@ -1,10 +1,11 @@
 /** Sessions: durable records, and what belongs to each while the daemon runs. */
-import type { ExecId, SessionId } from '../../command.ts';
+import type { Caller, ExecId, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits, shareTaken } from '../../limits.ts';
 import type { SessionView } from '../../protocol/types.ts';
 import type { Ground } from '../../run.ts';
 import { heldGrants, type SessionRecord } from '../../session/record.ts';
+import { Clients } from '../access/clients.ts';
 import type { Store } from '../../session/store.ts';
 import { GoneOwners } from './gone-owners.ts';
 import { isoTime } from '../execs/receipt.ts';
@@ -22,7 +23,21 @@ export interface Session {
   typed: readonly string[];
   /** The directory that the ground was made on. */
   place?: string;
+  /** Whether the runner may keep namespaces for it: it had a command since the runner started. */
+  mayHold: boolean;
+  /** When its client left, Unix ms; absent: it is there, or this daemon never saw it. */
+  leftAt?: number;
 }
+
+/** What of a caller says whose share it takes. */
+interface Sharer {
+  readonly actor: string;
+  readonly client?: string | undefined;
+}
+
+/** Whose share a caller takes. */
+const callerKey = ({ actor, client }: Sharer): string =>
+  client === undefined || actor.startsWith('token:') ? actor : `client ${client}`;
 
 /** `busyChanged` is told after each change of `busy`, and must not throw. */
 function fresh(record: SessionRecord, busyChanged: (session: Session) => void): Session {
@@ -40,18 +55,22 @@ function fresh(record: SessionRecord, busyChanged: (session: Session) => void): 
     starting: Promise.resolve(),
     ground: null,
     typed: [],
+    mayHold: record.assurance !== null,
   };
 }
 
 export class Sessions {
   /** Told of each change, and of the end. Must not throw. */
   onChange: (session: Session) => void = () => {};
+  readonly clients = new Clients();
   readonly #store: Store;
   readonly #all = new Map<SessionId, Session>();
   readonly #gone: GoneOwners;
+  readonly #max: number;
 
-  constructor(store: Store) {
+  constructor(store: Store, max: number) {
     this.#store = store;
+    this.#max = max;
     this.#gone = new GoneOwners(store);
     for (const { json } of store.all('sessions')) {
       const record: SessionRecord = JSON.parse(json);
@@ -60,27 +79,66 @@ export class Sessions {
   }
 
   /** @throws TrlError `MAX_SESSIONS_REACHED` */
-  add(record: SessionRecord): Session {
-    if (this.#all.size >= limits.sessionRecords.default) {
-      throw new TrlError(
-        'MAX_SESSIONS_REACHED',
-        `Cannot create a session: ${this.#all.size} exist; destroy one first`,
-      );
-    }
-    const owners = function* (all: Iterable<Session>) {
-      for (const { record: other } of all) yield other.owner ?? '';
-    };
-    const { owner = '' } = record;
-    const taken = shareTaken(owners(this.#all.values()), owner, limits.sessionRecords.default);
-    if (taken !== null) {
-      const message = `Cannot create a session: ${taken} sessions; destroy one first`;
+  add(record: SessionRecord, caller: Sharer): Session {
+    const refuse = (why: string): never => {
+      const message = `Cannot create a session: ${why}; first ${this.howToEnd(caller)}`;
       throw new TrlError('MAX_SESSIONS_REACHED', message);
-    }
-    const session = this.#fresh(record);
+    };
+    if (this.#all.size >= this.#max) refuse(`${this.#all.size} exist`);
+    const holders = Array.from(this.#all.values(), (one) => this.holderOf(one));
+    const taken = shareTaken(holders, callerKey(caller), this.#max);
+    if (taken !== null) refuse(`${taken} sessions`);
+    const { client } = caller;
+    const session = this.#fresh(client === undefined ? record : { ...record, client });
     this.#all.set(record.id, session);
-    this.#store.put('sessions', record.id, record);
+    this.#store.put('sessions', record.id, session.record);
     this.onChange(session);
     return session;
+  }
+
+  /**
+   * Whose share a session takes: its token's, or its client's of the socket. Those of clients that
+   * have left count together: who connects anew for each session is one caller still.
+   */
+  holderOf({ record: { owner = '', client } }: Session): string {
+    return this.clients.isConnected(client) ? callerKey({ actor: owner, client }) : owner;
+  }
+
+  /** Whether it lives as long as its client, which has left, and nothing is under way in it. */
+  isAbandoned({ record, busy }: Session): boolean {
+    const { lifetime, client } = record;
+    return lifetime === 'client' && busy === null && !this.clients.isConnected(client);
+  }
+
+  /** A client that was killed was started over: its session is the new one's. */
+  takeOver(session: Session, { client }: Pick<Caller, 'client'>): void {
+    if (client === undefined || !this.isAbandoned(session)) return;
+    delete session.leftAt;
+    this.update(session, { client });
+  }
+
+  /**
+   * A clause that names the session of `among` which the caller had best end, and how. `state`:
+   * what goes on in it, where that is known.
+   */
+  howToEnd(caller: Sharer, among: readonly Session[] = this.all(), state?: string): string {
+    const key = callerKey(caller);
+    const visible = caller.actor.startsWith('token:')
+      ? among.filter(({ record }) => record.owner === caller.actor)
+      : among;
+    const own = visible.filter((one) => this.holderOf(one) === key);
+    const [found] = (own.length === 0 ? visible : own).toSorted(
+      (a, b) =>
+        Number(a.busy !== null) - Number(b.busy !== null) ||
+        a.record.lastActivity - b.record.lastActivity,
+    );
+    if (found === undefined) return 'try again later';
+    const { id, name, lastActivity } = found.record;
+    const goesOn =
+      state ?? (found.busy === null ? `idle since ${isoTime(lastActivity)}` : 'running');
+    const shown = name === null ? goesOn : `${JSON.stringify(name)}, ${goesOn}`;
+    const ways = `"trl session destroy ${id}", session.destroy, or the tool terminal_close`;
+    return `end a session, such as ${id} (${shown}): ${ways}`;
   }
 
   /** @throws TrlError `SESSION_NOT_FOUND` */
@@ -134,6 +192,11 @@ export class Sessions {
 
   all(): Session[] {
     return [...this.#all.values()];
+  }
+
+  /** The runner is a new one. */
+  noneHolds(): void {
+    for (const session of this.#all.values()) session.mayHold = false;
   }
 
   get size(): number {

@@ -1,0 +1,27 @@
+/** The clients of the socket, each with one connection or several. */
+export class Clients {
+  /** A client has closed its last connection. Must not throw. */
+  onLeft: (id: string) => void = () => {};
+  readonly #connections = new Map<string, number>();
+
+  /** One more connection; answers a function that takes it away once. */
+  enter(id: string): () => void {
+    this.#connections.set(id, (this.#connections.get(id) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      const left = (this.#connections.get(id) ?? 1) - 1;
+      if (left > 0) {
+        this.#connections.set(id, left);
+        return;
+      }
+      this.#connections.delete(id);
+      this.onLeft(id);
+    };
+  }
+
+  isConnected(id: string | undefined): boolean {
+    return id !== undefined && this.#connections.has(id);
+  }
+}
