@@ -134,8 +134,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     endRunner: args.ephemeral,
     log: masked,
   });
-  const close = (): Promise<void> => auditLog.close();
-  return { core, identities, auditing, roots, place, log: masked, close };
+  return { core, identities, auditing, roots, place, log: masked, close: () => auditLog.close() };
 }
 
 interface RunnerParts {
@@ -170,6 +169,7 @@ function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts):
     required: configuration.audit.required,
     ...texts,
     // A runtime of one command follows nothing of an earlier one.
+    ends: async (execs, since) => (args.ephemeral ? new Map() : auditLog.ends(execs, since)),
     unended: async () => (args.ephemeral ? [] : auditLog.unended()),
   });
   auditing.note(configurationEvent(configuration));

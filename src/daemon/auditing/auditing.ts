@@ -11,6 +11,7 @@ import type { Masking } from '../secrets/masking.ts';
 import { countWithin, fitted, sizeOf, type Fitted } from './fitting.ts';
 import { masked } from './masked.ts';
 import type { Shown } from './basis.ts';
+import type { ToldEnd } from './told-ends.ts';
 import type { Unended } from './unended.ts';
 
 /** An event as the rest of the daemon tells it. */
@@ -35,6 +36,11 @@ export interface AuditingOptions {
   readonly log: (text: string) => void;
   /** Commands of earlier runtimes whose end the log does not tell. Default: none. */
   readonly unended?: () => Promise<readonly Unended[]>;
+  /** How commands ended, as the log says. Default: it says nothing. */
+  readonly ends?: (
+    execs: ReadonlySet<string>,
+    since: number,
+  ) => Promise<ReadonlyMap<ExecId, ToldEnd>>;
   /** Unix ms. Default `Date.now`. */
   readonly clock?: () => number;
 }
@@ -140,6 +146,11 @@ export class Auditing {
   /** Commands of earlier runtimes whose end the log does not tell. */
   async unended(): Promise<readonly Unended[]> {
     return (await this.#options.unended?.()) ?? [];
+  }
+
+  /** How those of `execs` ended, none before `since` (Unix ms), as the log says. */
+  async ends(execs: ReadonlySet<string>, since: number): Promise<ReadonlyMap<ExecId, ToldEnd>> {
+    return (await this.#options.ends?.(execs, since)) ?? new Map();
   }
 
   /** Writes what was noted, as far as it can be written. */

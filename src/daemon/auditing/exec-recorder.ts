@@ -6,6 +6,7 @@ import { Refused as Verdicted } from '../../approval/approve.ts';
 import type { Asking, AuditMark, Decided, Outcome, Question, Recorder } from '../../run.ts';
 import { changesDigest, changeView, stateCounts } from '../workspaces/wire.ts';
 import { failureOf, type Auditing, type Told } from './auditing.ts';
+import type { ToldEnd } from './told-ends.ts';
 import { commandData, verdictData, type ExecBasis, type Shown } from './basis.ts';
 
 /** Changes that one event names, and their bytes: names and links can be long. */
@@ -36,10 +37,17 @@ export class ExecRecorder implements Recorder {
   readonly #bases = new Map<ExecId, ExecBasis>();
   /** Commands that ran in the same workspace or session meanwhile: what they wrote can be read. */
   readonly #beside = new Map<ExecId, Set<ExecId>>();
+  /** What an earlier daemon told of the ends of commands that this one takes over. */
+  readonly #ends = new Map<ExecId, ToldEnd>();
 
   constructor(auditing: Auditing, stating: Stating) {
     this.#auditing = auditing;
     this.#stating = stating;
+  }
+
+  /** What the log says by now of commands that are taken over: it is not told again. */
+  takeOver(ends: ReadonlyMap<ExecId, ToldEnd>): void {
+    for (const [id, end] of ends) this.#ends.set(id, end);
   }
 
   /** What a command is; told before it starts, or when it is taken over from an earlier daemon. */
@@ -72,6 +80,7 @@ export class ExecRecorder implements Recorder {
 
   failed(id: ExecId, error: unknown): void {
     const { basis } = this.#forget(id);
+    if (this.#ends.has(id)) return;
     const of = basis === undefined ? { exec: id } : whose(id, basis);
     this.#auditing.note({ kind: 'exec.failed', ...of, data: failureOf(error) });
   }
@@ -85,17 +94,25 @@ export class ExecRecorder implements Recorder {
 
   async ended(id: ExecId, outcome: Omit<Outcome, 'audit'>): Promise<AuditMark | null> {
     const { basis, beside } = this.#forget(id);
+    const before = this.#ends.get(id);
+    if (before?.failure) throw before.failure;
     const { exit, reverted, recorded } = outcome;
     const of = basis === undefined ? { exec: id, session: exit.session_id } : whose(id, basis);
     const told: Told[] = [{ kind: 'exec.ended', ...of, data: endData(exit, reverted) }];
-    if (recorded !== null && recorded.changes.length > 0) {
+    // What is found later is in the next record of its session: the statement is signed.
+    const isSigned = before?.told.has('exec.statement') === true;
+    if (recorded !== null && recorded.changes.length > 0 && !isSigned) {
       told.push({ kind: 'exec.changed', ...of, data: changeData(recorded) });
     }
-    if (basis !== undefined) {
+    if (basis !== undefined && !isSigned) {
       const data = { envelope: await this.#stating.state(id, basis, outcome, beside) };
       told.push({ kind: 'exec.statement', ...of, data });
     }
-    return this.#auditing.recordEnd(...told);
+    const isNew = ({ kind }: Told): boolean => before?.told.has(kind) !== true;
+    const news = told.filter(isNew);
+    return before !== undefined && news.length === 0
+      ? before.mark
+      : this.#auditing.recordEnd(...news);
   }
 
   #forget(id: ExecId) {

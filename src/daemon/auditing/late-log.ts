@@ -8,6 +8,11 @@ import { logDirectories, openAuditLog } from '../../audit/logs.ts';
 import type { AuditLog } from '../../audit/log.ts';
 import { directoryOfLog } from '../../audit/read.ts';
 import { version } from '../../protocol/version.ts';
+import { readNote } from '../../audit/note.ts';
+import { segmentsOf } from '../../audit/segments.ts';
+import { lastHead, withFile } from '../../audit/tail.ts';
+import type { ExecId } from '../../command.ts';
+import { toldEnds, type ToldEnd } from './told-ends.ts';
 import { unendedIn, type Unended } from './unended.ts';
 
 export class LateLog implements AuditSink {
@@ -52,6 +57,18 @@ export class LateLog implements AuditSink {
     return unendedIn(directory, others);
   }
 
+  /** See {@link toldEnds}; none where this log cannot be opened. */
+  async ends(execs: ReadonlySet<string>, since: number): Promise<ReadonlyMap<ExecId, ToldEnd>> {
+    const log = execs.size === 0 ? null : (this.#log ?? (await this.#open().catch(() => null)));
+    if (log === null) return new Map();
+    const own = directoryOfLog(this.#directory, log.id);
+    const logs = logDirectories(this.#directory).flatMap((directory) => {
+      const head = directory === own ? log.head() : newestHead(directory);
+      return head === null ? [] : [{ directory, head }];
+    });
+    return toldEnds(logs, execs, since);
+  }
+
   async close(): Promise<void> {
     const log = await this.#opening?.catch(() => null);
     await log?.close();
@@ -71,4 +88,12 @@ export class LateLog implements AuditSink {
     this.#log = await openAuditLog({ directory: this.#directory, key, about });
     return this.#log;
   }
+}
+
+/** Of a log that another process wrote, or writes. */
+function newestHead(directory: string): string | null {
+  const segment = segmentsOf(directory).at(-1);
+  if (segment === undefined) return null;
+  const parsed = (note: string) => readNote(note)?.checkpoint ?? null;
+  return withFile(segment.file, (fd, length) => lastHead(fd, length, parsed)?.note ?? null);
 }

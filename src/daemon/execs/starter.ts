@@ -19,8 +19,10 @@ import { basisOf, type ExecBasis } from '../auditing/basis.ts';
 import { askedEvents, refusalEvents, type ExecRecorder } from '../auditing/exec-recorder.ts';
 import { tellUnended } from '../auditing/unended.ts';
 import type { SessionDesk } from '../sessions/desk.ts';
-import { reachOf, revertLate } from '../sessions/ground.ts';
+import { reachOf } from '../sessions/ground.ts';
 import type { Grounds } from '../sessions/grounds.ts';
+import type { ToldEnd } from '../auditing/told-ends.ts';
+import { asSigned, endsOf, lostBecause, notStarted, revertSurveyed } from './adopting.ts';
 import { begunRecord, type Starting } from './begun-record.ts';
 import { hinted } from './hints.ts';
 import { ExecKeys } from './keys.ts';
@@ -98,35 +100,33 @@ export class Starter {
       const known = outcome === null ? Promise.reject(fromWire(lost)) : Promise.resolve(outcome);
       this.#execs.track(record, known);
     }
-    // What ran while nobody watched is put back before the workspace is looked at anew.
-    for (const { json } of this.#options.store.all('surveys')) {
-      await revertLate(JSON.parse(json), this.#options.quarantine).catch((error: unknown) =>
-        this.#options.log(`a workspace could not be put back: ${String(error)}`),
-      );
-    }
+    await revertSurveyed(this.#options);
     const runner = await this.#options.runners.open();
     if (!runner.adopted) this.#sessions.noneHolds();
     const answer = runner.adopted ? await runner.link.request({ op: 'list' }) : {};
     const listed: unknown = Reflect.get(answer, 'executions');
     const entries = Array.isArray(listed) ? listed : [];
+    const ends = await endsOf(this.#options.auditing, open, entries);
+    this.#recorder.takeOver(ends);
     const waiting: [Session, ExecRecord & { readonly parked: Parked }][] = [];
     for (const record of open) {
       const entry = entries.find(({ exec_id: id }) => id === record.id);
       const session = this.#sessions.find(record.sessionId);
-      if (entry === undefined && session !== null && record.parked !== null) {
+      const end = ends.get(record.id);
+      const isOver = end !== undefined;
+      if (entry === undefined && session !== null && record.parked !== null && !isOver) {
         waiting.push([session, { ...record, parked: record.parked }]);
         continue;
       }
       if (entry === undefined || session === null) {
-        const message = 'The execution was lost while no daemon was there';
-        const lost = new TrlError('BACKEND_UNAVAILABLE', message);
+        const lost = lostBecause(end);
         this.#recorder.failed(record.id, lost);
         this.#execs.track(record, Promise.reject(lost));
         continue;
       }
       this.#options.runners.expect(record.id);
       if (entry.exit !== null) this.#options.runners.learn(entry.exit);
-      this.#resume(session, { ...record, parked: null });
+      this.#resume(session, { ...record, parked: null }, end);
     }
     // One that looks parked may have been started: its record is written after its yes is used.
     const waits = new Set(waiting.map(([, { id }]) => id));
@@ -372,7 +372,7 @@ export class Starter {
     };
   }
 
-  #resume(session: Session, record: ExecRecord): void {
+  #resume(session: Session, record: ExecRecord, end: ToldEnd | undefined): void {
     const { basis } = record.facts;
     if (basis !== undefined) this.#recorder.expect(record.id, basis);
     const outcome = this.#policyOf(session)
@@ -380,7 +380,8 @@ export class Starter {
       .then(async (ground) => {
         const { id, command: text, workspaceMode: mode = null, startedAt } = record;
         await ground.changes?.begin({ id, text, mode, startedAt });
-        return hinted(this.#options, ground, finish(this.#world, ground, id));
+        const done = finish(this.#world, ground, id).then((outcome) => asSigned(outcome, end));
+        return hinted(this.#options, ground, done);
       });
     const held = this.#shares.hold(session, outcome);
     const tracked = this.#execs.track(record, held);
@@ -398,6 +399,3 @@ export class Starter {
     void tracked.settled.then(free, free);
   }
 }
-
-const notStarted = ({ code, message, data }: TrlError): TrlError =>
-  new TrlError(code, `${message}; the command was not started`, data === null ? {} : { data });

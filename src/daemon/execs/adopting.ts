@@ -1,0 +1,68 @@
+/** What an earlier daemon left open, as the runner and the audit log know it. */
+import type { ExecId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import type { Outcome } from '../../run.ts';
+import type { CoreOptions } from '../core.ts';
+import { revertLate } from '../sessions/ground.ts';
+import type { Auditing } from '../auditing/auditing.ts';
+import type { ToldEnd } from '../auditing/told-ends.ts';
+import type { ExecRecord } from './executions.ts';
+
+export interface RunnerEntry {
+  readonly exec_id: string;
+  readonly exit: { readonly ended_at: number } | null;
+}
+
+/** What ran while nobody watched is put back before the workspace is looked at anew. */
+export async function revertSurveyed({
+  store,
+  quarantine,
+  log,
+}: Pick<CoreOptions, 'store' | 'quarantine' | 'log'>): Promise<void> {
+  for (const { json } of store.all('surveys')) {
+    await revertLate(JSON.parse(json), quarantine).catch((error: unknown) =>
+      log(`a workspace could not be put back: ${String(error)}`),
+    );
+  }
+}
+
+/** Of those that do not run any more: what the log says of their ends. */
+export function endsOf(
+  auditing: Auditing,
+  open: readonly ExecRecord[],
+  entries: readonly RunnerEntry[],
+): Promise<ReadonlyMap<ExecId, ToldEnd>> {
+  const found = open.flatMap(({ id, startedAt }) => {
+    const entry = entries.find(({ exec_id: one }) => one === id);
+    if (entry === undefined) return [{ id, since: startedAt }];
+    return entry.exit === null ? [] : [{ id, since: entry.exit.ended_at }];
+  });
+  const since = Math.min(...found.map((one) => one.since));
+  return auditing.ends(new Set(found.map(({ id }) => id)), since);
+}
+
+/** Why there is no receipt of one that the runner does not know. */
+export function lostBecause(end: ToldEnd | undefined): TrlError {
+  if (end?.failure) return end.failure;
+  if (end === undefined) {
+    return new TrlError('BACKEND_UNAVAILABLE', 'The execution was lost while no daemon was there');
+  }
+  const { log, seq } = end.mark;
+  const message =
+    'The command ended while no daemon was there, and its receipt was lost with its runner: ' +
+    `event ${seq} of log ${log} says how it ended`;
+  return new TrlError('BACKEND_UNAVAILABLE', message);
+}
+
+/** The receipt says what was signed: others may have changed the workspace since. */
+export function asSigned(outcome: Outcome, end: ToldEnd | undefined): Outcome {
+  const { recorded } = outcome;
+  if (recorded === null || !end?.snapshot) return outcome;
+  return {
+    ...outcome,
+    recorded: { ...recorded, snapshot: { ...recorded.snapshot, ...end.snapshot } },
+  };
+}
+
+export const notStarted = ({ code, message, data }: TrlError): TrlError =>
+  new TrlError(code, `${message}; the command was not started`, data === null ? {} : { data });
