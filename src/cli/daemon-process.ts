@@ -9,6 +9,7 @@ import {
   fstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   renameSync,
@@ -33,6 +34,8 @@ export interface DaemonRecord {
 const startMs = 30_000;
 /** The daemon gives commands ten seconds to end. */
 const stopMs = 30_000;
+/** The runner gives them five, where no daemon tells it to. */
+const killMs = 8_000;
 const pollMs = 50;
 const logBytesMax = 8 * 1024 * 1024;
 
@@ -114,15 +117,139 @@ function openLog(log: string): number {
   return openSync(log, 'a', 0o600);
 }
 
-/** Ends it as a service manager would. @throws TrlError BACKEND_UNAVAILABLE when it stays */
-export async function stopProcess(record: DaemonRecord): Promise<void> {
-  process.kill(record.pid, 'SIGTERM');
+/**
+ * Ends it as a service manager would; one that does not end is killed.
+ *
+ * @throws TrlError BACKEND_UNAVAILABLE when it stays
+ */
+export async function stopProcess(
+  record: Pick<DaemonRecord, 'pid' | 'startedAt'>,
+  signal: 'SIGTERM' | 'SIGUSR2',
+): Promise<void> {
+  process.kill(record.pid, signal);
+  let isKilled = false;
   for (const since = Date.now(); isAlive(record); await sleep(pollMs)) {
-    if (Date.now() - since <= stopMs) continue;
+    const waited = Date.now() - since;
+    if (waited > stopMs && signal === 'SIGTERM' && !isKilled) {
+      process.kill(record.pid, 'SIGKILL');
+      isKilled = true;
+    }
+    if (waited <= stopMs + killMs) continue;
     const message = `Cannot stop the runtime: process ${record.pid} is still there`;
-    throw new TrlError('BACKEND_UNAVAILABLE', `${message} after ${stopMs / 1_000} s`);
+    throw new TrlError('BACKEND_UNAVAILABLE', `${message} after ${waited / 1_000} s`);
   }
   rmSync(recordFile(), { force: true });
+}
+
+/** A process by its number as it is now. */
+export const processNow = (pid: number): Pick<DaemonRecord, 'pid' | 'startedAt'> => ({
+  pid,
+  startedAt: startOf(pid),
+});
+
+/** What the daemon of this number said that it ended, or left; it is told once. */
+export function takeStopped(pid: number): readonly StoppedCommand[] {
+  const file = path.join(stateDir(), 'stopped.json');
+  try {
+    const told: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (!isObject(told) || Reflect.get(told, 'pid') !== pid) return [];
+    rmSync(file, { force: true });
+    const commands: unknown = Reflect.get(told, 'commands');
+    return Array.isArray(commands) ? commands.flatMap(stoppedIn) : [];
+  } catch {
+    return [];
+  }
+}
+
+export interface StoppedCommand {
+  readonly exec_id: string;
+  readonly session_id: string;
+  readonly session: string | null;
+  readonly command: string;
+  readonly end: string;
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+function stoppedIn(value: unknown): StoppedCommand[] {
+  if (!isObject(value)) return [];
+  const text = (name: string): string => String(Reflect.get(value, name) ?? '');
+  const session: unknown = Reflect.get(value, 'session');
+  return [
+    {
+      exec_id: text('exec_id'),
+      session_id: text('session_id'),
+      session: typeof session === 'string' ? session : null,
+      command: text('command'),
+      end: text('end'),
+    },
+  ];
+}
+
+/**
+ * Ends a runner that no daemon has, as one that was killed leaves it; answers whether there was
+ * one. What runs in it gets TERM, and KILL when it does not end.
+ */
+export async function endLeftRunner(): Promise<boolean> {
+  const dir = runnerDirectory();
+  if (dir === null || isTaken(dir) || leftIn(dir).length === 0) return false;
+  const since = Date.now();
+  for (const pid of leftIn(dir)) signalTo(pid, 'SIGTERM');
+  for (let left = leftIn(dir); left.length > 0; left = leftIn(dir)) {
+    const waited = Date.now() - since;
+    if (waited > killMs) for (const pid of left) signalTo(pid, 'SIGKILL');
+    if (waited > 2 * killMs) {
+      const message = `Cannot stop what runs: process ${left.join(', ')} is still there`;
+      throw new TrlError('BACKEND_UNAVAILABLE', message);
+    }
+    await sleep(pollMs);
+  }
+  return true;
+}
+
+/** Whether a daemon is connected to it: one that was started elsewhere has a right to it. */
+function isTaken(dir: string): boolean {
+  if (process.platform !== 'linux') return true;
+  const sockets = readFileSync('/proc/net/unix', 'latin1').split('\n');
+  const name = path.join(dir, 'runner.sock');
+  // Of a socket's columns the sixth is its state (03: connected), the last its path.
+  return sockets.some((line) => line.endsWith(` ${name}`) && line.split(/ +/)[5] === '03');
+}
+
+function runnerDirectory(): string | null {
+  try {
+    const known: unknown = JSON.parse(readFileSync(path.join(stateDir(), 'runner.json'), 'utf8'));
+    const dir: unknown = isObject(known) ? Reflect.get(known, 'dir') : null;
+    return typeof dir === 'string' && path.isAbsolute(dir) ? dir : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The runner of a directory, and what it started outside of any sandbox. */
+function leftIn(dir: string): number[] {
+  const has = (file: string, text: string): boolean => {
+    try {
+      return readFileSync(file, 'latin1').split('\0').includes(text);
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter(
+      (name) =>
+        has(`/proc/${name}/cmdline`, dir) || has(`/proc/${name}/environ`, `TRL_RUNNER_DIR=${dir}`),
+    )
+    .map(Number);
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended by itself.
+  }
 }
 
 /** Whether a runtime takes connections there. */
@@ -188,7 +315,7 @@ function readRecord(file: string): DaemonRecord | null {
   }
 }
 
-function isAlive({ pid, startedAt }: DaemonRecord): boolean {
+function isAlive({ pid, startedAt }: Pick<DaemonRecord, 'pid' | 'startedAt'>): boolean {
   try {
     process.kill(pid, 0);
   } catch {

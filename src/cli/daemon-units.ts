@@ -59,7 +59,7 @@ Type=exec
 ExecStart=${argv.map((word, at) => (at === 0 ? program(word) : quoted(word, true))).join(' ')}
 ${variables.join('')}# TRL_AUTH_TOKEN and the like: a file of this user's alone, mode 0600.
 EnvironmentFile=-%E/trl/daemon.env
-# Commands outlive the daemon in their runner; the next daemon takes it over.
+# Commands outlive a crash in their runner, which the next daemon takes over; a stop ends them.
 KillMode=process
 TimeoutStopSec=30
 Restart=on-failure

@@ -8,7 +8,8 @@ import { isTrlError, TrlError } from '../errors.ts';
 import { connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
 import type { Args } from './args.ts';
 import { answers, logFile, runningDaemon, startProcess } from './daemon-process.ts';
-import { stateDir, stopProcess, tailOf } from './daemon-process.ts';
+import { endLeftRunner, processNow, stateDir, stopProcess } from './daemon-process.ts';
+import { tailOf, takeStopped, type StoppedCommand } from './daemon-process.ts';
 import { managerHere } from './daemon-system.ts';
 import type { Manager } from './daemon-system.ts';
 import type { Service } from './daemon-units.ts';
@@ -81,18 +82,34 @@ export async function start(args: Args): Promise<number> {
 }
 
 export async function stop(args: Args): Promise<number> {
+  const keeps = args.has('keep-running');
   const manager = serving();
   const record = runningDaemon();
+  const pid = record?.pid ?? manager?.pid() ?? null;
+  if (pid !== null && (manager === null || keeps)) {
+    await stopProcess(record ?? processNow(pid), keeps ? 'SIGUSR2' : 'SIGTERM');
+  }
   if (manager !== null) manager.stop();
-  else if (record !== null) await stopProcess(record);
-  else if (await answers(socketOf(args))) {
+  else if (record === null && (await answers(socketOf(args)))) {
     const message = `Cannot stop the runtime at "${socketOf(args)}": it was started elsewhere`;
     throw new TrlError('BACKEND_UNAVAILABLE', `${message}; end it there, as with Ctrl-C`);
   }
+  const commands = pid === null ? [] : takeStopped(pid);
+  const leftover = !keeps && (await endLeftRunner());
   const wasRunning = manager !== null || record !== null;
-  if (args.has('json')) sayJson({ stopped: wasRunning });
-  else say(wasRunning ? 'stopped' : 'it does not run');
+  if (args.has('json')) sayJson({ stopped: wasRunning, commands, leftover });
+  else {
+    for (const one of commands) say(lineOf(one));
+    const rest = leftover ? '; what an earlier one left running was ended' : '';
+    say(`${wasRunning ? 'stopped' : 'it does not run'}${rest}`);
+  }
   return 0;
+}
+
+/** `ended x-… in session "build": make`. */
+function lineOf({ exec_id: id, session_id: session, session: name, command, end }: StoppedCommand) {
+  const where = name === null ? session : JSON.stringify(name);
+  return `${end === 'left' ? 'runs on:' : end} ${id} in session ${where}: ${command}`;
 }
 
 /** Exit code 0 while it runs, else 3. */

@@ -79,6 +79,7 @@ export const flags = {
   help: { value: null, about: 'show this' },
   identity: { value: 'FILE', about: 'the secret key of an auditor', complete: 'file' },
   'idle-timeout': { value: 'TIME', about: 'end it after so long without output' },
+  'keep-running': { value: null, about: 'leave what runs to the next runtime' },
   key: { value: 'FILE', about: 'the public key; default: the one of this user', complete: 'file' },
   kind: { value: 'KIND', about: "only these: exec.ended, 'exec.*'", many: true },
   known: {

@@ -50,7 +50,7 @@ async function supervise(argv: readonly string[]): Promise<number> {
   const pass = (signal: NodeJS.Signals): void => {
     child.kill(signal);
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) {
     process.on(signal, pass);
   }
   await once(child, 'exit');

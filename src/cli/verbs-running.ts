@@ -94,9 +94,9 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
     'daemon stop',
     {
       words: '',
-      about: 'end it; commands get ten seconds to end first',
-      flags: shared,
-      examples: [],
+      about: 'end it and all that runs: TERM, after ten seconds KILL',
+      flags: ['keep-running', ...shared],
+      examples: ['trl daemon stop --keep-running && trl daemon start'],
       load: async () => (await import('./daemon.ts')).stop,
     },
   ],

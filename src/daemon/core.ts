@@ -39,6 +39,8 @@ import { openTools } from './tools/open-tools.ts';
 import { ScriptCalls } from './tools/script-calls.ts';
 import type { ReservedPaths } from '../workspace/protect.ts';
 import type { ToolDesk } from './tools/tool-desk.ts';
+import { leftCommands, stopCommands, stoppedLine, tellStopped } from './stopping.ts';
+import type { StoppedCommand } from './stopping.ts';
 import type { Turns } from './turns.ts';
 import { UsedKeys } from './used-keys.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
@@ -89,6 +91,10 @@ export interface CoreOptions {
   readonly publications: string;
   /** Whether the runner and what runs in it end with the daemon. */
   readonly endRunner: boolean;
+  /** From TERM to KILL when the daemon is stopped, in `ms`. */
+  readonly stopMs: number;
+  /** Where it is written what ended with the daemon. */
+  readonly stoppedFile: string;
   readonly log: (text: string) => void;
 }
 
@@ -276,7 +282,7 @@ export class Core implements Runtime {
   }
 
   /** Waits for the foreground commands that somebody waits for; the others outlive the daemon. */
-  async drain(): Promise<void> {
+  async #drain(): Promise<void> {
     const open = this.#execs.running(null).filter(({ record }) => record.mode === 'foreground');
     const all = Promise.allSettled(open.map(({ settled }) => settled));
     let timer: NodeJS.Timeout | undefined;
@@ -285,6 +291,36 @@ export class Core implements Runtime {
     });
     await Promise.race([all, late]);
     clearTimeout(timer);
+  }
+
+  /**
+   * Ends what runs, and the runner with it. What a later daemon could want is gone then: the
+   * directories and variables that sessions carry live in the runner's memory.
+   *
+   * @param hurry aborted: what is left is killed at once
+   */
+  async stop(hurry: AbortSignal): Promise<void> {
+    const { runners, stopMs: graceMs } = this.#options;
+    const told = { sessions: this.#sessions, masked: (text: string) => this.masking.text(text) };
+    const parts = { execs: this.#execs, runners, graceMs, ...told };
+    this.#tell(await stopCommands(parts, hurry));
+  }
+
+  /** Leaves what runs to the next daemon, but waits for what somebody waits for. */
+  async leave(): Promise<void> {
+    await this.#drain();
+    const masked = (text: string): string => this.masking.text(text);
+    this.#tell(leftCommands({ execs: this.#execs, sessions: this.#sessions, masked }));
+  }
+
+  #tell(commands: readonly StoppedCommand[]): void {
+    const { log, stoppedFile } = this.#options;
+    for (const one of commands) log(stoppedLine(one));
+    try {
+      tellStopped(stoppedFile, commands);
+    } catch (error) {
+      log(`what ended cannot be told to trl daemon stop: ${String(error)}`);
+    }
   }
 
   async close(): Promise<void> {

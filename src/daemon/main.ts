@@ -56,15 +56,13 @@ async function serve(
   { inherited, http }: { inherited: InheritedSocket | null; http: HttpSettings | null },
 ): Promise<void> {
   const { core, place, log: masked } = opened;
-  let end = (): void => {};
-  const asked = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
+  const { asked, hurry } = awaitSignals();
   const options = { runtime: core, version: version(), log: masked };
   if (place === null) {
     const { stdin: input, stdout: output } = process;
-    await Promise.race([serveStream({ ...options, input, output }), asked]);
+    const left = serveStream({ ...options, input, output });
+    const how = await Promise.race([left.then(() => 'close' as const), asked]);
+    if (how === 'stop' && !args.ephemeral) await core.stop(hurry);
     await core.close();
     return;
   }
@@ -81,13 +79,32 @@ async function serve(
         '\n',
       );
   process.stdout.write(`${said}\n`);
-  await asked;
+  const how = await asked;
   door.stop();
   doors.stop();
-  await core.drain();
+  await (how === 'stop' ? core.stop(hurry) : core.leave());
   await core.close();
   await door.close();
   await doors.close();
+}
+
+/** A terminal and a service manager may both send what one person meant once, in `ms`. */
+const sameMs = 500;
+
+/** SIGTERM and SIGINT end what runs, a second one at once; SIGUSR2 leaves it to the next daemon. */
+function awaitSignals(): { asked: Promise<'stop' | 'leave'>; hurry: AbortSignal } {
+  const hurry = new AbortController();
+  const { promise, resolve } = Promise.withResolvers<'stop' | 'leave'>();
+  let since = Infinity;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (Date.now() - since > sameMs) hurry.abort();
+      since = Math.min(since, Date.now());
+      resolve('stop');
+    });
+  }
+  process.on('SIGUSR2', () => resolve('leave'));
+  return { asked: promise, hurry: hurry.signal };
 }
 
 try {

@@ -25,7 +25,7 @@ import { shownBy } from './auditing/shown.ts';
 import { LateLog } from './auditing/late-log.ts';
 import { Statements } from './auditing/statements.ts';
 import { configurationEvent, policyEvent, policyRefusal } from './auditing/telling.ts';
-import { Core } from './core.ts';
+import { Core, type CoreOptions } from './core.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
 import { realRoot, runnerProgram, socketPlace, stateHome } from './places.ts';
@@ -33,6 +33,7 @@ import { Policies } from './policies.ts';
 import { RawLogs } from './auditing/raw-logs.ts';
 import { Runners } from './runners.ts';
 import { isTakenBy, openSecrets } from './secrets/open.ts';
+import { stoppedFileName } from './stopping.ts';
 import { Turns } from './turns.ts';
 import { Variables } from './secrets/variables.ts';
 import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
@@ -131,11 +132,20 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     redaction: { options: redaction, tags },
     shown,
     workspaces: workspacesOf({ stateDir, host, runners, log: masked }),
-    endRunner: args.ephemeral,
+    ...endingOf(args, env),
     log: masked,
   });
   return { core, identities, auditing, roots, place, log: masked, close: () => auditLog.close() };
 }
+
+const endingOf = (
+  { ephemeral }: Args,
+  env: Env,
+): Pick<CoreOptions, 'endRunner' | 'stopMs' | 'stoppedFile'> => ({
+  endRunner: ephemeral,
+  stopMs: boundIn(env, 'stopMs', 'TRL_STOP_MS'),
+  stoppedFile: join(stateHome(), stoppedFileName),
+});
 
 interface RunnerParts {
   /** The state directory; `null`: nothing is kept. */
@@ -277,18 +287,23 @@ function approvingOf({ store, enrolment, policies, masking }: ApprovingParts): A
   });
 }
 
-/** Bounds of the runner: a variable over its default, never above its maximum. */
 function boundsOfRunner(env: Env, { sessionsActive, commandsConcurrent }: RuntimeBounds) {
-  const bound = (name: 'journalsBytes' | 'runnerLingerMs', variable: string): number => {
-    const asked = Number(env[variable]);
-    const { default: usual, max } = limits[name];
-    if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
-    return max === null ? asked : Math.min(asked, max);
-  };
   return {
-    journalsBytes: bound('journalsBytes', 'TRL_JOURNALS_BYTES'),
+    journalsBytes: boundIn(env, 'journalsBytes', 'TRL_JOURNALS_BYTES'),
     commandsMax: commandsConcurrent,
     sessionsMax: sessionsActive,
-    lingerMs: bound('runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
+    lingerMs: boundIn(env, 'runnerLingerMs', 'TRL_RUNNER_LINGER_MS'),
   };
+}
+
+/** A bound of the runtime: a variable over its default, never above its maximum. */
+function boundIn(
+  env: Env,
+  name: 'journalsBytes' | 'runnerLingerMs' | 'stopMs',
+  variable: string,
+): number {
+  const asked = Number(env[variable]);
+  const { default: usual, max } = limits[name];
+  if (!Number.isSafeInteger(asked) || asked <= 0) return usual;
+  return max === null ? asked : Math.min(asked, max);
 }

@@ -9,9 +9,13 @@ import type {
 } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
 import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
 import { launch, type LaunchOptions } from '../process/launch.ts';
 import type { RunnerLink } from '../process/link.ts';
-import { openRunner, type Runner, type RunnerOptions } from '../process/start.ts';
+import { endRunner, openRunner, type Runner, type RunnerOptions } from '../process/start.ts';
+
+/** What still runs in a runner that ends has as long as that, and then some. */
+const endMs = limits.stopMs.default + 2_000;
 
 interface Awaited {
   readonly promise: Promise<Exit>;
@@ -113,11 +117,19 @@ export class Runners {
   }
 
   /** Ends commands; those that have ended meanwhile are no matter. */
-  async stop(ids: readonly ExecId[], reason: StopReason): Promise<void> {
+  async stop(ids: readonly ExecId[], reason: StopReason, graceMs?: number): Promise<void> {
     const link = await this.link();
+    const grace = graceMs === undefined ? {} : { grace_ms: graceMs };
     for (const id of ids) {
-      await link.request({ op: 'stop', exec_id: id, reason }).catch(() => null);
+      await link.request({ op: 'stop', exec_id: id, reason, ...grace }).catch(() => null);
     }
+  }
+
+  /** Ends them at once; those that have ended meanwhile are no matter. */
+  async kill(ids: readonly ExecId[]): Promise<void> {
+    const { link } = await this.open();
+    const kill = { op: 'signal', signal: 'SIGKILL' } as const;
+    await Promise.allSettled(ids.map((id) => link.request({ ...kill, exec_id: id })));
   }
 
   /** Prepares to hear of an exit, so that none comes unheard. */
@@ -163,13 +175,16 @@ export class Runners {
     };
   }
 
-  /** Leaves the runner and what runs in it, or ends both. */
-  async close(end: boolean): Promise<void> {
+  /** Leaves the runner and what runs in it, or ends both, also where it does not answer. */
+  async close(end: boolean, waitMs = endMs): Promise<void> {
     if (this.#opening === null) return;
     const runner = await this.#opening.catch(() => null);
+    this.#opening = null;
     if (runner === null) return;
-    if (end) await runner.link.request({ op: 'shutdown' }).catch(() => {});
+    if (end) await endRunner(runner, waitMs);
     runner.link.close();
+    // What it did not tell any more, nobody will.
+    if (end) this.#lost();
   }
 
   #lost(): void {

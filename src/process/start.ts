@@ -6,11 +6,12 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { embeddedBytes } from '../embedded.ts';
 import { TrlError } from '../errors.ts';
 import { isMemoryDir } from '../runner/journal.ts';
@@ -209,6 +210,33 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
   const complaint = await readFile(join(dir, 'runner.log'), 'utf8').catch(() => '');
   const why = complaint.trim().slice(-2_000) || failure;
   throw new TrlError('BACKEND_UNAVAILABLE', `Cannot start the runner: ${why}`);
+}
+
+const gonePollMs = 10;
+const goneMs = 2_000;
+
+/**
+ * Ends a runner and everything in it. One that does not answer within `waitMs`, or does not go
+ * then, is killed: sandboxed commands end with it, and those outside of one are looked for.
+ */
+export async function endRunner({ link, dir }: Runner, waitMs: number): Promise<void> {
+  const { pid } = link;
+  const asked = link.request({ op: 'shutdown' }).catch(() => {});
+  const isLate = await Promise.race([asked.then(() => false), sleep(waitMs, true, { ref: false })]);
+  const since = Date.now() - (isLate ? goneMs : 0);
+  for (; isRunner(pid, dir) && Date.now() - since < 2 * goneMs; await sleep(gonePollMs)) {
+    if (Date.now() - since >= goneMs) process.kill(pid, 'SIGKILL');
+  }
+  await clear(dir);
+}
+
+/** Another process may have its number by now. */
+function isRunner(pid: number, dir: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(dir);
+  } catch {
+    return false;
+  }
 }
 
 /** A connected runner and where it lives. */

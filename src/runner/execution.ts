@@ -161,13 +161,15 @@ export class Execution implements Kept {
     this.#redaction.learn(known);
   }
 
-  /** TERM to everything, then KILL after the grace period. */
-  stop(reason: StopReason): void {
-    if (this.#stopped !== null || this.exit !== null || this.#box.dead) return;
+  /** TERM to everything, then KILL after the grace period: what is given is the longest. */
+  stop(reason: StopReason, longestMs: number | null = null): void {
+    if (this.exit !== null || this.#box.dead) return;
+    if (longestMs !== null) this.#timers.push(setTimeout(() => this.#kill(), longestMs));
+    if (this.#stopped !== null) return;
     this.#stopped = reason;
     this.#terminate();
     const graceMs = reason === 'session-destroyed' ? 0 : this.plan.bounds.graceMs;
-    this.#killTimer = setTimeout(() => this.#kill(), graceMs);
+    this.#killTimer = setTimeout(() => this.#kill(), longestMs ?? graceMs);
   }
 
   /** TERM to all; a shell that is only just being made has no process yet, so it is looked for. */

@@ -100,7 +100,10 @@ const isSignal = (value: unknown): value is NodeJS.Signals =>
 
 /** What a daemon may give as a reason; the others are the runner's own. */
 const stopReasonOf = (given: unknown): StopReason =>
-  given === 'timeout' || given === 'audit-failed' ? given : 'cancelled';
+  given === 'timeout' || given === 'audit-failed' || given === 'shutdown' ? given : 'cancelled';
+
+const graceOf = (message: Message): number | null =>
+  message['grace_ms'] === undefined ? null : number(message, 'grace_ms');
 
 /** @throws TrlError for anything that cannot be done; the link turns it into an answer */
 export async function serve(served: Served, link: Link, message: object): Promise<object> {
@@ -148,7 +151,7 @@ export async function serve(served: Served, link: Link, message: object): Promis
       return {};
     }
     case 'stop':
-      live(keep, request)?.stop(stopReasonOf(request['reason']));
+      live(keep, request)?.stop(stopReasonOf(request['reason']), graceOf(request));
       return {};
     default:
       return serveSessions(served, request);

@@ -94,7 +94,7 @@ export type RunnerRequest =
   /** Sends one signal to everything the command started. */
   | { op: 'signal'; exec_id: ExecId; signal: string }
   /** TERM, grace, KILL. */
-  | { op: 'stop'; exec_id: ExecId; reason: StopReason }
+  | { op: 'stop'; exec_id: ExecId; reason: StopReason; grace_ms?: number }
   | { op: 'list' }
   | { op: 'info'; exec_id: ExecId }
   /** With a key (hex): also {@link variableMac} of every carried variable, by its name. */

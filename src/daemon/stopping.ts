@@ -1,0 +1,112 @@
+/** How what runs ends when the runtime is stopped: TERM, ten seconds, KILL, each by its name. */
+import { rmSync, writeFileSync } from 'node:fs';
+import type { ExecId, SessionId } from '../command.ts';
+import type { Executions, Tracked } from './execs/executions.ts';
+import type { Runners } from './runners.ts';
+import type { Sessions } from './sessions/sessions.ts';
+
+/** For what the runner does after it has sent KILL, before it counts as hung. */
+export const hungMs = 3_000;
+
+export interface StoppedCommand {
+  readonly exec_id: ExecId;
+  readonly session_id: SessionId;
+  /** Name of the session. */
+  readonly session: string | null;
+  /** Its first line, without known secrets. */
+  readonly command: string;
+  /** `left`: it runs on. */
+  readonly end: 'ended' | 'killed' | 'left';
+}
+
+export interface StoppingParts {
+  readonly execs: Executions;
+  readonly sessions: Sessions;
+  readonly runners: Runners;
+  /** Hides known secrets. */
+  readonly masked: (text: string) => string;
+  /** From TERM to KILL, in `ms`. */
+  readonly graceMs: number;
+}
+
+const commandMax = 200;
+/** In the state directory. */
+export const stoppedFileName = 'stopped.json';
+
+/**
+ * Ends all commands, also those that a script starts meanwhile, and then the runner.
+ *
+ * @param hurry aborted: what is left is killed at once
+ */
+export async function stopCommands(
+  { execs, runners, graceMs, ...parts }: StoppingParts,
+  hurry: AbortSignal,
+): Promise<readonly StoppedCommand[]> {
+  const all = new Set<Tracked>();
+  const late = lateAfter(graceMs + hungMs);
+  let isLate = false;
+  const kill = (): void => {
+    void runners.kill([...all].map(({ record }) => record.id));
+  };
+  hurry.addEventListener('abort', kill, { once: true });
+  const still = (): Tracked[] => (isLate ? [] : execs.running(null));
+  for (let running = still(); running.length > 0; running = still()) {
+    for (const one of running.filter((tracked) => !all.has(tracked))) {
+      all.add(one);
+      // One that is just starting is stopped once the runner has it.
+      void one.started.then(() => runners.stop([one.record.id], 'shutdown', graceMs));
+    }
+    if (hurry.aborted) kill();
+    const settled = Promise.allSettled(running.map((one) => one.settled)).then(() => false);
+    isLate = await Promise.race([settled, late]);
+  }
+  hurry.removeEventListener('abort', kill);
+  await runners.close(true, isLate ? 0 : hungMs);
+  return [...all].map((one) => stoppedCommand(one, { ...parts, isLeft: false }));
+}
+
+/** What runs on in the runner, for the next daemon. */
+export const leftCommands = ({
+  execs,
+  ...parts
+}: Pick<StoppingParts, 'execs' | 'sessions' | 'masked'>): readonly StoppedCommand[] =>
+  execs.running(null).map((one) => stoppedCommand(one, { ...parts, isLeft: true }));
+
+/** One line for people. */
+export function stoppedLine({ exec_id: id, session_id, session, command, end }: StoppedCommand) {
+  const where = session === null ? session_id : JSON.stringify(session);
+  const how = end === 'left' ? 'runs on:' : end;
+  return `${how} ${id} in session ${where}: ${command}`;
+}
+
+/** Leaves for `trl daemon stop` what there is to tell. */
+export function tellStopped(file: string, commands: readonly StoppedCommand[]): void {
+  rmSync(file, { force: true });
+  if (commands.length === 0) return;
+  writeFileSync(file, JSON.stringify({ pid: process.pid, commands }), { mode: 0o600, flag: 'wx' });
+}
+
+function stoppedCommand(
+  { record }: Tracked,
+  by: Pick<StoppingParts, 'sessions' | 'masked'> & { readonly isLeft: boolean },
+): StoppedCommand {
+  const { id, sessionId, command, outcome } = record;
+  // Nobody tells how it ended that was killed with its runner.
+  const isKilled = outcome === null || outcome.exit.signal === 'SIGKILL';
+  const text = by.masked(command);
+  const [line = ''] = text.split('\n');
+  return {
+    exec_id: id,
+    session_id: sessionId,
+    session: by.sessions.find(sessionId)?.record.name ?? null,
+    command: line === text && line.length <= commandMax ? line : `${line.slice(0, commandMax)}…`,
+    end: by.isLeft ? 'left' : isKilled ? 'killed' : 'ended',
+  };
+}
+
+/** Answers `true` when the time is over. */
+function lateAfter(ms: number): Promise<true> {
+  return new Promise((resolve) => {
+    setTimeout(() => resolve(true), ms).unref();
+  });
+}
