@@ -49,7 +49,13 @@ const attacks: readonly Row[] = [
   ['git config remote.origin.url https://evil.org/a', { '.git/config': 'git-config' }],
   ['git config branch.x.remote "ext::sh -c x"', { '.git/config': 'git-config' }],
   ['git config remote.new.uploadpack ./x', { '.git/config': 'git-config' }],
-  ['git config --unset user.name', { '.git/config': 'git-config' }],
+  ['git config branch.main.remote https://evil.org/a', { '.git/config': 'git-config' }],
+  ['git config core.bare true', { '.git/config': 'git-config' }],
+  ['git config --add remote.origin.url https://evil.org/a', { '.git/config': 'git-config' }],
+  [
+    'git remote remove origin; git remote add origin "ext::sh -c x"',
+    { '.git/config': 'git-config' },
+  ],
   ['rm .git/config', { '.git/config': 'git-config' }],
   ['rm .git/config; ln -s ../src/x .git/config', { '.git/config': 'git-config' }],
   ['echo "[core]" >.git/config.worktree', { '.git/config.worktree': 'git-config' }],
@@ -214,6 +220,12 @@ const work: readonly (readonly [string, Policy?])[] = [
     `git remote add up https://e.org/b.git; git config branch.main2.remote up
       git config branch.main2.merge refs/heads/main`,
   ],
+  ['git config --unset user.name; git config user.email a@b; git config pull.rebase true'],
+  [
+    `git remote add up https://e.org/b.git; git remote rename up down; git branch -m main trunk
+      git branch b; git branch --set-upstream-to=trunk b; git config branch.b.description x`,
+  ],
+  ['git remote remove origin'],
   [
     `git clone -q lib/inner lib/two || true; mkdir -p refs config hooks
       echo x >config/x; echo y >hooks/y; echo z >HEAD`,

@@ -119,3 +119,12 @@ test('across file systems the start of a thing is copied, all of it is removed',
     rmSync(elsewhere, { recursive: true, force: true });
   }
 });
+
+test('what a protected link leads to, by other links or not there yet, is put back', async () => {
+  using at = await place('mkdir d; ln -s d/one .envrc; ln -s two d/one; ln -s nowhere .npmrc');
+  onHost('ln -sfn ../evil d/one; echo evil >d/two; echo evil >nowhere; echo x >d/free', at.root);
+  const reverted = await at.guard.revert();
+  assert.deepEqual(reverted.toSorted(), ['d/one', 'd/two', 'nowhere']);
+  assert.equal(readlinkSync(path.join(at.root, 'd/one')), 'two');
+  assert.deepEqual(readdirSync(path.join(at.root, 'd')).toSorted(), ['free', 'one']);
+});

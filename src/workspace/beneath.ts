@@ -78,7 +78,7 @@ export function openFile(at: Buffer | string): number | null {
  * The text of a regular file of the host with at most `bytesMax` bytes; `null` for anything else.
  * Its directories may be links, as it has the name that the host's programs use.
  */
-export function readSmall(name: string, bytesMax: number): string | null {
+export function readSmall(name: Buffer | string, bytesMax: number): string | null {
   const fd = openFile(name);
   if (fd === null) return null;
   try {

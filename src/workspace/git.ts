@@ -2,7 +2,6 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { readSmall } from './beneath.ts';
-import { parseGitConfig } from './git-config.ts';
 import { isBelow } from './inspect.ts';
 
 /** A directory outside the workspace that a worktree inside it needs for `git commit`. */
@@ -47,31 +46,6 @@ export function outsideCommonDirectory(
   const stat = lstatSync(directory, { throwIfNoEntry: false });
   if (stat?.isDirectory() !== true || stat.uid !== uid) return null;
   return { path: directory, uid: stat.uid, gid: stat.gid };
-}
-
-/** For what git itself would refuse to read; parsed where it can be. */
-const looselyConfigured = new RegExp(
-  String.raw`^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(hooksPath|path)[ \t]*=[ \t]*` +
-    String.raw`"?([^"#;\n]+?)"?[ \t]*(?:[#;].*)?$`,
-  'gim',
-);
-
-/** Files and directories that a git configuration makes git run or read, by absolute path. */
-export function configuredPaths(gitDirectory: string, worktree: string | null): string[] {
-  const text = readSmall(path.join(gitDirectory, 'config'), smallFileBytes) ?? '';
-  const parsed = parseGitConfig(text)?.flatMap(({ name, value }) => {
-    const [section, key = ''] = name.split('.');
-    const isNamed = key === 'path' ? section !== 'core' : name === 'core.hookspath';
-    return isNamed ? [{ key, value }] : [];
-  });
-  const loose = [...text.matchAll(looselyConfigured)].map(([, key = '', value = '']) => {
-    return { key: key.toLowerCase(), value };
-  });
-  return (parsed ?? loose).flatMap(({ key, value }) => {
-    // Hooks are looked for from the worktree, included files from the file that names them.
-    const from = key === 'path' ? gitDirectory : (worktree ?? gitDirectory);
-    return value.startsWith('~') ? [] : [path.resolve(from, value)];
-  });
 }
 
 /** The real path that a small text file names, or `null`. */

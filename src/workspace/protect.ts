@@ -12,8 +12,11 @@
 import path from 'node:path';
 import type { FileGrants } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { configuredPaths, outsideCommonDirectory } from './git.ts';
+import { bytePathOf, textOf } from './byte-path.ts';
+import { GitConfiguration } from './git-obeys.ts';
+import { outsideCommonDirectory } from './git.ts';
 import { resolveGrants, takesIdmap, type Granted } from './grants.ts';
+import { HostLook } from './host-look.ts';
 import { isBelow, lstatOrNull } from './inspect.ts';
 import { protectedInGit, protectedNames } from './names.ts';
 import { Protection, type Cover, type Guarded } from './protection.ts';
@@ -32,6 +35,8 @@ export interface WorkspaceFacts {
   readonly guarded: readonly Guarded[];
   /** Git directories known now; others that appear are new. */
   readonly gitDirectories: readonly string[];
+  /** Protected names that are links; absent in surveys of before. */
+  readonly links?: readonly string[];
   /** Paths that should be covered and are not, for want of mounts. */
   readonly unprotected: number;
   /** Entries looked at, and whether that was all. */
@@ -105,7 +110,7 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
   }
   await protection.finishRules(input.entriesMax);
   const lifted = new Set(readRules(files.write.allow, { root, home }).paths);
-  for (const name of persistencePaths(root, granted, all)) {
+  for (const name of persistencePaths(input, granted, all)) {
     if (!lifted.has(name)) protection.keep(name, 'built-in');
   }
   await protection.coverOtherNames(input.entriesMax);
@@ -136,6 +141,7 @@ async function describe(
     idmap: await takesIdmap(granted),
     granted,
     gitDirectories: all.flatMap((one) => one.gitDirectories),
+    links: all.flatMap((one) => one.links),
     entries: all.reduce((sum, one) => sum + one.entries, 0),
     complete: all.every((one) => one.complete),
   };
@@ -165,26 +171,28 @@ function commonDirectories(
  * of which a command can make any number, must not use up the mounts.
  */
 function persistencePaths(
-  root: string | null,
+  { root, home }: Pick<SurveyInput, 'root' | 'home'>,
   granted: readonly Granted[],
   all: readonly Walked[],
 ): string[] {
+  const configuration = new GitConfiguration(new HostLook(), home);
+  const inGit = (git: string): string[] => pathsInGit(git, configuration);
   const tops = new Set(granted.flatMap((tree) => [tree.path, path.join(tree.path, '.git')]));
   const gits = all.flatMap((one) => one.gitDirectories).toSorted((a, b) => a.length - b.length);
   const worktrees = new Set(all.flatMap((one) => one.worktrees));
   if (root !== null) worktrees.delete(root);
   return [
-    ...gits.filter((git) => tops.has(git)).flatMap(pathsInGit),
+    ...gits.filter((git) => tops.has(git)).flatMap(inGit),
     ...(root === null ? [] : pathsInTree(root)),
-    ...gits.filter((git) => !tops.has(git)).flatMap(pathsInGit),
+    ...gits.filter((git) => !tops.has(git)).flatMap(inGit),
     ...[...worktrees].flatMap(pathsInTree),
   ];
 }
 
-function pathsInGit(git: string): string[] {
+function pathsInGit(git: string, configuration: GitConfiguration): string[] {
   return [
     ...protectedInGit.map((name) => path.join(git, name)),
-    ...configuredPaths(git, path.basename(git) === '.git' ? path.dirname(git) : null),
+    ...configuration.obeyed(bytePathOf(git)).map((name) => path.normalize(textOf(name))),
   ];
 }
 

@@ -1,8 +1,10 @@
 /** Collects what to cover and what to guard; every path is checked against what is visible. */
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
+import { bytePathOf, textOf } from './byte-path.ts';
 import type { Granted } from './grants.ts';
 import { otherNames } from './hardlinks.ts';
+import { HostLook } from './host-look.ts';
 import { inspect, isBelow, realPrefix } from './inspect.ts';
 
 /** A change on top of a visible tree, at an existing path that is no link. */
@@ -79,9 +81,7 @@ export class Protection {
     if (found.kind === 'absent' && !this.#isLayered(real)) {
       this.#guard({ kind: 'absent', tree, path: real });
     }
-    if (found.kind === 'link' && !this.#isLayered(real)) {
-      this.#guard({ kind: 'link', tree, path: found.at, target: found.target });
-    }
+    if (found.kind === 'link') this.#guardTrail(real);
     const existing = found.kind === 'link' ? found.real : 'stat' in found ? real : null;
     if (existing === null || this.#treeOf(existing) === null) return;
     if (reason === 'asked' || this.#covers.size < coversMax) this.#cover(existing, 'read-only');
@@ -162,6 +162,20 @@ export class Protection {
 
   #guard(guarded: Guarded): void {
     this.#guarded.set(guarded.path, guarded);
+  }
+
+  /** Every link on the way, and the end where nothing is there yet. */
+  #guardTrail(name: string): void {
+    const look = new HostLook();
+    for (const step of look.lead(bytePathOf(name)).trail) {
+      const at = textOf(step);
+      const tree = this.#treeOf(at);
+      if (tree === null || this.#isLayered(at)) continue;
+      const stands = look.at(step);
+      if (stands.kind === 'nothing') this.#guard({ kind: 'absent', tree, path: at });
+      if (stands.kind !== 'link') continue;
+      this.#guard({ kind: 'link', tree, path: at, target: textOf(stands.target) });
+    }
   }
 
   /** Directories that could be renamed away with what they hold. */

@@ -1,6 +1,9 @@
 /** Walks trees for what must be protected: git directories, worktrees, names that rules match. */
 import { readdirSync, type Dirent } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
+import { bytePathOf } from './byte-path.ts';
+import { protectedBy } from './commit/protected.ts';
+import { fold } from './commit/spelling.ts';
 import { isGitDirectory, isWorktreeAdmin } from './git.ts';
 
 export interface Walked {
@@ -9,6 +12,8 @@ export interface Walked {
   /** Directories with a `.git` of any kind. */
   readonly worktrees: readonly string[];
   readonly matched: readonly string[];
+  /** Protected names that are links, or lie in a directory that is protected. */
+  readonly links: readonly string[];
   readonly entries: number;
   /** Whether every directory that could be read was read. */
   readonly complete: boolean;
@@ -30,12 +35,14 @@ export async function walk(tree: string, options: WalkOptions): Promise<Walked> 
   const gitDirectories = new Set<string>();
   const worktrees: string[] = [];
   const matched: string[] = [];
+  const links: string[] = [];
   let entries = 0;
   const queue = [tree];
   // The queue grows while it is read: an iterator sees what is added.
   for (const [at, directory] of queue.entries()) {
     if (entries >= options.entriesMax) {
-      return { gitDirectories: [...gitDirectories], worktrees, matched, entries, complete: false };
+      const found = { gitDirectories: [...gitDirectories], worktrees, matched, links };
+      return { ...found, entries, complete: false };
     }
     if (at % directoriesPerTurn === directoriesPerTurn - 1) await turn();
     const children = list(directory);
@@ -52,13 +59,20 @@ export async function walk(tree: string, options: WalkOptions): Promise<Walked> 
     for (const child of children) {
       const isDirectory = child.isDirectory();
       // Most entries are files that nobody asked for: not even their path is made.
-      if (!isDirectory && options.matches === null) continue;
+      const isLink = child.isSymbolicLink();
+      if (!isDirectory && !isLink && options.matches === null) continue;
       const name = `${directory}/${child.name}`;
+      if (isLink && isProtectedLink(name.slice(tree.length + 1))) links.push(name);
       if (options.matches?.(name) === true) matched.push(name);
       if (isDirectory && !(isGit && storesOfGit.has(child.name))) queue.push(name);
     }
   }
-  return { gitDirectories: [...gitDirectories], worktrees, matched, entries, complete: true };
+  const found = { gitDirectories: [...gitDirectories], worktrees, matched, links };
+  return { ...found, entries, complete: true };
+}
+
+function isProtectedLink(path: string): boolean {
+  return protectedBy(bytePathOf(path).split('/').map(fold), 'link') !== null;
 }
 
 function namesOf(entries: readonly Dirent[]): Set<string> {

@@ -138,6 +138,7 @@ export interface Policy {
   readonly reserved?: (path: BytePath) => boolean;
   readonly changesMax?: number;
   readonly bytesMax?: number;
+  readonly home?: string;
 }
 
 /** What the filter holds of `items`, as the survey of `trees.real` sees it. */
@@ -147,20 +148,25 @@ export async function judge(
   policy: Policy = {},
 ): Promise<Map<BytePath, HeldReason>> {
   const walked = await walk(trees.real, { matches: null, entriesMax: 1e5 });
-  return judgeWith(trees, items, { ...policy, gitDirectories: walked.gitDirectories });
+  const { gitDirectories, links } = walked;
+  return judgeWith(trees, items, { ...policy, gitDirectories, links });
 }
 
 export async function judgeWith(
   trees: Trees,
   items: readonly CommitItem[],
-  policy: Policy & { readonly gitDirectories: readonly string[] },
+  policy: Policy & {
+    readonly gitDirectories: readonly string[];
+    readonly links?: readonly string[];
+  },
 ): Promise<Map<BytePath, HeldReason>> {
   const filter = openFilter(
     filterInput({
       root: trees.real,
-      home: '/nonexistent',
+      home: policy.home ?? '/nonexistent',
       write: { allow: policy.allow ?? [], deny: policy.deny ?? [] },
       gitDirectories: policy.gitDirectories,
+      links: policy.links ?? [],
       isReserved: policy.reserved ?? (() => false),
       isProjectedGit: false,
       changesMax: policy.changesMax ?? 1e6,

@@ -324,6 +324,7 @@ export class Workspaces {
       home: this.#options.host.home,
       write,
       gitDirectories: facts.gitDirectories,
+      links: facts.links ?? [],
       isReserved: (path) => !isProjected(path) && (layered.hidden?.hides(path) ?? false),
       isProjectedGit: gitView(root, layered.hidden) === 'projected',
       changesMax: limits.commitChanges.default,

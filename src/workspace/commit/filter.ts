@@ -4,30 +4,32 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
-import { bytePathOf, parentOf } from '../byte-path.ts';
+import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
 import type { CommitFilter, FilterInput, HeldReason, Judged } from './held.ts';
-import { protectedBy } from './protected.ts';
+import { protectedBy, protectedByContent } from './protected.ts';
 import { Repositories } from './repositories.ts';
 import { fold, partsOf } from './spelling.ts';
+import { ProtectedTargets } from './targets.ts';
 import { MergedView } from './view.ts';
 
 const setUid = 0o4000;
 const setGid = 0o2000;
 const changesPerTurn = 256;
+const textBytesMax = 256 * 1024;
 const gitName = '.git';
 
 /** Builds the filter of one session. */
 export function openFilter(input: FilterInput): CommitFilter {
   const rootBytes = bytePathOf(input.root);
   const known = new Set(input.gitDirectories);
-  const configured = new Set(input.configured);
   const lifted = new Set(input.lifted);
   return {
     judge: async (changes, look) => {
       const byPath = new Map(changes.map((change) => [change.path, change]));
       const view = new MergedView(rootBytes, byPath, look);
       const repositories = new Repositories(input.root, known, view);
-      const one = new Judgement({ input, view, repositories, configured, lifted });
+      const targets = new ProtectedTargets({ ...input, root: rootBytes }, changes);
+      const one = new Judgement({ input, view, repositories, targets, lifted });
       const held = new Map<BytePath, HeldReason>();
       for (const [at, change] of changes.entries()) {
         if (at % changesPerTurn === changesPerTurn - 1) await turn();
@@ -46,7 +48,7 @@ interface Parts {
   readonly input: FilterInput;
   readonly view: MergedView;
   readonly repositories: Repositories;
-  readonly configured: ReadonlySet<BytePath>;
+  readonly targets: ProtectedTargets;
   readonly lifted: ReadonlySet<BytePath>;
 }
 
@@ -117,14 +119,22 @@ class Judgement {
   }
 
   #builtIn(change: Judged): Promise<Answer> | Answer {
-    const { input, repositories, configured } = this.#parts;
+    const { input, repositories, targets } = this.#parts;
     const { path: name, before, after } = change;
     const parts = partsOf(name).map(fold);
     if (input.isProjectedGit && parts.includes(gitName)) return 'projected-repository';
-    if (configured.size > 0 && isUnder(name, (one) => configured.has(one))) return 'git-config';
     const isDirectory = (after ?? before)?.type === 'directory';
     const as = after === null ? 'gone' : isDirectory ? 'directory' : 'link';
-    return protectedBy(parts, as) ?? repositories.judge(change, parts);
+    const found = protectedBy(parts, as) ?? targets.reasonOf(change);
+    return found ?? this.#byContent(change) ?? repositories.judge(change, parts);
+  }
+
+  /** `null` at once for a name whose content says nothing. */
+  #byContent({ path: name, after }: Judged): Promise<Answer> | null {
+    const wanted = after === null ? null : protectedByContent(nameOf(name));
+    if (wanted === null) return null;
+    const text = this.#parts.view.text(name, textBytesMax);
+    return text.then((one) => (one === null || wanted.content.test(one) ? wanted.reason : null));
   }
 }
 

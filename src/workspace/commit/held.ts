@@ -55,10 +55,12 @@ export interface FilterInput {
   readonly isReserved: (path: BytePath) => boolean;
   /** Paths whose built-in protection an operator has lifted, with what is below them. */
   readonly lifted: readonly BytePath[];
+  /** Of the person on the host: what its start-up files and git's configuration lead to. */
+  readonly home: string;
   /** Git directories that were there when the session was opened. */
   readonly gitDirectories: readonly BytePath[];
-  /** What their configuration makes git run or read. */
-  readonly configured: readonly BytePath[];
+  /** Protected names that were links then. */
+  readonly links: readonly BytePath[];
   readonly isProjectedGit: boolean;
   readonly changesMax: number;
   readonly bytesMax: number;

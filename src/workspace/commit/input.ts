@@ -2,7 +2,6 @@
 import type { BytePath } from '../../change.ts';
 import type { PathRules } from '../../command.ts';
 import { bytePathOf } from '../byte-path.ts';
-import { configuredPaths } from '../git.ts';
 import { isBelow } from '../inspect.ts';
 import { readVisibility } from '../projection/visibility.ts';
 import { readRules } from '../rules.ts';
@@ -10,34 +9,31 @@ import type { FilterInput } from './held.ts';
 
 export interface FilterFacts extends Pick<
   FilterInput,
-  'isReserved' | 'isProjectedGit' | 'changesMax' | 'bytesMax'
+  'home' | 'isReserved' | 'isProjectedGit' | 'changesMax' | 'bytesMax'
 > {
   /** Real path of the workspace. */
   readonly root: string;
-  readonly home: string;
   /** Rules for writing. */
   readonly write: PathRules;
   /** As surveyed when the session was opened, absolute. */
   readonly gitDirectories: readonly string[];
+  readonly links: readonly string[];
 }
 
-/** Reads the configuration of the git directories that are known; runs no git. */
 export function filterInput(facts: FilterFacts): FilterInput {
-  const { root, home, write, gitDirectories, ...asTold } = facts;
+  const { root, home, write, gitDirectories, links, ...asTold } = facts;
   const within = (names: readonly string[]): BytePath[] =>
     names
       .filter((name) => isBelow(name, root))
       .map((name) => bytePathOf(name.slice(root.length + 1)));
   const denied = readVisibility({ allow: [], deny: write.deny }, { root, home });
-  const configured = gitDirectories.flatMap((git) =>
-    configuredPaths(git, git.endsWith('/.git') ? git.slice(0, -'/.git'.length) : null),
-  );
   return {
     ...asTold,
     root,
     isDenied: (path) => denied.hides(path),
     lifted: within(readRules(write.allow, { root, home }).paths),
     gitDirectories: within(gitDirectories),
-    configured: within(configured),
+    links: within(links),
+    home,
   };
 }

@@ -1,26 +1,51 @@
 /** Which edits of a repository's own configuration are a day's work with git. Pure. */
 import { isPlainConfig, parseGitConfig, type Setting } from '../git-config.ts';
 
-/** What `git branch`, `git remote add` and `git submodule init` add, each under its own name. */
+/** What `git branch`, `git remote` and `git submodule` add and remove, each under its own name. */
 const named: ReadonlySet<string> = new Set(['branch', 'remote', 'submodule']);
 
+/** Whatever their value, git runs nothing by them and contacts nobody else. */
+const harmless: ReadonlySet<string> = new Set(
+  [
+    'user.name user.email init.defaultbranch pull.rebase pull.ff push.default',
+    'push.autosetupremote push.followtags fetch.prune merge.ff merge.conflictstyle rerere.enabled',
+    'rebase.autosquash rebase.autostash rebase.updaterefs diff.algorithm diff.renames log.date',
+    'color.ui core.autocrlf core.eol core.filemode core.ignorecase core.quotepath core.abbrev',
+    'core.safecrlf core.whitespace core.sparsecheckout core.sparsecheckoutcone',
+    'branch.merge branch.rebase branch.description remote.fetch remote.prune remote.tagopt',
+    'submodule.active',
+  ].flatMap((line) => line.split(' ')),
+);
+const toRemote: ReadonlySet<string> = new Set(['branch.remote', 'branch.pushremote']);
+/** A remote's name, and no address. */
+const remoteName = /^(?:\.|[\w][\w.-]*)$/;
+
 /**
- * Whether an edit only adds branches, remotes or submodules under new names, or removes branches,
- * and everything else is the same in the same order. What an added remote names must run nothing.
+ * Whether an edit is a day's work by key and value: it sets what runs nothing and contacts nobody
+ * else, adds or removes branches, remotes or submodules as a whole, and leaves everything else the
+ * same in the same order. What an added remote names must run nothing.
  */
 export function isPlainEdit(before: string, after: string, directory: string): boolean {
   const was = parseGitConfig(decode(before));
   const is = parseGitConfig(decode(after));
   if (was === null || is === null) return false;
-  const old = new Set(was.map(sectionOf));
-  const added = is.filter((setting) => !old.has(sectionOf(setting)));
-  const isAllowed = added.every((setting) => named.has(kindOf(setting)) && hasName(setting));
-  if (!isAllowed || !isPlainConfig(added.map(written).join('\n'), directory)) return false;
-  const present = new Set(is.map(sectionOf));
-  const stays = (setting: Setting): boolean =>
-    kindOf(setting) !== 'branch' || present.has(sectionOf(setting));
-  const kept = is.filter((setting) => old.has(sectionOf(setting)));
-  return JSON.stringify(was.filter(stays)) === JSON.stringify(kept);
+  const sections = [was, is].map((settings) => new Set(settings.map(sectionOf)));
+  const [old = new Set(), present = new Set()] = sections;
+  const added = is.filter((setting) => isWhole(setting, old) && !isHarmless(setting));
+  if (added.some(({ name }) => toRemote.has(name))) return false;
+  if (!isPlainConfig(added.map(written).join('\n'), directory)) return false;
+  const fixed = (settings: readonly Setting[], other: ReadonlySet<string>): string =>
+    JSON.stringify(settings.filter((one) => !isHarmless(one) && !isWhole(one, other)));
+  return fixed(was, present) === fixed(is, old);
+}
+
+/** Of a branch, remote or submodule that is not among the `others`. */
+function isWhole(setting: Setting, others: ReadonlySet<string>): boolean {
+  return named.has(kindOf(setting)) && hasName(setting) && !others.has(sectionOf(setting));
+}
+
+function isHarmless({ name, value }: Setting): boolean {
+  return harmless.has(name) || (toRemote.has(name) && remoteName.test(value));
 }
 
 function kindOf({ name }: Setting): string {

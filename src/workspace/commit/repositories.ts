@@ -40,6 +40,8 @@ const telling: ReadonlySet<string> = new Set([
   'branches',
 ]);
 const completing: ReadonlySet<string> = new Set(['HEAD', 'objects', 'refs', 'commondir']);
+/** What git goes on with, and where it looks for objects. */
+const resumed = ['rebase-merge', 'rebase-apply', 'sequencer', 'objects/info', 'objects/pack'];
 /** Lines of a rebase in progress that run something when it goes on. */
 const runsOnRebase = /^\s*(?:x|exec)\s/m;
 
@@ -68,7 +70,19 @@ export class Repositories {
   judge(change: Judged, parts: readonly string[]): Promise<HeldReason | null> | HeldReason | null {
     const at = parts.findLastIndex((part) => part === '.git');
     const isNamed = at >= 0 || parts.some((part) => tells(part)) || this.#isBelowKnown(change);
-    return isNamed ? this.#judge(change, parts) : null;
+    if (!isNamed) return this.#judgeLink(change);
+    return this.#judge(change, parts).then((reason) => reason ?? this.#judgeLink(change));
+  }
+
+  /** Git makes no links in its directories, and follows those that are there. */
+  #judgeLink({ path: name, after }: Judged): HeldReason | null {
+    if (after?.type !== 'symlink') return null;
+    for (let at = name; at !== '';) {
+      at = parentOf(at);
+      if (this.#known.has(at)) return 'git-config';
+      if (nameOf(at) === '.git' || this.#isTaken(at)) return 'new-repository';
+    }
+    return null;
   }
 
   #isBelowKnown({ path: name }: Judged): boolean {
@@ -251,6 +265,10 @@ export class Repositories {
 
   async #lookThrough(git: BytePath): Promise<boolean> {
     const has = (name: string): boolean => this.#view.entry(joined(git, name)) !== null;
+    // Links that stand there, in a directory that was none of git's yet.
+    const isLink = (name: string): boolean =>
+      this.#view.real(joined(git, name))?.type === 'symlink';
+    if ([...telling, ...resumed].some(isLink) && !this.#wasFiltered(git)) return false;
     for (const name of ['config', 'config.worktree'].map((one) => joined(git, one))) {
       // One that comes is judged by itself; where it is held, what stands there stays.
       if (this.#view.isChanged(name) && (await this.#isPlain(name, git, 'after'))) continue;

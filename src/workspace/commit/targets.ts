@@ -1,0 +1,153 @@
+/**
+ * What protected names lead to. A name such as `.envrc`, `.husky` or `.git/hooks/pre-commit` may be
+ * a link into the tree already, and git's configuration may name any file in it: what is there is
+ * run or obeyed as if it had that name. Looked up on the host at each judgement, as people change
+ * links and configuration meanwhile.
+ */
+import type { BytePath } from '../../change.ts';
+import { bytePathOf, joined, nameOf, parentOf } from '../byte-path.ts';
+import { GitConfiguration } from '../git-obeys.ts';
+import { HostLook } from '../host-look.ts';
+import type { HeldReason, Judged } from './held.ts';
+import { beginningsOf, beginsProtected, protectedBy } from './protected.ts';
+import { fold } from './spelling.ts';
+
+const namesMax = 10_000;
+/** Of a protected directory, such as `.vscode`. */
+const insideMax = 500;
+const insideDepth = 3;
+/** Directories above changes that are looked through; those nearest to the root come first. */
+const directoriesMax = 256;
+const repositoriesMax = 1_000;
+
+export interface TargetInput {
+  /** Absolute, no link in it, as bytes. */
+  readonly root: BytePath;
+  readonly home: string;
+  /** From the root, as surveyed. */
+  readonly gitDirectories: readonly BytePath[];
+  /** Protected names that are links, as surveyed. */
+  readonly links: readonly BytePath[];
+}
+
+export class ProtectedTargets {
+  readonly #input: TargetInput;
+  readonly #look = new HostLook();
+  readonly #reasons = new Map<BytePath, HeldReason>();
+  /** Directories that lead to a target. */
+  readonly #above = new Map<BytePath, HeldReason>();
+
+  /** Looks at the host. @param changes what is judged: the directories they are in are looked at */
+  constructor(input: TargetInput, changes: Iterable<Judged>) {
+    this.#input = input;
+    const { root, home } = input;
+    const directories = directoriesOf(changes);
+    for (const link of input.links) {
+      this.#addName(`${root}/${link}`);
+      const inside = protectedBy(link.split('/').map(fold), 'directory');
+      if (inside !== null) this.#addLead(`${root}/${link}`, inside);
+    }
+    const gits = new Set(input.gitDirectories.map((git) => `${root}/${git}`));
+    for (const directory of ['', ...directories]) {
+      const at = directory === '' ? root : `${root}/${directory}`;
+      for (const name of this.#look.names(at, namesMax)) {
+        if (beginsProtected(name)) this.#addName(`${at}/${name}`);
+        if (name === '.git') gits.add(`${at}/.git`);
+      }
+    }
+    for (const { path } of changes) if (nameOf(path) === '.git') gits.add(`${root}/${path}`);
+    for (const name of this.#look.names(bytePathOf(home), namesMax)) {
+      if (beginsProtected(name)) this.#addName(`${bytePathOf(home)}/${name}`);
+    }
+    for (const above of ancestorsOf(root)) gits.add(joined(above, '.git'));
+    this.#addRepositories([...gits].slice(0, repositoriesMax));
+  }
+
+  /** Why a change is held: what is there is obeyed, or what leads there would lead elsewhere. */
+  reasonOf({ path, after }: Judged): HeldReason | null {
+    if (this.#reasons.size === 0) return null;
+    for (let at = path; at !== ''; at = parentOf(at)) {
+      const reason = this.#reasons.get(at);
+      if (reason !== undefined) return reason;
+    }
+    return after === null || after.type === 'directory' ? null : (this.#above.get(path) ?? null);
+  }
+
+  /** A protected name, or the start of one. */
+  #addName(path: BytePath): void {
+    for (const { rest, reason } of beginningsOf(this.#inTree(path) ?? nameOf(path))) {
+      const whole = [path, ...rest].join('/');
+      this.#addLead(whole, reason);
+      if (rest.length === 0) this.#addInside(whole, reason, insideDepth);
+    }
+  }
+
+  /** Links in a protected directory. */
+  #addInside(directory: BytePath, reason: HeldReason, depth: number): void {
+    const { end } = this.#look.lead(directory);
+    if (depth === 0 || this.#look.at(end).kind !== 'directory') return;
+    for (const name of this.#look.names(end, insideMax)) {
+      const { kind } = this.#look.at(`${end}/${name}`);
+      if (kind === 'link') this.#addLead(`${end}/${name}`, reason);
+      if (kind === 'directory') this.#addInside(`${end}/${name}`, reason, depth - 1);
+    }
+  }
+
+  #addRepositories(gits: readonly BytePath[]): void {
+    const configuration = new GitConfiguration(this.#look, this.#input.home);
+    const seen = new Set<BytePath>();
+    for (const named of gits) {
+      const { git, links } = configuration.directoryOf(named);
+      for (const link of links) this.#add(link, 'git-config');
+      if (seen.has(git)) continue;
+      seen.add(git);
+      for (const path of configuration.links(git)) {
+        this.#addLead(path, path.startsWith(`${git}/hooks`) ? 'git-hooks' : 'git-config');
+      }
+      for (const path of configuration.obeyed(git)) this.#addLead(path, 'git-config');
+    }
+  }
+
+  /** Where a path leads to by links, or what it names that has no protected name itself. */
+  #addLead(path: BytePath, reason: HeldReason): void {
+    for (const step of this.#look.lead(path).trail) this.#add(step, reason);
+  }
+
+  #add(step: BytePath, reason: HeldReason): void {
+    const inTree = this.#inTree(step);
+    if (inTree === null || inTree === '' || isProtectedByName(inTree)) return;
+    if (!this.#reasons.has(inTree)) this.#reasons.set(inTree, reason);
+    for (let at = parentOf(inTree); at !== ''; at = parentOf(at)) this.#above.set(at, reason);
+  }
+
+  #inTree(path: BytePath): BytePath | null {
+    const { root } = this.#input;
+    if (path === root) return '';
+    return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : null;
+  }
+}
+
+function isProtectedByName(path: BytePath): boolean {
+  return protectedBy(path.split('/').map(fold), 'directory') !== null;
+}
+
+/** The directories that changes are in, those nearest to the root first. */
+function directoriesOf(changes: Iterable<Judged>): BytePath[] {
+  const found = new Set<BytePath>();
+  for (const { path } of changes) {
+    for (let at = parentOf(path); at !== '' && !found.has(at); at = parentOf(at)) found.add(at);
+    if (found.size > directoriesMax * 16) break;
+  }
+  const depth = (path: BytePath): number => path.split('/').length;
+  const isStore = /(?:^|\/)(?:node_modules|\.git)(?:\/|$)/;
+  return [...found]
+    .filter((path) => !isStore.test(path))
+    .toSorted((a, b) => depth(a) - depth(b))
+    .slice(0, directoriesMax);
+}
+
+function ancestorsOf(path: BytePath): BytePath[] {
+  const found: BytePath[] = [];
+  for (let at = parentOf(path); at !== ''; at = parentOf(at)) found.push(at);
+  return found;
+}

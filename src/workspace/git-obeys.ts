@@ -1,0 +1,143 @@
+/**
+ * What git runs or obeys of a repository, read as git reads it: its configuration with all that it
+ * includes (whatever the condition), of each worktree, of the person and of the machine; hooks,
+ * links in its directory. Runs no git.
+ */
+import type { BytePath } from '../change.ts';
+import { bytePathOf, nameOf, parentOf } from './byte-path.ts';
+import { parseGitConfig, type Setting } from './git-config.ts';
+import { useOf, wordsOf } from './git-settings.ts';
+import type { HostLook } from './host-look.ts';
+
+/** As deep as git goes. */
+const includesMax = 10;
+const configBytesMax = 256 * 1024;
+const pointerBytesMax = 4_096;
+const namesMax = 1_000;
+const worktreesMax = 64;
+/** For what git would refuse to read: each line that could be a setting. */
+const loose = /^[ \t]*(?:\[[^\]\n]*\][ \t]*)?([a-z][a-z0-9-]*)[ \t]*=[ \t]*(.+)$/gim;
+
+interface Read {
+  readonly file: BytePath;
+  /** None where it is missing: it is obeyed as soon as it is there. */
+  readonly settings: readonly Setting[];
+}
+
+export class GitConfiguration {
+  readonly #look: HostLook;
+  readonly #home: BytePath;
+  #ofMachine: readonly Read[] | null = null;
+
+  constructor(look: HostLook, home: string) {
+    this.#look = look;
+    this.#home = bytePathOf(home);
+  }
+
+  /** The git directory that a `.git` is or points to, and the links on the way there. */
+  directoryOf(named: BytePath): { readonly git: BytePath; readonly links: readonly BytePath[] } {
+    const { end, trail } = this.#look.lead(named);
+    const links = trail.slice(0, -1);
+    if (this.#look.at(end).kind !== 'file') return { git: end, links };
+    const text = this.#look.text(end, pointerBytesMax) ?? '';
+    const value = /^gitdir: ([^\r\n]+)/.exec(text)?.[1];
+    if (value === undefined) return { git: end, links };
+    const next = this.#look.lead(this.#absolute(bytePathOf(value), parentOf(end)));
+    return { git: next.end, links: [...links, ...next.trail.slice(0, -1)] };
+  }
+
+  /**
+   * All that git runs or obeys by the configuration of a git directory, absolute, as written; its
+   * own configuration files are not among them.
+   */
+  obeyed(git: BytePath): BytePath[] {
+    const admins = this.#look.names(`${git}/worktrees`, worktreesMax);
+    const worktrees = admins.map((name) => `${git}/worktrees/${name}`);
+    const config = [git, ...worktrees].map((one) => `${one}/config.worktree`);
+    const own = [`${git}/config`, ...config].flatMap((file) => this.#read(file, 0));
+    const read = [...own, ...this.#machine()];
+    const tops = this.#tops(git, worktrees, own);
+    const named = read.flatMap(({ settings }) => settings.flatMap((one) => this.#named(one, tops)));
+    const isOwn = (file: BytePath): boolean => file === `${git}/config` || config.includes(file);
+    const files = read.map(({ file }) => file).filter((file) => !isOwn(file));
+    return [...new Set([...files, ...named])];
+  }
+
+  /** Links that stand in a git directory, where git looks for something. */
+  links(git: BytePath): BytePath[] {
+    const inside = [git, `${git}/hooks`, `${git}/info`].flatMap((directory) =>
+      this.#look.names(directory, namesMax).map((name) => `${directory}/${name}`),
+    );
+    const all = [...inside, `${git}/objects/info`, `${git}/objects/pack`];
+    return all.filter((path) => this.#look.at(path).kind === 'link');
+  }
+
+  /** The person's and the machine's, which every repository obeys. */
+  #machine(): readonly Read[] {
+    const home = this.#home;
+    const files = [`${home}/.gitconfig`, `${home}/.config/git/config`, '/etc/gitconfig'];
+    this.#ofMachine ??= files.flatMap((file) => this.#read(file, 0));
+    return this.#ofMachine;
+  }
+
+  #read(file: BytePath, depth: number): Read[] {
+    const { end } = this.#look.lead(file);
+    const text = this.#look.text(end, configBytesMax);
+    const isRead = text !== null && depth <= includesMax;
+    const settings = isRead ? (parseGitConfig(text) ?? looselyRead(text)) : [];
+    const included = settings
+      .filter((setting) => useOf(setting) === 'include')
+      .map(({ value }) => this.#absolute(bytePathOf(value), parentOf(file)));
+    return [{ settings, file }, ...included.flatMap((one) => this.#read(one, depth + 1))];
+  }
+
+  /** Where the hooks, filters and commands of a repository start. */
+  #tops(git: BytePath, worktrees: readonly BytePath[], read: readonly Read[]): BytePath[] {
+    const linked = worktrees.flatMap((one) => {
+      const text = this.#look.text(`${one}/gitdir`, pointerBytesMax)?.trim();
+      return text === undefined ? [] : [parentOf(this.#absolute(bytePathOf(text), one))];
+    });
+    const named = read
+      .flatMap(({ settings }) => settings)
+      .filter((setting) => setting.name === 'core.worktree')
+      .map((setting) => this.#absolute(bytePathOf(setting.value), git));
+    const own = nameOf(git) === '.git' ? parentOf(git) : git;
+    return [...new Set([own, ...linked, ...named.map((top) => this.#look.lead(top).end)])];
+  }
+
+  #named(setting: Setting, tops: readonly BytePath[]): BytePath[] {
+    const use = useOf(setting);
+    const value = bytePathOf(setting.value);
+    if (use === 'file') return tops.map((top) => this.#absolute(value, top));
+    if (use !== 'command') return [];
+    return wordsOf(setting).flatMap(({ path, from, isPath }) =>
+      tops
+        .flatMap((top) => from.map((one) => this.#absolute(path, this.#absolute(one, top))))
+        // What follows a substitution reads as if it began at the root.
+        .concat(path.startsWith('/') ? tops.map((top) => `${top}${path}`) : [])
+        .filter((one) => this.#mayRun(one, isPath)),
+    );
+  }
+
+  #mayRun(path: BytePath, isPath: boolean): boolean {
+    const { kind } = this.#look.at(this.#look.lead(path).end);
+    return kind === 'file' || (kind === 'nothing' && isPath);
+  }
+
+  #absolute(path: BytePath, from: BytePath): BytePath {
+    if (path.startsWith('/')) return path;
+    return path.startsWith('~/') ? `${this.#home}${path.slice(1)}` : `${from}/${path}`;
+  }
+}
+
+function looselyRead(text: string): Setting[] {
+  return [...text.matchAll(loose)].flatMap(([, key = '', written = '']) => {
+    const value = written
+      .replace(/[#;].*$/, '')
+      .replaceAll('"', '')
+      .trim();
+    const name = key.toLowerCase();
+    const section = name === 'path' ? 'include' : name === 'hookspath' ? 'core' : 'unknown';
+    return [{ name: `${section}.${name}`, subsection: null, value }];
+  });
+}

@@ -1,0 +1,69 @@
+/**
+ * Which settings make git run or obey a file, and which file of a project that is. Pure. From
+ * git-config(1), gitattributes(5), githooks(5), and the configuration of git-lfs and git-annex.
+ */
+import type { BytePath } from '../change.ts';
+import { bytePathOf } from './byte-path.ts';
+import type { Setting } from './git-config.ts';
+
+/** `file`: obeyed or run itself, or with all that is in it. `command`: run by a shell or by git. */
+export type Use = 'include' | 'file' | 'command';
+
+const files: ReadonlySet<string> = new Set([
+  'core.hookspath',
+  'core.attributesfile',
+  'init.templatedir',
+  'gpg.allowedsignersfile',
+]);
+/** Of any section, as tools beside git name theirs alike. */
+const commands = new RegExp(
+  '(?:command|cmd|program|helper|path|textconv|driver|clean|smudge|process|editor|pager|askpass' +
+    '|gitproxy|uploadpack|receivepack|vcs|tunnel|fsmonitor|difffilter|external|smtpserver|hook)$',
+);
+/** Every key in it is a name of the user's. */
+const commandSections: ReadonlySet<string> = new Set(['alias', 'pager']);
+
+/** `null`: it makes git run and obey nothing. */
+export function useOf({ name, value }: Setting): Use | null {
+  const [section = '', key = ''] = name.split('.');
+  if (key === 'path' && (section === 'include' || section === 'includeif')) return 'include';
+  if (files.has(name)) return 'file';
+  const isCommand = commandSections.has(section) || commands.test(key) || value.startsWith('!');
+  return isCommand && section !== 'submodule' ? 'command' : null;
+}
+
+/** A word of a command that may name a file. */
+export interface Word {
+  /** As written; absolute, or from one of the directories that the command goes to. */
+  readonly path: BytePath;
+  /** Directories that it may start from, from where the command starts: '.' is that one. */
+  readonly from: readonly BytePath[];
+  /** Whether it can be nothing but a path. */
+  readonly isPath: boolean;
+}
+
+const lists = /[|;&\n]+/;
+const quoted = /"([^"]+)"|'([^']+)'/g;
+const separators = /[\s"'`;|&<>(){}=,]+/;
+const variable = /^\$[a-z_]\w*(?=\/)/i;
+
+/**
+ * What a command may name. A word without a slash that begins a command is looked for in PATH; an
+ * alias that does not begin with `!` is arguments of git, where only a path can name what is run.
+ */
+export function wordsOf({ name, value }: Setting): Word[] {
+  const text = bytePathOf(value.replace(/^!/, ''));
+  const isOfGit = name.startsWith('alias.') && !value.startsWith('!');
+  const parts = text.split(lists).map((part) => part.split(separators).filter((one) => one !== ''));
+  const cd = parts.flatMap(([first, to]) => (first === 'cd' && to !== undefined ? [to] : []));
+  const whole = [...text.matchAll(quoted)].map(([, double, single]) => double ?? single ?? '');
+  const words = [
+    ...parts.flatMap((part) =>
+      part.filter((one, at) => one.includes('/') || (at > 0 && !isOfGit && !one.startsWith('-'))),
+    ),
+    ...whole.filter((one) => one.includes('/')),
+  ];
+  return [...new Set(words.map((one) => one.replace(variable, '')))]
+    .filter((one) => one !== '/')
+    .map((path) => ({ path, from: ['.', ...cd], isPath: path.includes('/') }));
+}
