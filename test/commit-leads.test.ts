@@ -191,6 +191,13 @@ const configured: readonly Row[] = [
     },
   ],
   [
+    'a worktree whose repository is elsewhere',
+    `git init -q -b main ../far; cd ../far; echo x >a; git add a; git commit -qm a
+     git config core.hooksPath h; rmdir ../real; git worktree add -q ../real; cd ../real`,
+    evil('h/pre-commit'),
+    { h: 'git-config', 'h/pre-commit': 'git-config' },
+  ],
+  [
     'a repository that holds the workspace',
     'true',
     evil('hooks/pre-commit'),

@@ -46,6 +46,16 @@ export class GitConfiguration {
     return { git: next.end, links: [...links, ...next.trail.slice(0, -1)] };
   }
 
+  /** The repository of a linked worktree's own git directory; of any other, itself. */
+  commonOf(git: BytePath): BytePath {
+    const text = this.#look.text(`${git}/commondir`, pointerBytesMax)?.trim();
+    return text === undefined || text === '' ? git : this.#endOf(text, git);
+  }
+
+  #endOf(text: string, from: BytePath): BytePath {
+    return this.#look.lead(this.#absolute(bytePathOf(text), from)).end;
+  }
+
   /**
    * All that git runs or obeys by the configuration of a git directory, absolute, as written; its
    * own configuration files are not among them.
@@ -95,14 +105,14 @@ export class GitConfiguration {
   #tops(git: BytePath, worktrees: readonly BytePath[], read: readonly Read[]): BytePath[] {
     const linked = worktrees.flatMap((one) => {
       const text = this.#look.text(`${one}/gitdir`, pointerBytesMax)?.trim();
-      return text === undefined ? [] : [parentOf(this.#absolute(bytePathOf(text), one))];
+      return text === undefined ? [] : [parentOf(this.#endOf(text, one))];
     });
     const named = read
       .flatMap(({ settings }) => settings)
       .filter((setting) => setting.name === 'core.worktree')
-      .map((setting) => this.#absolute(bytePathOf(setting.value), git));
+      .map((setting) => this.#endOf(setting.value, git));
     const own = nameOf(git) === '.git' ? parentOf(git) : git;
-    return [...new Set([own, ...linked, ...named.map((top) => this.#look.lead(top).end)])];
+    return [...new Set([own, ...linked, ...named])];
   }
 
   #named(setting: Setting, tops: readonly BytePath[]): BytePath[] {

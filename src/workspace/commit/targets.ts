@@ -41,17 +41,18 @@ export class ProtectedTargets {
   constructor(input: TargetInput, changes: Iterable<Judged>) {
     this.#input = input;
     const { root, home } = input;
-    const directories = directoriesOf(changes);
     for (const link of input.links) {
       this.#addName(`${root}/${link}`);
       const inside = protectedBy(link.split('/').map(fold), 'directory');
       if (inside !== null) this.#addLead(`${root}/${link}`, inside);
     }
     const gits = new Set(input.gitDirectories.map((git) => `${root}/${git}`));
-    for (const directory of ['', ...directories]) {
+    for (const directory of ['', ...directoriesOf(changes)]) {
       const at = directory === '' ? root : `${root}/${directory}`;
       for (const name of this.#look.names(at, namesMax)) {
+        const reason = protectedBy([fold(name)], 'directory');
         if (beginsProtected(name)) this.#addName(`${at}/${name}`);
+        else if (reason !== null) this.#addLead(`${at}/${name}`, reason);
         if (name === '.git') gits.add(`${at}/.git`);
       }
     }
@@ -93,14 +94,15 @@ export class ProtectedTargets {
     }
   }
 
-  #addRepositories(gits: readonly BytePath[]): void {
+  #addRepositories(named: readonly BytePath[]): void {
     const configuration = new GitConfiguration(this.#look, this.#input.home);
-    const seen = new Set<BytePath>();
-    for (const named of gits) {
-      const { git, links } = configuration.directoryOf(named);
+    const gits = new Set<BytePath>();
+    for (const one of named) {
+      const { git, links } = configuration.directoryOf(one);
       for (const link of links) this.#add(link, 'git-config');
-      if (seen.has(git)) continue;
-      seen.add(git);
+      gits.add(git).add(configuration.commonOf(git));
+    }
+    for (const git of gits) {
       for (const path of configuration.links(git)) {
         this.#addLead(path, path.startsWith(`${git}/hooks`) ? 'git-hooks' : 'git-config');
       }
