@@ -137,6 +137,9 @@ async function print(answer: ExecReadAnswer, raw: boolean): Promise<void> {
   if (answer.gap !== undefined) {
     sayAside(`${answer.gap.to - answer.gap.from} bytes of output are no longer held`);
   }
+  if (answer.omitted_lines !== undefined) {
+    sayAside(`${answer.omitted_lines} lines are cut or left out: ask for more with --max`);
+  }
   const how = { raw, interactive: false };
   const outputs = {
     stdout: new Output(process.stdout, how, () => {}),

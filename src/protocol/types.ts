@@ -223,6 +223,8 @@ export interface ExecReadAnswer {
   readonly chunks: readonly StreamChunk[];
   /** Present when bytes before `next` are no longer held. */
   readonly gap?: { readonly from: number; readonly to: number };
+  /** With `grep` or `tail`: lines that are cut or left out, as they are over `max` together. */
+  readonly omitted_lines?: number;
   readonly state: ExecView['state'];
   readonly exit_code?: number;
 }

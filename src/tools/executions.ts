@@ -26,7 +26,7 @@ export const terminalOutput: Tool = toolOf(
       'Reads what a command wrote, from byte "from" on, stdout and stderr in ' +
       'the order they came. ' +
       'Ask again from "next". "wait_ms" waits for more, or for the person whom a command waits ' +
-      'for; "grep" and "tail" keep lines of what is read.',
+      'for; "grep" and "tail" keep lines of all there is from "from" on.',
     input: z.strictObject({
       exec_id: argument.execId,
       from: z.optional(argument.whole(0).check(z.describe('offset in bytes; default 0'))),
@@ -49,6 +49,7 @@ export const terminalOutput: Tool = toolOf(
       from: z.int(),
       next: z.int().check(z.describe('offset to ask for next')),
       gap: z.object({ from: z.int(), to: z.int() }),
+      omitted_lines: z.int().check(z.describe('found and not answered whole: over max')),
     },
     annotations: readsOnly,
     run: async (args, { client, signal }) => {
@@ -85,11 +86,13 @@ function textOf(chunks: readonly StreamChunk[]): string {
   return [...parts, decoders.stdout.decode(), decoders.stderr.decode()].join('');
 }
 
-function readText({ state: now, exit_code: code, next, gap }: ExecReadAnswer, output: string) {
+function readText(answer: ExecReadAnswer, output: string) {
+  const { state: now, exit_code: code, next, gap, omitted_lines: omitted } = answer;
   const lost = gap === undefined ? '' : `[bytes ${gap.from} to ${gap.to} are no longer held]\n`;
   const body = output === '' || output.endsWith('\n') ? output : `${output}\n`;
   const end = code === undefined ? now : `${now}, exit ${code}`;
-  return `${lost}${body}[${end}; next offset ${next}]`;
+  const cut = omitted === undefined ? '' : `[${omitted} lines are cut or left out]\n`;
+  return `${lost}${cut}${body}[${end}; next offset ${next}]`;
 }
 
 export const terminalInput: Tool = toolOf(

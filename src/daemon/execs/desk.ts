@@ -17,7 +17,6 @@ import {
 import { Leases } from './leases.ts';
 import { chunksOf } from './reading-lines.ts';
 import { collect, orAborted, range, stream, total } from './reading.ts';
-import type { Range } from './reading.ts';
 import { receipt } from './receipt.ts';
 import type { CommandParams } from './requests.ts';
 import type { ExecsDesk } from '../runtime.ts';
@@ -146,7 +145,7 @@ export class ExecDesk implements ExecsDesk {
       from: params.from ?? 0,
       max: params.max ?? readBytesDefault,
       waitMs: params.wait_ms ?? 0,
-      within: (read: () => Promise<Range>) => this.#ranges.within(caller.actor, read),
+      within: <T>(read: () => Promise<T>) => this.#ranges.within(caller.actor, read),
     };
     const { state: before } = execView(tracked, null);
     if (before === 'waiting' || before === 'refused') {
@@ -154,14 +153,17 @@ export class ExecDesk implements ExecsDesk {
     }
     await tracked.started;
     const link = await this.#options.runners.link();
-    const found = await range(link, tracked.record.id, ask);
+    const { grep = null, tail = null } = params;
+    const filter = grep === null && tail === null ? {} : { filter: { grep, tail, max: ask.max } };
+    const found = await range(link, tracked.record.id, { ...ask, ...filter });
     const view = execView(this.#parts.execs.get(params.exec_id), null);
     return {
       exec_id: params.exec_id,
       from: ask.from,
       next: found.next,
-      chunks: chunksOf(found.pieces, { grep: params.grep ?? null, tail: params.tail ?? null }),
+      chunks: chunksOf(found.pieces),
       ...(found.gap === null ? {} : { gap: found.gap }),
+      ...(found.omitted ? { omitted_lines: found.omitted } : {}),
       state: view.state,
       ...(view.exit_code === undefined ? {} : { exit_code: view.exit_code }),
     };

@@ -1,4 +1,4 @@
-/** Chunks of an `exec.read` answer, whole or filtered by lines. */
+/** Chunks of an `exec.read` answer. */
 import type { StreamChunk } from '../../protocol/types.ts';
 import type { Range } from './reading.ts';
 
@@ -14,37 +14,16 @@ function chunkOf({ stream, offset, bytes }: Piece): StreamChunk {
 
 /** Neighbouring pieces of one stream as one, so that characters are not split needlessly. */
 function merged(pieces: readonly Piece[]): Piece[] {
-  const found: Piece[] = [];
+  const runs: [Piece, ...Piece[]][] = [];
+  let end = -1;
   for (const piece of pieces) {
-    const last = found.at(-1);
-    if (last !== undefined && last.stream === piece.stream) {
-      found[found.length - 1] = { ...last, bytes: Buffer.concat([last.bytes, piece.bytes]) };
-    } else found.push(piece);
+    const last = runs.at(-1);
+    if (last !== undefined && end === piece.offset && last[0].stream === piece.stream) {
+      last.push(piece);
+    } else runs.push([piece]);
+    end = piece.offset + piece.bytes.length;
   }
-  return found;
+  return runs.map((run) => ({ ...run[0], bytes: Buffer.concat(run.map(({ bytes }) => bytes)) }));
 }
 
-/** The lines of a piece with their offsets, line ends included. */
-function linesOf({ stream, offset, bytes }: Piece): Piece[] {
-  const found: Piece[] = [];
-  for (let at = 0; at < bytes.length;) {
-    const end = bytes.indexOf(10, at);
-    const stop = end < 0 ? bytes.length : end + 1;
-    found.push({ stream, offset: offset + at, bytes: bytes.subarray(at, stop) });
-    at = stop;
-  }
-  return found;
-}
-
-export function chunksOf(
-  pieces: readonly Piece[],
-  filter: { grep: string | null; tail: number | null },
-): StreamChunk[] {
-  const whole = merged(pieces);
-  if (filter.grep === null && filter.tail === null) return whole.map(chunkOf);
-  const { grep, tail } = filter;
-  const lines = whole
-    .flatMap(linesOf)
-    .filter(({ bytes }) => grep === null || bytes.includes(grep, 0, 'utf8'));
-  return (tail === null ? lines : lines.slice(-tail)).map(chunkOf);
-}
+export const chunksOf = (pieces: readonly Piece[]): StreamChunk[] => merged(pieces).map(chunkOf);

@@ -4,6 +4,7 @@ import { isTrlError, TrlError } from '../../errors.ts';
 import { Collector, type Collected } from '../../output/collect.ts';
 import type { RunnerLink } from '../../process/link.ts';
 import type { OutputSink } from '../runtime.ts';
+import { searchLines, type FoundLines, type LineFilter } from './searching.ts';
 import type { Tracked } from './executions.ts';
 
 /** Both streams, whole or with a counted hole in the middle. */
@@ -106,10 +107,12 @@ export async function range(
     from: number;
     max: number;
     waitMs: number;
+    /** Only these lines, of all that is held from `from` on; default: whatever comes first. */
+    filter?: LineFilter;
     /** Runs what holds bytes in memory, not what only waits for some. Default: at once. */
-    within?: (read: () => Promise<Range>) => Promise<Range>;
+    within?: <T>(read: () => Promise<T>) => Promise<T>;
   },
-): Promise<Range> {
+): Promise<Range & { readonly omitted?: number }> {
   const info = await link.request({ op: 'info', exec_id: id }).catch((cause: unknown) => {
     throw isTrlError(cause, 'EXEC_NOT_FOUND')
       ? new TrlError('STREAM_GAP', `Cannot read ${id}: its output is no longer held`, { cause })
@@ -120,7 +123,16 @@ export async function range(
   if (held <= ask.from && (!running || ask.waitMs === 0)) {
     return { pieces: [], next: Math.max(ask.from, 0), gap: null };
   }
-  const isThere = held > ask.from;
+  const { filter, from } = ask;
+  if (filter !== undefined) {
+    // What comes first is waited for, and then looked for like the rest.
+    const first = held > from ? null : await take(link, id, { ...ask, max: 1, held });
+    const to = Math.max(held, first?.next ?? 0);
+    if (to <= from) return { pieces: [], next: from, gap: null };
+    const search = (): Promise<FoundLines> => searchLines(link, id, { from, to }, filter);
+    return ask.within === undefined ? search() : ask.within(search);
+  }
+  const isThere = held > from;
   const read = (): Promise<Range> => take(link, id, { ...ask, held });
   return isThere && ask.within !== undefined ? ask.within(read) : read();
 }

@@ -126,6 +126,7 @@ export const execAnswers = {
     next: word.count,
     chunks: z.array(chunk),
     gap: z.exactOptional(z.object(gap)),
+    omitted_lines: z.exactOptional(word.count),
     state: execState,
     exit_code: z.exactOptional(word.count),
   }),
