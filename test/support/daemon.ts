@@ -8,11 +8,12 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { daemonCommand } from '../../src/local/spawn.ts';
 
 const trl = path.join(path.dirname(path.dirname(import.meta.dirname)), 'trl');
 const startMs = 60_000;
 const stopMs = 20_000;
-const pollMs = 20;
+const pollMs = 10;
 
 export interface Daemon extends AsyncDisposable {
   readonly socketPath: string;
@@ -46,7 +47,7 @@ export interface DaemonOptions {
 }
 
 /**
- * Starts `./trl serve` in a directory of its own and waits until it answers.
+ * Starts `trl serve` in a directory of its own and waits until it answers.
  *
  * @throws Error with the daemon's standard error when it ends or does not answer in time.
  */
@@ -65,7 +66,7 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
     arg.replace('{socket}', socketPath).replace('{root}', root).replace('{home}', home),
   );
   const within = (options.within ?? []).map((arg) => arg.replace('{home}', home));
-  const [program = trl, ...words] = [...within, trl, ...args];
+  const [program = trl, ...words] = [...within, ...wayOf(args, within.length > 0), ...args];
   const child = spawn(program, words, {
     stdio: ['ignore', 'ignore', 'pipe', ...inherited(options.inherit)],
     env: { ...process.env, ...surroundings(home), ...options.env, ...options.prepare?.(home) },
@@ -102,6 +103,16 @@ export async function startRuntime(options: DaemonOptions = {}): Promise<Daemon>
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/**
+ * What `trl serve` becomes, without the launcher and the CLI before it: the checkout's bundles are
+ * current since the tests began. Whoever asks for another verb, HTTP (whose console the launcher
+ * builds) or another user comes by the launcher.
+ */
+function wayOf([verb = '', ...args]: readonly string[], isWithin: boolean): readonly string[] {
+  if (verb !== 'serve' || isWithin || args.includes('--http')) return [trl];
+  return [process.execPath, ...daemonCommand()];
 }
 
 /**
