@@ -4,16 +4,17 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { raw, startRuntime, type Json } from './support/daemon.ts';
+import { raw, shareRuntime, startRuntime, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
+
+const corner = shareRuntime();
 
 async function workspace(
   params: object = {},
 ): Promise<{ dir: string; session: TestSession; socketPath: string } & AsyncDisposable> {
-  const runtime = await startRuntime();
-  const session = await openSession(runtime.socketPath, { working_dir: runtime.root, ...params });
-  const { root: dir, socketPath } = runtime;
-  return { dir, session, socketPath, [Symbol.asyncDispose]: () => runtime.stop() };
+  const { root: dir, socketPath } = await corner();
+  const session = await openSession(socketPath, { working_dir: dir, ...params });
+  return { dir, session, socketPath, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
 }
 
 const told = (receipt: Json): string[] =>

@@ -18,13 +18,15 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { raw, startRuntime, surroundings, type Json } from './support/daemon.ts';
+import { raw, shareRuntime, startRuntime, surroundings, type Json } from './support/daemon.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
+const corner = shareRuntime();
+
 async function workspace(): Promise<{ dir: string; session: TestSession } & AsyncDisposable> {
-  const runtime = await startRuntime();
-  const session = await openSession(runtime.socketPath, { working_dir: runtime.root });
-  return { dir: runtime.root, session, [Symbol.asyncDispose]: () => runtime.stop() };
+  const { root: dir, socketPath } = await corner();
+  const session = await openSession(socketPath, { working_dir: dir });
+  return { dir, session, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
 }
 
 const stateOf = (receipt: Json, name: string): string =>

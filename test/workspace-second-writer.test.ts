@@ -6,7 +6,7 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { noOverlay } from './support/changes.ts';
-import { startRuntime, type Json } from './support/daemon.ts';
+import { shareRuntime, type Json } from './support/daemon.ts';
 import { filesOf, replaceDirectory, save, seenBy, startPaused } from './support/second-writer.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
@@ -18,9 +18,10 @@ interface Scene extends AsyncDisposable {
   readonly ask: (method: string, params?: object) => Promise<Json>;
 }
 
+const corner = shareRuntime();
+
 async function scene(params: object = {}): Promise<Scene> {
-  const runtime = await startRuntime();
-  const { root: dir, socketPath } = runtime;
+  const { root: dir, socketPath } = await corner();
   execFileSync('sh', ['-c', 'echo one >f; echo x >gone; mkdir d; echo x >d/f'], { cwd: dir });
   const session = await openSession(socketPath, { working_dir: dir, ...params });
   return {
@@ -31,7 +32,7 @@ async function scene(params: object = {}): Promise<Scene> {
       assert.equal(answer.ok, true, JSON.stringify(answer));
       return answer.data;
     },
-    [Symbol.asyncDispose]: () => runtime.stop(),
+    [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
   };
 }
 

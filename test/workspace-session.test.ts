@@ -4,23 +4,18 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { startRuntime, type Json } from './support/daemon.ts';
+import { shareRuntime, startRuntime, type Json } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
 import { openSession, type TestSession } from './support/session.ts';
+
+const corner = shareRuntime();
 
 async function workspace(
   params: object = {},
 ): Promise<{ dir: string; session: TestSession; socketPath: string } & AsyncDisposable> {
-  const runtime = await startRuntime();
-  const dir = runtime.root;
-  const session = await openSession(runtime.socketPath, { working_dir: dir, ...params });
-  const { socketPath } = runtime;
-  const end = async (): Promise<void> => {
-    // What runs in it would outlive its runtime, also when a test fails.
-    await session.destroy().catch(() => {});
-    await runtime.stop();
-  };
-  return { dir, session, socketPath, [Symbol.asyncDispose]: end };
+  const { root: dir, socketPath } = await corner();
+  const session = await openSession(socketPath, { working_dir: dir, ...params });
+  return { dir, session, socketPath, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
 }
 
 async function ended({ client }: TestSession, id: string): Promise<void> {

@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { daemonCommand } from '../../src/local/spawn.ts';
 
@@ -14,6 +15,8 @@ const trl = path.join(path.dirname(path.dirname(import.meta.dirname)), 'trl');
 const startMs = 60_000;
 const stopMs = 20_000;
 const pollMs = 10;
+/** Tests that share a daemon. */
+const cornersMax = 32;
 
 export interface Daemon extends AsyncDisposable {
   readonly socketPath: string;
@@ -120,9 +123,34 @@ function wayOf([verb = '', ...args]: readonly string[], isWithin: boolean): read
  * stops nothing: whoever started the daemon does.
  */
 export function cornerOf(daemon: Daemon): Daemon {
-  const root = mkdtempSync(path.join(daemon.root, 'corner-'));
+  return corner(daemon, mkdtempSync(path.join(daemon.root, 'corner-')));
+}
+
+function corner(daemon: Daemon, root: string): Daemon {
   const leave = async (): Promise<void> => {};
   return { ...daemon, root, stop: leave, [Symbol.asyncDispose]: leave };
+}
+
+/**
+ * One daemon for the tests of a file: started when the first of them asks, stopped after the last.
+ * Each gets a workspace root of its own in it.
+ */
+export function shareRuntime(options: DaemonOptions = {}): () => Promise<Daemon> {
+  const names = Array.from({ length: cornersMax }, (_, at) => `corner-${at}`);
+  const roots = names.map((name) => `--workspace-root={root}/${name}`);
+  const args = ['serve', '--socket-path', '{socket}', ...roots];
+  const prepare: DaemonOptions['prepare'] = (home) => {
+    for (const name of names) mkdirIn(path.join(home, 'work'), name);
+    return options.prepare?.(home) ?? {};
+  };
+  let started: Promise<Daemon> | undefined;
+  after(async () => (await started)?.stop());
+  return async () => {
+    const daemon = await (started ??= startRuntime({ args, ...options, prepare }));
+    const name = names.shift();
+    if (name === undefined) throw new Error('no corner is left: share less');
+    return corner(daemon, path.join(daemon.root, name));
+  };
 }
 
 /** What a test started detached outlives its daemon, and would keep the runner for good. */
