@@ -7,16 +7,17 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
-import { raw, startRuntime } from './support/daemon.ts';
+import { raw, shareRuntime, startRuntime } from './support/daemon.ts';
 import { descendantsOf, eventually, runnerPid } from './support/processes.ts';
 import { openSession } from './support/session.ts';
 
 const token = 'Zq7TfKx2pLw9VbRd4Nc8';
+const corner = shareRuntime();
 const tag = /\[HIDDEN:[0-9a-f]{6,}\]/;
 
 describe('a value that becomes known late', { skip: whyNoBox }, () => {
   test('is hidden in what a command prints that began before', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using tail = await openSession(daemon.socketPath, { working_dir: daemon.root });
     await using writer = await openSession(daemon.socketPath, { working_dir: daemon.root });
     writeFileSync(path.join(daemon.root, 'log.txt'), 'begun\n');
@@ -75,7 +76,7 @@ describe('others', { skip: whyNoBox }, () => {
 
 describe('binary data', { skip: whyNoBox }, () => {
   test('comes as it is', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const noise = randomBytes(3_000_000);
     // What context would take for a password, if it stood among text.
@@ -115,14 +116,14 @@ describe('too many values', { skip: whyNoBox }, () => {
     );
 
   test('a hundred of one call are all hidden', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const { stdout } = await session.run('env | grep _TOKEN', { env: many(100) });
     assert.equal(stdout.match(/_TOKEN=\[HIDDEN:[0-9a-f]{6,}\]/g)?.length, 100);
   });
 
   test('more than can be hidden are refused, and nothing runs', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const answer = await session.ask('touch ran', { env: many(257) });
     assert.equal(answer.error?.code, 'QUOTA_EXCEEDED', JSON.stringify(answer));

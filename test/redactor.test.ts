@@ -4,18 +4,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
-import { raw, startRuntime } from './support/daemon.ts';
+import { raw, shareRuntime, startRuntime } from './support/daemon.ts';
 import { descendantsOf, eventually, runnerPid, type Found } from './support/processes.ts';
 import { openSession } from './support/session.ts';
 
 const token = 'Zq7TfKx2pLw9VbRd4Nc8';
+const env = { KNOWN_TOKEN: token };
+const corner = shareRuntime();
+const informed = shareRuntime({ env });
 const redactors = (runner: number): Found[] =>
   descendantsOf(runner).filter(({ command }) => command.endsWith('redactor.js'));
 const tag = /\[HIDDEN:[0-9a-f]{6,}\]/;
 
 describe('what a command prints', { skip: whyNoBox }, () => {
   test('a value given under the name of a secret is hidden, and named in the receipt', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const command = 'echo "a $API_TOKEN b"; echo "$API_TOKEN" >&2; echo plain';
     const { data } = await session.ask(command, { env: { API_TOKEN: token } });
@@ -31,7 +34,7 @@ describe('what a command prints', { skip: whyNoBox }, () => {
   });
 
   test('a value of the session is hidden in every later command', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     const env = { DEPLOY_PASSWORD: token, EDITOR: 'some-editor-of-mine' };
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root, env });
     for (let round = 0; round < 2; round += 1) {
@@ -41,7 +44,7 @@ describe('what a command prints', { skip: whyNoBox }, () => {
   });
 
   test('state that holds the value is dropped and named', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const command = 'export COPY="x$API_TOKEN" CODED=$(printf %s "$API_TOKEN" | base64) FINE=1';
     const { data } = await session.ask(command, { env: { API_TOKEN: token } });
@@ -52,7 +55,7 @@ describe('what a command prints', { skip: whyNoBox }, () => {
   });
 
   test('a prompt appears at once, though its line has no end', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     using client = await raw(daemon.socketPath);
     await client.ask('exec.stream', {
@@ -77,7 +80,7 @@ describe('what a command prints', { skip: whyNoBox }, () => {
   });
 
   test('half a value before a pause stays back until the rest has come', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const halves = `printf ${token.slice(0, 10)}; sleep 0.3; printf ${token.slice(10)}; read x`;
     const { data } = await session.ask(halves, {
@@ -138,10 +141,8 @@ describe('the redactor', { skip: whyNoBox }, () => {
 });
 
 describe('what the daemon says and keeps', { skip: whyNoBox }, () => {
-  const env = { KNOWN_TOKEN: token };
-
   test('a value that a caller wrote is recorded masked, noted by name, and an alarm', async () => {
-    await using daemon = await startRuntime({ env });
+    const daemon = await informed();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const { stdout } = await session.run(`echo ${token}`);
     assert.match(stdout, tag);
@@ -164,7 +165,7 @@ describe('what the daemon says and keeps', { skip: whyNoBox }, () => {
   });
 
   test('names, paths and keys may not hold one', async () => {
-    await using daemon = await startRuntime({ env });
+    const daemon = await informed();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const refused = [
       await session.client.ask('session.create', { name: `x ${token}` }),
@@ -179,7 +180,7 @@ describe('what the daemon says and keeps', { skip: whyNoBox }, () => {
   });
 
   test('a directory named after one carries, and shows as a tag', async () => {
-    await using daemon = await startRuntime({ env });
+    const daemon = await informed();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const ask = { env_keys: ['KNOWN_TOKEN'] };
     const { data } = await session.ask('mkdir "/tmp/$KNOWN_TOKEN"; cd "/tmp/$KNOWN_TOKEN"', ask);
