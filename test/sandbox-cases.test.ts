@@ -33,6 +33,8 @@ const baseOf = (row: Row, variant: string): string =>
 const isAlone = (row: Row): boolean =>
   row.kill_runner_after_ms !== undefined || row.inherit !== undefined;
 
+const isShared = (row: Row): boolean => sharesSession(row, true) || sharesSession(row, false);
+
 const sharedRoot = (granted: boolean): string => path.join(base, granted ? 'granted' : 'bare');
 
 let bait: Bait;
@@ -40,9 +42,13 @@ let daemon: Daemon;
 before(async () => {
   if (whyNoBox !== false) return;
   bait = await layBait(path.join(base, 'bait'));
-  const roots = rows.flatMap((row) =>
-    ['same', 'new'].map((variant) => path.join(baseOf(row, variant), row.ws ?? 'ws')),
-  );
+  const roots = rows
+    .filter((row) => !isShared(row) && !isAlone(row))
+    .flatMap((row) =>
+      (row.then === undefined ? ['same'] : ['same', 'new']).map((variant) =>
+        path.join(baseOf(row, variant), row.ws ?? 'ws'),
+      ),
+    );
   roots.push(sharedRoot(true), sharedRoot(false));
   mkdirSync(shared);
   for (const root of roots) mkdirSync(root, { recursive: true });
@@ -94,6 +100,13 @@ function whySkip(row: Row): string | false {
   return lacking === undefined ? false : `${lacking} is not installed`;
 }
 
+/** Whether `trl run` is killed with all of its processes: both in `npm run prove`, else by turns. */
+function killsOfRun(row: Row): readonly boolean[] {
+  const turn = rows.filter((one) => one.kill_runner_after_ms !== undefined).indexOf(row);
+  const isFull = process.env['TRL_PROVE'] === 'full';
+  return [false, true].filter((_, at) => turn >= 0 && (isFull || at === turn));
+}
+
 async function playIn(row: Row, variant: 'same' | 'new'): Promise<void> {
   const place = placeOf(row, baseOf(row, variant), bait.names);
   await makePlace(row, place);
@@ -128,14 +141,13 @@ describe('what a sandboxed command may and may not do', { concurrency: 5 }, () =
   describeShared(true);
   describeShared(false);
   for (const row of rows) {
-    if (sharesSession(row, true) || sharesSession(row, false)) continue;
+    if (isShared(row)) continue;
     const skip = whySkip(row);
     test(`${row.class}: ${row.id}`, { skip }, () => playIn(row, 'same'));
     if (row.then !== undefined) {
       test(`${row.class}: ${row.id}, in a new session`, { skip }, () => playIn(row, 'new'));
     }
-    if (row.kill_runner_after_ms === undefined) continue;
-    for (const whole of [false, true]) {
+    for (const whole of killsOfRun(row)) {
       const killed = whole ? 'every process of trl run' : 'trl run';
       test(`${row.class}: ${row.id}, by killing ${killed}`, { skip }, async () => {
         const place = placeOf(row, baseOf(row, whole ? 'all' : 'run'), bait.names);

@@ -1,4 +1,5 @@
 // npm run prove: tests of `npm test` that run a part of their cases there, with all of them.
 import '../nasty.test.ts';
 import '../policy-hostile.test.ts';
+import '../sandbox-cases.test.ts';
 import '../sandbox-user.test.ts';
