@@ -84,7 +84,7 @@ test('what cannot be a secret is refused in one sentence', () => {
     assert.equal(status, 125);
     return stderr;
   };
-  assert.match(refused('ab1\n'), /fewer than 6 letters or digits/);
+  assert.match(refused('ab\\n12\\t3!\n'), /fewer than 6 letters or digits/);
   assert.match(refused(''), /must be text that is not empty/);
   assert.match(refused('x'.repeat(65_540)), /larger than 65536 bytes/);
   assert.match(refused(`${value}\0x`), /without NUL/);

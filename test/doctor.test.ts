@@ -68,6 +68,20 @@ test('what is open to others, left over or not installed is named with its fix',
   assert.ok(existsSync(starting), 'a runner that is starting is not in the way');
 });
 
+test('weak secrets are named, and never shown', () => {
+  const weak = { POSTGRES_PASSWORD: 'sunshine', API_TOKEN: 'p7Gx2mQ9vK4tR8wZ' };
+  const { checks } = doctor({
+    HOME: base,
+    ...surroundings(base),
+    PATH: process.env['PATH'] ?? '',
+    ...weak,
+  });
+  const check = checks.find(({ name }) => name === 'secrets');
+  assert.equal(check?.state, 'warning');
+  assert.match(check?.found ?? '', /^weak: POSTGRES_PASSWORD;/);
+  assert.ok(!JSON.stringify(checks).includes('sunshine'));
+});
+
 test('one that stands still is told of, and so is what is in the way above', async () => {
   const home = path.join(base, 'still');
   mkdirSync(path.join(home, 'run'), { recursive: true, mode: 0o700 });

@@ -24,7 +24,8 @@ const hostile = fc
 test('every value that is accepted is hidden where it is printed as it is', () => {
   fc.assert(
     fc.property(hostile, (value) => {
-      fc.pre(checkMaskable(value).ok);
+      const checked = checkMaskable(value);
+      fc.pre(checked.ok && !checked.isWeak);
       for (const [before, after] of [
         ['', ''],
         ['\n', '\n'],

@@ -59,7 +59,13 @@ const finder = {
 
 function redacted(chunks: readonly Uint8Array[]): { out: string; told: Redaction[] } {
   const told: Redaction[] = [];
-  const parts = { masker: new SixMasker(), finder, tags, told: (one: Redaction) => told.push(one) };
+  const parts = {
+    masker: new SixMasker(),
+    weak: null,
+    finder,
+    tags,
+    told: (one: Redaction) => told.push(one),
+  };
   const stream = new StreamRedactor(parts);
   const out = [...chunks.map((chunk) => stream.push(chunk)), stream.end()];
   return { out: Buffer.concat(out).toString('latin1'), told };
@@ -136,7 +142,7 @@ describe('a stream', () => {
 
   test('holds a line back until it ends, or is flushed', () => {
     const told = (): void => {};
-    const stream = new StreamRedactor({ masker: new SixMasker(), finder, tags, told });
+    const stream = new StreamRedactor({ masker: new SixMasker(), weak: null, finder, tags, told });
     assert.equal(stream.push(Buffer.from('Continue? [y/N] ')).length, 0);
     assert.equal(stream.holds, true);
     assert.equal(Buffer.from(stream.flush('all')).toString(), 'Continue? [y/N] ');
@@ -145,7 +151,13 @@ describe('a stream', () => {
   });
 
   test('gives out whole lines when it rests, and keeps an unfinished one', () => {
-    const stream = new StreamRedactor({ masker: new SixMasker(), finder, tags, told: () => {} });
+    const stream = new StreamRedactor({
+      masker: new SixMasker(),
+      weak: null,
+      finder,
+      tags,
+      told: () => {},
+    });
     assert.equal(Buffer.from(stream.push(Buffer.from('ready K\nand'))).toString(), '');
     assert.equal(Buffer.from(stream.flush('whole')).toString(), 'ready K\n');
     assert.deepEqual([stream.flush('whole').length, stream.forced], [0, 1]);
@@ -160,7 +172,7 @@ describe('a stream', () => {
       held: 6,
       holds: true,
     };
-    const stream = new StreamRedactor({ masker: held, finder, tags, told: () => {} });
+    const stream = new StreamRedactor({ masker: held, weak: null, finder, tags, told: () => {} });
     stream.push(Buffer.from('abcdef'));
     assert.deepEqual([stream.flush('all').length, stream.forced], [0, 0]);
   });

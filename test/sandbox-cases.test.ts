@@ -100,7 +100,7 @@ function whySkip(row: Row): string | false {
   return lacking === undefined ? false : `${lacking} is not installed`;
 }
 
-/** Whether `trl run` is killed with all of its processes: both in `npm run prove`, else by turns. */
+/** Whether `trl run` is killed with all its processes: both in `npm run prove`, else by turns. */
 function killsOfRun(row: Row): readonly boolean[] {
   const turn = rows.filter((one) => one.kill_runner_after_ms !== undefined).indexOf(row);
   const isFull = process.env['TRL_PROVE'] === 'full';

@@ -56,15 +56,15 @@ test('where policy takes nothing that only the uid proves, nobody gives values',
   assert.match(set.error.message, /trl approvals enroll/);
 });
 
-test('a common word is told to who gives it and to the log, and to nobody else', async () => {
+test('a weak value is told to who gives it and to the log, and to nobody else', async () => {
   await using daemon = await startRuntime({ env: { DB_PASSWORD: 'production' } });
   using client = await raw(daemon.socketPath);
-  assert.match(daemon.log(), /the secret DB_PASSWORD is a common word/);
+  assert.match(daemon.log(), /the secret DB_PASSWORD is weak/);
   const check = await client.ask('secrets.check', { name: 'DB_PASSWORD' });
-  assert.ok(!JSON.stringify(check).includes('common'));
+  assert.ok(!JSON.stringify(check).includes('weak'));
   const set = await client.ask('secrets.set', { name: 'OTHER', value: 'changeme' });
-  assert.match(set.data.warning, /common word/);
-  assert.match(daemon.log(), /the secret OTHER is a common word/);
+  assert.match(set.data.warning, /weak/);
+  assert.match(daemon.log(), /the secret OTHER is weak/);
 });
 
 test(

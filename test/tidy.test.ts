@@ -114,6 +114,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
         'policy',
         'approval',
         'redaction',
+        // The doctor names weak ones, which no method of the wire tells an agent.
+        'secrets',
         'configuration',
         'yaml',
         // The log is checked, and a raw log opened, without trust in a daemon.

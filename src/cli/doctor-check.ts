@@ -8,8 +8,11 @@ const probeMs = 5_000;
 
 export interface Check {
   readonly name: string;
-  /** `missing`: nothing works without it. `optional`: something is weaker or slower without it. */
-  readonly state: 'ok' | 'missing' | 'optional';
+  /**
+   * `missing`: nothing works without it. `optional`: something is weaker or slower without it.
+   * `warning`: it works, and a person should change it.
+   */
+  readonly state: 'ok' | 'missing' | 'optional' | 'warning';
   readonly found: string;
   /** One command, or `null` when there is nothing to do. */
   readonly fix: string | null;

@@ -13,7 +13,8 @@ import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
 import { priorOf } from '../redaction/detect/prior.ts';
 import { redactionProfiles } from '../redaction/finding.ts';
-import { KnownIndex } from '../redaction/known/known-index.ts';
+import type { KnownIndex } from '../redaction/known/known-index.ts';
+import { openKnown } from '../redaction/known/open.ts';
 import { checkMaskable } from '../redaction/known/maskable.ts';
 import { openRedactor, type OpenStream } from '../redaction/open.ts';
 import { spansOf } from '../redaction/spans.ts';
@@ -53,7 +54,7 @@ async function optionsOf(args: Args): Promise<Options> {
 }
 
 const indexOf = (known: readonly KnownSecret[], tags: Tags): KnownIndex =>
-  new KnownIndex(known.map((one) => ({ ...one, tag: tags.of(one.value) })));
+  openKnown(known.map((one) => ({ ...one, tag: tags.of(one.value) })));
 
 /** The installation's, when there is one: equal secrets then have the tags of its receipts. */
 function key(): Buffer {

@@ -27,6 +27,8 @@ export interface OpenStream {
   /** `null`: no value is known. */
   readonly index: KnownIndex | null;
   readonly tags: Tags;
+  /** Default: known values that are weak are hidden beside what says that they are meant. */
+  readonly leavesWeak?: true;
   /** Told of each replacement in the order of the stream. Must not throw. */
   readonly told: (redaction: Redaction) => void;
   /** See {@link StreamRedactor}. */
@@ -34,12 +36,21 @@ export interface OpenStream {
 }
 
 /** @throws TrlError `INVALID_PARAMS` for a pattern of the user's that cannot be used */
-export function openRedactor({ options, prior, index, ...parts }: OpenStream): StreamRedactor {
+export function openRedactor(open: OpenStream): StreamRedactor {
+  const { options, prior, index, leavesWeak, ...parts } = open;
+  const { masker, weak } = index === null ? { masker: null, weak: null } : maskersOf(index);
   return new StreamRedactor({
-    masker: index === null ? null : new KnownMasker(index),
+    masker,
+    weak: leavesWeak === true ? null : weak,
     finder: new Detector({ ...detection(options), prior }),
     ...parts,
   });
+}
+
+/** What hides the values of an index in one stream. */
+export function maskersOf(index: KnownIndex): Pick<StreamParts, 'masker' | 'weak'> {
+  const masker = index.values.length === 0 ? null : new KnownMasker(index);
+  return { masker, weak: index.weak };
 }
 
 type Detection = Omit<DetectorOptions, 'prior'>;

@@ -4,6 +4,7 @@
  * moved; what is hidden is replaced by its tag.
  */
 import { ChainMasker } from './chain.ts';
+import { merge } from './detect/merge.ts';
 import type { Finding, Piece } from './finding.ts';
 import { isText } from './readable.ts';
 import type { Tags } from './tag.ts';
@@ -34,10 +35,17 @@ export interface Redaction {
   readonly finding: Omit<Finding, 'start' | 'end'>;
 }
 
+/** Finds known values that are hidden beside their context only; see `known/weak.ts`. */
+export interface WeakFinder {
+  find(text: string): Finding[];
+}
+
 export interface StreamParts {
   /** `null`: no value is known. */
   readonly masker: Masker | null;
   readonly finder: Finder;
+  /** `null`: no such value is known. */
+  readonly weak: WeakFinder | null;
   readonly tags: Tags;
   /** Called in the order of the stream. Must not throw. */
   readonly told: (redaction: Redaction) => void;
@@ -70,6 +78,7 @@ interface Hidden {
 export class StreamRedactor {
   readonly #parts: StreamParts;
   #masker: Masker | null;
+  readonly #weak: WeakFinder[];
   /** The unfinished line, with known values already replaced. */
   #held = Buffer.alloc(0);
   #hidden: Hidden[] = [];
@@ -82,10 +91,13 @@ export class StreamRedactor {
   constructor(parts: StreamParts) {
     this.#parts = parts;
     this.#masker = parts.masker;
+    this.#weak = parts.weak === null ? [] : [parts.weak];
   }
 
   /** More values have become known: from here on they are hidden, too. */
-  learn(masker: Masker): void {
+  learn({ masker, weak }: Pick<StreamParts, 'masker' | 'weak'>): void {
+    if (weak !== null) this.#weak.push(weak);
+    if (masker === null) return;
     this.#masker = this.#masker === null ? masker : new ChainMasker(this.#masker, masker);
   }
 
@@ -171,7 +183,10 @@ export class StreamRedactor {
 
   #look(start: number, stop: number, out: Uint8Array[]): void {
     const bytes = this.#held.subarray(start, stop);
-    const findings = this.#parts.finder.scan(bytes.toString('latin1'), bytes);
+    const text = bytes.toString('latin1');
+    const known = this.#weak.flatMap((weak) => weak.find(text));
+    const likely = this.#parts.finder.scan(text, bytes);
+    const findings = known.length === 0 ? likely : merge([...known, ...likely]);
     let at = start;
     for (const finding of findings) {
       const from = start + finding.start;

@@ -3,9 +3,8 @@ import type { RedactionEntry, RedactionSummary } from '../redacted.ts';
 import { limits } from '../limits.ts';
 import { priorOf } from '../redaction/detect/prior.ts';
 import type { KnownIndex } from '../redaction/known/known-index.ts';
-import { KnownMasker } from '../redaction/known/masker.ts';
 import { findKnown } from '../redaction/known/whole.ts';
-import { openRedactor, type RedactionOptions } from '../redaction/open.ts';
+import { maskersOf, openRedactor, type RedactionOptions } from '../redaction/open.ts';
 import type { Redaction, StreamParts, StreamRedactor } from '../redaction/stream.ts';
 import type { Tags } from '../redaction/tag.ts';
 import { RawLogWriter, type SealFailure } from '../sealing/writer.ts';
@@ -93,7 +92,7 @@ export class Channel {
   learn(index: KnownIndex | null): void {
     if (index === null) return;
     this.#indexes.push(index);
-    for (const stream of Object.values(this.#streams)) stream.learn(new KnownMasker(index));
+    for (const stream of Object.values(this.#streams)) stream.learn(maskersOf(index));
   }
 
   /** Gives out the rest at once; answers when all that is sealed is on disk. */

@@ -8,7 +8,8 @@ import { Socket } from 'node:net';
 import type { KnownSecret, KnownValue } from '../redacted.ts';
 import { encodeHeader, FrameReader, frameTypes, type Frame } from '../frame.ts';
 import { RuleSet } from '../redaction/rules/ruleset.ts';
-import { KnownIndex } from '../redaction/known/known-index.ts';
+import type { KnownIndex } from '../redaction/known/known-index.ts';
+import { openKnown } from '../redaction/known/open.ts';
 import { Tags } from '../redaction/tag.ts';
 import { Channel, type StreamName } from './channel.ts';
 import type { ChannelOpen, RedactorEvent, RedactorRequest, RedactorStart } from './wire.ts';
@@ -50,7 +51,7 @@ class Indexes {
     if (secrets.length === 0) return null;
     const values = secrets.map((secret) => this.#valueOf(secret));
     const index = taken(this.#indexes, JSON.stringify(secrets), () => {
-      this.#last = new KnownIndex(values, this.#last);
+      this.#last = openKnown(values, this.#last);
       return this.#last;
     });
     const [oldest] = this.#indexes.keys();

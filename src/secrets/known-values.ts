@@ -14,9 +14,12 @@ export const retiredMs = 900_000;
 
 /** Whether output can be masked for a value: the masker's own rule. */
 export type CheckMaskable = (value: string) =>
-  | { readonly ok: true; readonly warning: 'common-word' | null }
+  | { readonly ok: true; readonly isWeak: boolean }
   /** One sentence, without the value. */
   | { readonly ok: false; readonly reason: string };
+
+const weakWarning =
+  'It is weak, a common word or too short: output hides it only beside its name and in logins.';
 
 interface Held {
   readonly name: string;
@@ -50,11 +53,12 @@ export class KnownValues {
     return () => this.#listeners.delete(tell);
   }
 
-  /** A sentence about what masking `value` would hide besides, or `null`. */
+  /** A sentence about what of `value` output shows, or `null`. */
   warning(value: string): string | null {
     const checks = maskedParts(value).map((part) => this.#check(part));
-    const isCommon = checks.some((check) => check.ok && check.warning === 'common-word');
-    return isCommon ? 'It is a common word: output that holds the word is hidden, too.' : null;
+    return checks.some((check) => check.ok && check.isWeak)
+      ? weakWarning
+      : null;
   }
 
   /** A sentence why `value` cannot be used as a secret, or `null`. */

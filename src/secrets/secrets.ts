@@ -79,13 +79,13 @@ export class Secrets {
     return this.#known.watch(tell);
   }
 
-  /** Names whose values ordinary output is likely to hold, too. */
-  get common(): readonly string[] {
-    const isCommon = ({ value }: SecretValue): boolean => this.#known.warning(value) !== null;
+  /** Names whose values cannot be told apart from ordinary text. */
+  get weak(): readonly string[] {
+    const isWeak = ({ value }: SecretValue): boolean => this.#known.warning(value) !== null;
     return [
       ...new Set(
         this.known()
-          .filter(isCommon)
+          .filter(isWeak)
           .map(({ name }) => name),
       ),
     ];

@@ -6,8 +6,9 @@ import type { SessionId } from '../../command.ts';
 import type { KnownSecret, KnownValue } from '../../redacted.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { KnownIndex } from '../../redaction/known/known-index.ts';
+import type { KnownIndex } from '../../redaction/known/known-index.ts';
 import { checkMaskable } from '../../redaction/known/maskable.ts';
+import { openKnown } from '../../redaction/known/open.ts';
 import { maskText } from '../../redaction/known/whole.ts';
 import type { Tags } from '../../redaction/tag.ts';
 import { redactedText, type RedactedText } from '../../redaction/text.ts';
@@ -132,7 +133,7 @@ export class Masking {
     // More than can be masked are refused at a launch; texts of ours hide the first of them.
     const values = within(secrets).map((one) => this.#valueOf(one));
     this.#values = new Map(values.map((one) => [one.value, one]));
-    this.#index = values.length === 0 ? null : new KnownIndex(values, this.#index);
+    this.#index = values.length === 0 ? null : openKnown(values, this.#index);
     this.#version = version;
     this.#clean.clear();
     return this.#index;

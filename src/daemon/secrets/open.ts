@@ -63,14 +63,14 @@ export async function openSecrets(options: OpenOptions): Promise<Secrets> {
   for (const { problem } of secrets.problems) log(problem);
   // Told to whoever runs the daemon alone: an agent that knew it would need few guesses.
   const said = new Set<string>();
-  const sayCommon = (): void => {
-    for (const name of secrets.common.filter((one) => !said.has(one))) {
+  const sayWeak = (): void => {
+    for (const name of secrets.weak.filter((one) => !said.has(one))) {
       said.add(name);
-      log(`the secret ${name} is a common word: output that holds the word is hidden, too`);
+      log(`the secret ${name} is weak: output hides it only beside its name or in a login`);
     }
   };
-  sayCommon();
-  secrets.watch(sayCommon);
+  sayWeak();
+  secrets.watch(sayWeak);
   return secrets;
 }
 

@@ -7,6 +7,7 @@ import type { KnownValue } from '../finding.ts';
 import { compile, isWide, type CompiledValue, type Needle } from './compiled.ts';
 import { symbolsMin, windowSymbolsMax, type Care } from './forms.ts';
 import { filterBits, hashMultiplier, leavingWeights, spread } from './symbols.ts';
+import type { WeakValues } from './weak.ts';
 import { wordlike } from './words.ts';
 
 /** Values that can be looked for at once. */
@@ -50,6 +51,8 @@ const searchedBytesMax = 4 * 1024 * 1024;
 const shortOut = leavingWeights(symbolsMin);
 
 export class KnownIndex {
+  /** Those that are hidden beside their context only; in none of the tables. `null`: none. */
+  readonly weak: WeakValues | null;
   readonly values: readonly KnownValue[];
   readonly text: Uint8Array;
   readonly long: WindowTable;
@@ -78,7 +81,12 @@ export class KnownIndex {
    * `grownFrom`: an index of the first ones of these values, of which what it holds is copied.
    * @throws TrlError `QUOTA_EXCEEDED` above 256 values
    */
-  constructor(values: readonly KnownValue[], grownFrom: KnownIndex | null = null) {
+  constructor(
+    values: readonly KnownValue[],
+    grownFrom: KnownIndex | null = null,
+    weak: WeakValues | null = null,
+  ) {
+    this.weak = weak;
     if (values.length > knownValuesMax) {
       throw new TrlError(
         'QUOTA_EXCEEDED',

@@ -1,11 +1,12 @@
-/** Whether a value can be hidden in output at all. */
+/** Whether a value can be hidden in output wherever it is written. */
+import { wordiness } from '../detect/bigram.ts';
 import { readAsOther } from './compiled.ts';
 import { symbolsMin } from './forms.ts';
 import { KnownIndex } from './known-index.ts';
 import { maskText } from './whole.ts';
 
 export type Maskable =
-  | { readonly ok: true; readonly warning: 'common-word' | null }
+  | { readonly ok: true; readonly isWeak: boolean }
   /** One sentence, without the value and its length. */
   | { readonly ok: false; readonly reason: string };
 
@@ -37,21 +38,16 @@ const commonWords = new Set(
 );
 
 /**
- * A value needs six letters or digits, as many as stay secret when fewer are given out. A common
- * word can be masked, but then it is hidden wherever it is written.
+ * A value that is a word or two, or has fewer than six letters or digits, cannot be told apart from
+ * ordinary text. It is weak: hidden only beside what says that it is meant, and refused nowhere.
  */
 export function checkMaskable(value: string): Maskable {
   if (Buffer.byteLength(value, 'utf8') > valueBytesMax) {
     return { ok: false, reason: `It is longer than ${valueBytesMax} bytes and cannot be masked.` };
   }
-  if (lettersIn(value) < symbolsMin) {
-    return {
-      ok: false,
-      reason: `It has fewer than ${symbolsMin} letters or digits and cannot be masked.`,
-    };
-  }
+  const isWeak = lettersIn(value) < symbolsMin || isCommon(value) || isWords(value);
   const mayBeOther = readAsOther.test(value) || openEntity.test(value);
-  if (value.length <= triedLengthMax && mayBeOther && !hidesItself(value)) {
+  if (!isWeak && value.length <= triedLengthMax && mayBeOther && !hidesItself(value)) {
     return {
       ok: false,
       reason:
@@ -59,7 +55,7 @@ export function checkMaskable(value: string): Maskable {
         'and cannot be masked.',
     };
   }
-  return { ok: true, warning: isCommon(value) ? 'common-word' : null };
+  return { ok: true, isWeak };
 }
 
 /** What a semicolon behind the value makes an entity of, which stands for something else. */
@@ -84,10 +80,24 @@ function hidesItself(value: string): boolean {
   });
 }
 
-/** A word, perhaps with a number behind it, digits that count up, or one character repeated. */
+/** A word that people choose, digits that count up, or one character repeated. */
 function isCommon(value: string): boolean {
   const plain = value.trim().toLowerCase();
-  const word = plain.replace(/[\d!@#$%.?*_-]{1,4}$/, '');
-  if (commonWords.has(plain) || commonWords.has(word)) return true;
+  if (commonWords.has(plain) || commonWords.has(plain.replace(/[\d!@#$%.?*_-]{1,4}$/, ''))) {
+    return true;
+  }
   return /^(.)\1*$/s.test(plain) || '01234567890123456789'.includes(plain) || plain === '987654321';
+}
+
+/** Bits a pair above which letters read as a word; few letters have few pairs to tell by. */
+const wordBitsMin = (letters: number): number => (letters < 5 ? 0.5 : 1);
+const wordsLettersMax = 16;
+const oneOrTwoWords =
+  /^[A-Z]?[a-z]{2,11}(?:[-_. ]?[A-Z]?[a-z]{2,11})?$|^[A-Z]{3,12}(?:[-_. ][A-Z]{3,12})?$/;
+
+/** One or two words, as people, projects and directories are called. */
+function isWords(value: string): boolean {
+  if (lettersIn(value) > wordsLettersMax || !oneOrTwoWords.test(value)) return false;
+  const words = value.toLowerCase().split(/[-_. ]/);
+  return words.every((word) => wordiness(word, 0, word.length) > wordBitsMin(word.length));
 }

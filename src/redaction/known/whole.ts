@@ -5,12 +5,17 @@ import { KnownMasker } from './masker.ts';
 
 export interface MaskedText {
   readonly text: string;
-  /** Names of the values that were found, each once. */
+  /** Names of the values that were found, each once; of no weak one. */
   readonly hits: string[];
 }
 
 /** `text` with tags in place of known values. */
 export function maskText(index: KnownIndex, text: string): MaskedText {
+  const strong = maskStrong(index, text);
+  return index.weak === null ? strong : { ...strong, text: maskWeak(index, strong.text) };
+}
+
+function maskStrong(index: KnownIndex, text: string): MaskedText {
   if (index.values.length === 0) return { text, hits: [] };
   const masker = new KnownMasker(index);
   const pieces = [...masker.push(Buffer.from(text, 'utf8')), ...masker.end()];
@@ -30,7 +35,22 @@ export function maskText(index: KnownIndex, text: string): MaskedText {
   return { text: Buffer.concat(parts).toString('utf8'), hits: [...hits] };
 }
 
-/** Where known values stand in `bytes`. */
+function maskWeak({ weak }: KnownIndex, text: string): string {
+  const bytes = Buffer.from(text, 'utf8');
+  const found = weak?.find(bytes.toString('latin1')) ?? [];
+  if (found.length === 0) return text;
+  const tags = new Map(weak?.values.map(({ value, tag }) => [value, tag]));
+  const parts: string[] = [];
+  let at = 0;
+  for (const { start, end } of found) {
+    const value = bytes.toString('utf8', start, end);
+    parts.push(bytes.toString('utf8', at, start), tags.get(value) ?? '[HIDDEN]');
+    at = end;
+  }
+  return [...parts, bytes.toString('utf8', at)].join('');
+}
+
+/** Where known values stand in `bytes`; weak ones are no reason to refuse anything. */
 export function findKnown(index: KnownIndex, bytes: Uint8Array): Finding[] {
   if (index.values.length === 0) return [];
   const masker = new KnownMasker(index);
