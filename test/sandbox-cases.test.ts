@@ -8,7 +8,6 @@ import {
   realpathSync,
   rmSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -81,18 +80,9 @@ const isInstalled = (name: string): boolean =>
     }
   });
 const missing = wanted.filter((name) => !isInstalled(name));
-const hasTerminals = ((): boolean => {
-  try {
-    createRequire(import.meta.url).resolve('@lydell/node-pty/package.json');
-    return true;
-  } catch {
-    return false;
-  }
-})();
 
 function whySkip(row: Row): string | false {
   if (whyNoBox !== false) return whyNoBox;
-  if (row.pty === true && !hasTerminals) return '@lydell/node-pty is not installed';
   const text = `${row.setup} ${row.command} ${row.then}`;
   // As a user, the kernel tells the two names of a file that was linked by two numbers.
   if (row.id === 'git-clone-works' && !isRoot) return 'needs root: git wants equal inode numbers';

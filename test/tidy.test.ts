@@ -68,7 +68,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],
-  ['process', place(['runner', 'redactor', 'redaction'], ['@lydell/node-pty'])],
+  ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
   ['run.ts', place(['world.ts', ...concepts])],
   ['world.ts', place(concepts)],

@@ -12,7 +12,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -76,7 +75,7 @@ function configuration(): object {
     ],
     // No NODE_OPTIONS from outside changes what it runs.
     execArgvExtension: 'none',
-    assets: { ...bundles(), ...native() },
+    assets: bundles(),
   };
 }
 
@@ -87,19 +86,6 @@ function bundles(): Record<string, string> {
     .filter((name) => statSync(path.join('dist', name)).isFile())
     .map((name) => [name, path.join('dist', name)]);
   return { ...Object.fromEntries(files), 'package.json': 'package.json' };
-}
-
-/** What opens terminals, where it is installed for this machine. */
-function native(): Record<string, string> {
-  const name = `@lydell/node-pty-${process.platform}-${process.arch}/pty.node`;
-  try {
-    const require = createRequire(path.join(root, 'package.json'));
-    const pty = createRequire(require.resolve('@lydell/node-pty/package.json')).resolve(name);
-    return { 'pty.node': pty };
-  } catch {
-    console.warn(`${name} is not installed: commands of the executable get no terminal`);
-    return {};
-  }
 }
 
 /** Puts the parts into the executable; postject says nothing of use where it succeeds. */

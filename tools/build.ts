@@ -22,7 +22,7 @@ const common = {
   format: 'esm',
   target: 'node24',
   mainFields: ['module', 'main'],
-  external: ['@lydell/node-pty', '@napi-rs/keyring'],
+  external: ['@napi-rs/keyring'],
   // Its entry for Node is CommonJS, which a bundle of modules cannot hold.
   alias: { yaml: path.join(root, 'node_modules/yaml/browser/index.js') },
   // Names stay as they are in the sources: they are in stack traces.

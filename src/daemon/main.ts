@@ -10,6 +10,7 @@
  * An ephemeral one keeps nothing: its runner and all that runs in it end with its stdin.
  */
 import { rmSync } from 'node:fs';
+import { closeInherited } from '../runner/descriptors.ts';
 import { version } from '../protocol/version.ts';
 import { readArgs, type Args } from './args.ts';
 import { takeInherited, type InheritedSocket } from './door/inherited.ts';
@@ -26,6 +27,7 @@ const log = (text: string): void => void process.stderr.write(`trl: ${text}\n`);
 
 async function main(argv: readonly string[]): Promise<void> {
   const inherited = takeInherited(process.env);
+  closeInherited(inherited === null ? [] : [inherited.fd]);
   // Node would give it to every helper, none of which is to have a variable of this process.
   delete process.env['NODE_V8_COVERAGE'];
   const own = OwnEnvironment.open();

@@ -5,14 +5,12 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { embeddedBytes } from '../embedded.ts';
 import { TrlError } from '../errors.ts';
 import { isMemoryDir } from '../runner/journal.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
@@ -148,25 +146,6 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
-/**
- * The native part of node-pty, when the optional package is installed. One that lies within the
- * executable is put beside the runner's socket, as only a file can be loaded.
- */
-async function ptyPath(dir: string): Promise<string | null> {
-  const embedded = embeddedBytes('pty.node');
-  if (embedded !== null) {
-    await writeFile(join(dir, 'pty.node'), embedded, { mode: 0o600, flag: 'wx' });
-    return join(dir, 'pty.node');
-  }
-  const name = `@lydell/node-pty-${process.platform}-${process.arch}/pty.node`;
-  try {
-    const require = createRequire(import.meta.url);
-    return createRequire(require.resolve('@lydell/node-pty/package.json')).resolve(name);
-  } catch {
-    return null;
-  }
-}
-
 async function startRunner(dir: string, key: string, options: RunnerOptions): Promise<void> {
   const complaints = openSync(join(dir, 'runner.log'), 'a', 0o600);
   // The runner's own environment holds nothing: no secret of ours shows in its /proc entry.
@@ -198,7 +177,6 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
     journals_bytes: options.journalsBytes,
     commands_max: options.commandsMax,
     sessions_max: options.sessionsMax,
-    pty: await ptyPath(dir),
     linger_ms: options.stateDir === null ? ephemeralLingerMs : options.lingerMs,
   };
   pipe.write(`${JSON.stringify(start)}\n`);

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import type { Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { enclosed } from './enclose.ts';
 import type { Fifos, Pipe } from './fifo.ts';
 import type { OpenHolder } from './holder.ts';
 import type { Terminal } from './pty.ts';
@@ -18,6 +19,8 @@ import { scriptFd } from './python-boot.ts';
 import { Reader, readBytesMax } from './reader.ts';
 import { bootArgs, shim } from './shell.ts';
 
+/** The seccomp program, as the plan's arguments name it. */
+const seccompFd = 6;
 /** Time for a sandbox to say `ready`. */
 const readyMs = 15_000;
 /** Time for the processes of a sandbox to be gone after it was killed. */
@@ -79,15 +82,16 @@ async function makePipes(plan: Plan, fifos: Fifos): Promise<Pipes> {
   };
 }
 
-function commandLine(plan: Plan, parts: BoxParts): [string, ...string[]] {
+function commandLine(plan: Plan, parts: BoxParts): readonly string[] {
   const { box } = plan;
   const sandboxed = box.kind === 'bubblewrap';
   const text = shim(plan.bounds, { sandboxed, pty: plan.pty !== null });
   const boot = bootArgs(plan.shell.dialect, plan.env['LC_ALL'] || plan.env['LANG'] || 'C');
   const shell = ['/bin/sh', '-c', text, 'sh', plan.shell.path, ...boot];
-  if (box.kind === 'none' || parts.holder === null) return ['/bin/sh', ...shell.slice(1)];
-  const [enter = 'nsenter', ...args] = parts.holder.enterArgs();
-  return [enter, ...args, box.holder.tools.bwrap, ...box.args, '--', ...shell];
+  const kept = [0, 1, 2, 3, 4, 5, ...(plan.language === 'python' ? [scriptFd] : [])];
+  if (box.kind === 'none' || parts.holder === null) return enclosed(shell, kept, {});
+  const sandbox = [box.holder.tools.bwrap, ...box.args, '--', ...shell];
+  return parts.holder.entering(sandbox, [...kept, seccompFd]);
 }
 
 export class CommandBox {
@@ -125,7 +129,7 @@ export class CommandBox {
     this.shape = shapeOf(plan);
     this.terminal = parts.terminal;
     this.#sandboxed = plan.box.kind === 'bubblewrap';
-    const [file, ...args] = commandLine(plan, parts);
+    const [file = '', ...args] = commandLine(plan, parts);
     const tty = parts.terminal?.slave ?? 'ignore';
     this.#child = spawn(file, args, {
       env: {

@@ -9,10 +9,14 @@ const closeOnExec = 0o2000000;
  * to the first gap above 15: a pipe on 250 would be open in every command. Call it first of all.
  */
 export function closeInherited(keep: readonly number[] = []): void {
+  for (const fd of inheritable(keep)) closeSync(fd);
+}
+
+/** The descriptors that a child would inherit, besides the standard ones and those in `keep`. */
+export function inheritable(keep: readonly number[]): number[] {
   const kept = new Set([0, 1, 2, ...keep]);
-  for (const fd of readdirSync('/proc/self/fd').map(Number)) {
-    if (!kept.has(fd) && isInheritable(fd)) closeSync(fd);
-  }
+  const open = readdirSync('/proc/self/fd').map(Number);
+  return open.filter((fd) => !kept.has(fd) && isInheritable(fd));
 }
 
 /** Also false for the descriptor that listed the directory, which is closed by now. */

@@ -25,6 +25,7 @@ const lingerPollMs = 5;
 const lingerPolls = 10;
 const targetPollMs = 5;
 const waitingPollMs = 250;
+const endOfInput = Buffer.of(4);
 
 export interface ExecutionEvents {
   output(): void;
@@ -102,7 +103,8 @@ export class Execution implements Kept {
     this.#redaction = parts.redaction;
     parts.sink.attach(this.#sink());
     this.#boundMemory();
-    this.#input = this.#box.stdin === null ? null : new Input(this.id, this.#box.stdin);
+    const stdin = this.#box.terminal?.input ?? this.#box.stdin;
+    this.#input = stdin === null ? null : new Input(this.id, stdin);
     this.#stdinLink = this.#box.stdinLink();
     this.#take();
     this.#script = openScript(plan, this.#box.channel, events.called);
@@ -130,19 +132,17 @@ export class Execution implements Kept {
 
   /** @throws TrlError `INVALID_PARAMS` when stdin is not open */
   async write(data: Uint8Array, eof: boolean): Promise<void> {
-    if (this.#box.terminal !== null) {
-      if (data.length > 0) this.#box.terminal.master.write(data);
-      if (eof) this.#box.terminal.master.write('\u0004');
-      return;
-    }
-    if (this.plan.stdin.kind !== 'open' || this.#input === null) {
+    const isTerminal = this.#box.terminal !== null;
+    if ((this.plan.stdin.kind !== 'open' && !isTerminal) || this.#input === null) {
       throw new TrlError('INVALID_PARAMS', `Cannot write to ${this.id}: its stdin is closed`);
     }
-    return this.#input.write(data, eof);
+    // A terminal stays open: its end of input is a character.
+    if (!isTerminal) return this.#input.write(data, eof);
+    return this.#input.write(eof ? Buffer.concat([data, endOfInput]) : data, false);
   }
 
   resize(columns: number, rows: number): void {
-    this.#box.terminal?.resize(columns, rows);
+    this.#box.terminal?.resize({ columns, rows });
   }
 
   /** Where the calls of a Python script come from; `null`: it is none. */
@@ -196,7 +196,7 @@ export class Execution implements Kept {
     if (this.#resting) return;
     this.#box.stdout?.resume();
     this.#box.stderr?.resume();
-    this.#box.terminal?.master.resume();
+    this.#box.terminal?.output.resume();
   }
 
   get #resting(): boolean {
@@ -228,7 +228,7 @@ export class Execution implements Kept {
     });
     this.#box.stdout?.start(take('stdout'));
     this.#box.stderr?.start(take('stderr'));
-    const master = this.#box.terminal?.master;
+    const master = this.#box.terminal?.output;
     master?.on('data', (bytes: Buffer) => {
       if (!take('stdout').take(bytes)) master.pause();
     });
@@ -362,7 +362,7 @@ export class Execution implements Kept {
   async #drain(): Promise<void> {
     const { stdout, stderr, terminal } = this.#box;
     const readers = [stdout, stderr].filter((reader) => reader !== null);
-    const master = terminal === null || terminal.master.destroyed ? null : terminal.master;
+    const master = terminal === null || terminal.output.destroyed ? null : terminal.output;
     const closed = new Promise<void>((resolve) => {
       if (master === null) resolve();
       else master.once('close', () => resolve());

@@ -1,9 +1,11 @@
+import { closeOthers } from './enclose.ts';
+
 /**
  * What bubblewrap cannot do for a holder, for perl-base (on every Debian), which can make system
  * calls that no command offers: idmapped mounts, which only root can make, and overlays.
  *
- * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS NR_CLOSE LEVEL STAGE HOST_UID HOST_GID COUNT, then for
- * each tree `rw|ro UID GID SOURCE`, then 0 or `1 TREE PLACE UID GID MASK LAYERS UPPER WORK` (MASK
+ * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS NR_CLOSE KEPT LEVEL STAGE HOST_UID HOST_GID COUNT (KEPT:
+ * the descriptors that the program gets, with commas), then for each tree `rw|ro UID GID SOURCE`, then 0 or `1 TREE PLACE UID GID MASK LAYERS UPPER WORK` (MASK
  * may be empty; UPPER and WORK are paths in LAYERS), then the program to become and its arguments.
  *
  * It ends as that program, as uid and gid 0 of a user namespace that maps them to HOST_UID and
@@ -21,7 +23,8 @@
  */
 export const holderScript = String.raw`
 use strict;
-my ($nr_unshare, $nr_mount, $nr_setns, $nr_close, $level, $stage) = splice(@ARGV, 0, 6);
+my ($nr_unshare, $nr_mount, $nr_setns, $nr_close) = splice(@ARGV, 0, 4);
+my ($kept, $level, $stage) = splice(@ARGV, 0, 3);
 my ($uid, $gid, $count) = splice(@ARGV, 0, 3);
 my $idmap = $level eq "root-idmap";
 # Without idmapped mounts it is for the overlay alone that this script runs.
@@ -36,6 +39,9 @@ my %spaces;
 my $is_locked = 0;
 sub refuse { print STDERR "$_[1]\n"; exit $_[0] }
 sub fail { refuse($_[0], "$_[1]: $!") }
+${closeOthers}
+my @others = listed(split(/,/, $kept)) or fail(1, "list descriptors");
+close_all($nr_close, @others);
 
 # A user namespace that this process is not in: a child enters it and is mapped from outside.
 sub userns {
@@ -171,7 +177,7 @@ sub place_parts {
   my $top = syscall($nr_open_tree, -100, $target, 0x80000);
   for my $part (@$parts) {
     my ($name, $part_fd) = @$part;
-    my ($at, $how, $path) = (substr($name, 1), pack("QQQ", 0x200000, 0, 0xc), "");
+    my ($at, $how, $path) = (substr($name, 1), pack("QQQ", 0x280000, 0, 0xc), "");
     my $at_fd = syscall($nr_openat2, $top, $at, $how, 24);
     next if $at_fd < 0;
     if (defined $part_fd) {

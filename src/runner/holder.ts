@@ -15,22 +15,20 @@ import { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
 import type { Holder, Overlay } from '../command.ts';
 import { TrlError } from '../errors.ts';
+import { enclosed, helperEnvironment } from './enclose.ts';
 import { misplacedMount } from './holder-check.ts';
 import { holderCalls, holderScript } from './holder-script.ts';
 import { overlayArgs, prepareLayers, takeOverlay, type MountedOverlay } from './overlay.ts';
 
 /** A session's namespaces, ready to be entered any number of times. */
 export interface OpenHolder {
-  /** What to put before `bwrap …`: `nsenter` (absolute) and its arguments. */
-  enterArgs(): string[];
+  /** The words that start `program` in the namespaces, with the descriptors `kept` alone. */
+  entering(program: readonly string[], kept: readonly number[]): readonly string[];
   /** What its overlay is refreshed by; `null`: it has none. */
   readonly overlay: MountedOverlay | null;
   /** Lets go of the namespaces; commands inside keep theirs. May be called again. */
   close(): void;
 }
-
-/** The only variables that a helper on the host's side is ever started with. */
-export const helperEnvironment = { PATH: '/usr/bin:/bin' } as const;
 
 const readyTimeoutMs = 10_000;
 const complaintBytesMax = 4 * 1024;
@@ -86,15 +84,13 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
  * that without making them unusable.
  */
 async function closeNodes(opened: OpenHolder): Promise<void> {
-  const [enter = 'nsenter', ...args] = opened.enterArgs();
   const script =
     'for n in null zero full random urandom tty; do mount -o "$1" /dev/$n || exit; done';
+  const program = ['/bin/sh', '-c', script, 'sh', 'remount,bind,ro,nosuid'];
+  const [file = '', ...args] = opened.entering(program, [0, 1, 2]);
+  const options = { env: helperEnvironment, timeout: readyTimeoutMs };
   try {
-    await promisify(execFile)(
-      enter,
-      [...args, '/bin/sh', '-c', script, 'sh', 'remount,bind,ro,nosuid'],
-      { env: helperEnvironment, timeout: readyTimeoutMs },
-    );
+    await promisify(execFile)(file, args, options);
   } catch (cause) {
     opened.close();
     throw unavailable(`device nodes: ${String(cause).slice(0, complaintBytesMax)}`, 'holder');
@@ -105,7 +101,11 @@ function start(holder: Holder): ChildProcess {
   const { bwrap } = holder.tools;
   const build = [bwrap, ...holder.args, ...waiting];
   const isScripted = holder.level === 'root-idmap' || holder.overlay !== null;
-  const [program = bwrap, ...args] = isScripted ? [...scriptCall(holder), ...build] : build;
+  const kept = [0, 1, 2, ...holder.files.map(({ fd }) => fd)];
+  const { perl } = holder.tools;
+  const [program = bwrap, ...args] = isScripted
+    ? [...scriptCall(holder, kept), ...build]
+    : enclosed(build, kept, { perl });
   const stdio: ('pipe' | 'ignore')[] = ['pipe', 'pipe', 'pipe'];
   for (const { fd } of holder.files) {
     while (stdio.length < fd) stdio.push('ignore');
@@ -136,7 +136,7 @@ function end({ pid, exitCode, signalCode }: ChildProcess): void {
   }
 }
 
-function scriptCall(holder: Holder): string[] {
+function scriptCall(holder: Holder, kept: readonly number[]): string[] {
   const { hostUid, hostGid, level, overlay, stage, staged, tools } = holder;
   const calls = holderCalls.get(process.arch);
   if (tools.perl === null || calls === undefined) {
@@ -154,6 +154,7 @@ function scriptCall(holder: Holder): string[] {
     holderScript,
     '--',
     ...calls.map(String),
+    kept.join(','),
     level,
     stage,
     ...[hostUid, hostGid, staged.length].map(String),
@@ -215,17 +216,19 @@ function keep(holder: Holder, { script, inside }: { script: number; inside: numb
     close();
     throw unavailable(error instanceof Error ? error.message : String(error), 'holder');
   }
-  const option = (name: string): string => `--${name === 'mnt' ? 'mount' : name}`;
-  const credentials = holder.level === 'user' ? ['--preserve-credentials'] : ['-S', '0', '-G', '0'];
+  const { nsenter, perl } = holder.tools;
+  const asRoot = holder.level !== 'user';
   return {
-    enterArgs: () => {
-      // Without namespaces to enter, the next program would run on the host.
+    entering: (program, kept) => {
+      // Without namespaces to enter, the program would run on the host.
       if (open.size === 0) throw unavailable('it was closed', 'holder');
-      return [
-        holder.tools.nsenter,
-        ...Array.from(open, ([name, fd]) => `${option(name)}=/proc/${process.pid}/fd/${fd}`),
-        ...credentials,
-      ];
+      const paths = new Map(
+        Array.from(open, ([name, fd]) => [
+          name === 'mnt' ? 'mount' : name,
+          `/proc/${process.pid}/fd/${fd}`,
+        ]),
+      );
+      return enclosed(program, kept, { perl, namespaces: { paths, asRoot, nsenter } });
     },
     overlay,
     close,

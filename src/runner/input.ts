@@ -1,5 +1,5 @@
 /** What is written to a command's standard input, in the order of the calls. */
-import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 
@@ -8,11 +8,11 @@ const writesMax = 16;
 
 export class Input {
   readonly #id: string;
-  readonly #stdin: Socket;
+  readonly #stdin: Writable;
   #written = Promise.resolve();
   #writes = 0;
 
-  constructor(id: string, stdin: Socket) {
+  constructor(id: string, stdin: Writable) {
     this.#id = id;
     this.#stdin = stdin;
   }
@@ -44,7 +44,7 @@ export class Input {
 }
 
 /** Room again, or nobody to read any more. */
-function drained(stdin: Socket): Promise<void> {
+function drained(stdin: Writable): Promise<void> {
   return new Promise((resolve) => {
     stdin.once('drain', () => resolve());
     stdin.once('close', () => resolve());

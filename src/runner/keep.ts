@@ -44,7 +44,6 @@ export class Keep {
   readonly redaction: Redaction;
   readonly #dir: string;
   readonly #space: JournalSpace;
-  readonly #ptyPath: string | null;
   readonly #commandsMax: number;
   readonly #events: KeepEvents;
   readonly #fifos: Fifos;
@@ -62,7 +61,6 @@ export class Keep {
     options: {
       dir: string;
       space: JournalSpace;
-      ptyPath: string | null;
       commandsMax: number;
       sessionsMax: number;
       /** The redactor's program. */
@@ -73,7 +71,6 @@ export class Keep {
     this.redaction = new Redaction(options.redactor);
     this.#dir = options.dir;
     this.#space = options.space;
-    this.#ptyPath = options.ptyPath;
     this.#commandsMax = options.commandsMax;
     this.#holders = new Holders(options.sessionsMax, async (session) => {
       await this.#preparing.get(session);
@@ -335,10 +332,16 @@ export class Keep {
     );
   }
 
-  #enter(plan: Plan, holder: OpenHolder | null, uid: number): Promise<CommandBox> {
-    const terminal = plan.pty === null ? null : openTerminal(this.#ptyPath, uid, plan.pty);
+  async #enter(plan: Plan, holder: OpenHolder | null, uid: number): Promise<CommandBox> {
+    const terminal = plan.pty === null ? null : await openTerminal(uid, plan.pty);
     const parts = { holder, fifos: this.#fifos, dir: this.#dir, terminal, mark: plan.exec_id };
-    return CommandBox.open(plan, parts);
+    try {
+      return await CommandBox.open(plan, parts);
+    } catch (error) {
+      terminal?.closeSlave();
+      terminal?.close();
+      throw error;
+    }
   }
 
   #takeWarm(plan: Plan): CommandBox | null {

@@ -2,7 +2,7 @@
  * The runner: starts every process, owns its pipes, keeps its output and outlives the daemon.
  *
  * Started as `node runner.js DIR`, with the start message on descriptor 3: one line of JSON
- * `{key, journals_bytes, commands_max, pty, linger_ms}` (key: 64 hex). It listens on
+ * `{key, journals_bytes, commands_max, linger_ms}` (key: 64 hex). It listens on
  * `DIR/runner.sock`
  * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
  * when no daemon has been connected for `linger_ms` and nothing runs.
@@ -23,7 +23,6 @@ interface Start {
   readonly journalsBytes: number;
   readonly commandsMax: number;
   readonly sessionsMax: number;
-  readonly pty: string | null;
   readonly lingerMs: number;
 }
 
@@ -45,13 +44,11 @@ function readStart(): Start {
     typeof message === 'object' && message !== null ? Reflect.get(message, name) : undefined;
   const key = Buffer.from(String(get('key')), 'hex');
   if (key.length !== 32) throw new Error('the key is not 32 bytes');
-  const pty = get('pty');
   return {
     key,
     journalsBytes: Number(get('journals_bytes')),
     commandsMax: Number(get('commands_max')),
     sessionsMax: Number(get('sessions_max')),
-    pty: typeof pty === 'string' ? pty : null,
     lingerMs: Number(get('linger_ms')),
   };
 }
@@ -105,8 +102,8 @@ function main(dir: string): void {
   const busy = (): boolean => [...keep.executions.values()].some(({ exit }) => exit === null);
 
   const redactor = join(dirname(fileURLToPath(import.meta.url)), 'redactor.js');
-  const { pty: ptyPath, commandsMax, sessionsMax } = start;
-  const keep = openKeep({ dir, space, ptyPath, commandsMax, sessionsMax, redactor }, gate);
+  const { commandsMax, sessionsMax } = start;
+  const keep = openKeep({ dir, space, commandsMax, sessionsMax, redactor }, gate);
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });

@@ -1,75 +1,149 @@
 /**
- * A pseudo-terminal by the optional `@lydell/node-pty`, whose path the daemon passes on: the
- * runner has no dependency of its own. Only its `open` is used; the command is spawned by us.
+ * A pseudo-terminal. Both ends are opened here, close-on-exec as everything that Node opens; the
+ * three calls that Node has not are made by perl-base.
  */
-import { closeSync, fchownSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, fchownSync, openSync, writeSync } from 'node:fs';
+import { Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
 import { TrlError } from '../errors.ts';
+import { helperEnvironment } from './enclose.ts';
 
-/** The native part of node-pty: `open` makes the pair, `resize` sets the window. */
-interface Native {
-  open(columns: number, rows: number): { master: number; slave: number };
-  resize(fd: number, columns: number, rows: number): void;
+export interface Size {
+  readonly columns: number;
+  readonly rows: number;
 }
 
 export interface Terminal {
-  readonly master: ReadStream;
+  /** What is printed at it. */
+  readonly output: ReadStream;
+  /** What is typed. */
+  readonly input: Writable;
   readonly slave: number;
-  resize(columns: number, rows: number): void;
+  /** Of several sizes that come while one is set, the last one counts. */
+  resize(size: Size): void;
   closeSlave(): void;
   close(): void;
 }
 
-const isNative = (value: unknown): value is Native =>
-  typeof value === 'object' && value !== null && 'open' in value && 'resize' in value;
+/** Unlocks the pair (TIOCSPTLCK) and tells its number (TIOCGPTN) where it is new; sets its size. */
+const script = String.raw`
+use strict;
+my ($is_new, @size) = @ARGV;
+my ($unlocked, $number, $window) = (pack("i", 0), pack("i", 0), pack("S4", @size, 0, 0));
+open(my $master, "+<&=", 3) or die;
+sub set { ioctl($master, $_[0], $_[1]) or do { print STDERR "$!\n"; exit 1 } }
+if ($is_new) { set(0x40045431, $unlocked); set(0x80045430, $number) }
+set(0x5414, $window);
+print unpack("i", $number);
+`;
+
+const { O_NOCTTY, O_NONBLOCK, O_RDWR } = constants;
+const callMs = 10_000;
+/** How long a terminal that takes no more input is let be. */
+const fullMs = 20;
 
 /**
- * @param path the native module, or `null` when node-pty is not installed
- * @throws TrlError `SANDBOX_UNAVAILABLE` when it is missing
+ * @param uid who opens it by its name: the command
+ * @throws TrlError `SANDBOX_UNAVAILABLE` where there are none, or no perl
  */
-export function openTerminal(
-  path: string | null,
-  uid: number,
-  size: { columns: number; rows: number },
-): Terminal {
-  const native = path === null ? null : load(path);
-  if (!isNative(native)) {
-    throw new TrlError(
-      'SANDBOX_UNAVAILABLE',
-      'Cannot open a terminal: the optional package @lydell/node-pty is not installed',
-    );
+export async function openTerminal(uid: number, size: Size): Promise<Terminal> {
+  let master = -1;
+  let slave = -1;
+  try {
+    // Neither becomes the terminal of this process.
+    master = openSync('/dev/ptmx', O_RDWR | O_NOCTTY | O_NONBLOCK);
+    const number = await call(master, true, size);
+    slave = openSync(`/dev/pts/${number}`, O_RDWR | O_NOCTTY);
+    if (process.getuid?.() === 0) fchownSync(slave, uid, uid);
+    return terminalOf(master, slave);
+  } catch (cause) {
+    for (const fd of [master, slave]) if (fd >= 0) closeSync(fd);
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot open a terminal: ${why}`, { cause });
   }
-  const { master, slave } = native.open(size.columns, size.rows);
-  // The command's uid must be able to open its own terminal.
-  if (process.getuid?.() === 0) fchownSync(slave, uid, uid);
-  const stream = new ReadStream(master);
-  stream.on('error', () => stream.destroy());
+}
+
+function terminalOf(master: number, slave: number): Terminal {
+  const output = new ReadStream(master);
+  output.on('error', () => output.destroy());
+  const input = typing(master, () => output.destroyed);
+  let isSlaveOpen = true;
+  let wanted: Size | null = null;
+  const setSize = async (): Promise<void> => {
+    for (let size = wanted; size !== null && !output.destroyed; size = wanted) {
+      // A terminal that has ended meanwhile has no size.
+      await call(master, false, size).catch(() => {});
+      if (wanted === size) wanted = null;
+    }
+  };
   return {
-    master: stream,
+    output,
+    input,
     slave,
-    resize: (columns, rows) => native.resize(master, columns, rows),
-    closeSlave: () => closeOnce(slave),
-    close: () => stream.destroy(),
+    resize: (size) => {
+      const isSetting = wanted !== null;
+      wanted = size;
+      if (!isSetting) void setSize();
+    },
+    closeSlave: () => {
+      if (isSlaveOpen) closeSync(slave);
+      isSlaveOpen = false;
+    },
+    close: () => {
+      output.destroy();
+      input.destroy();
+    },
   };
 }
 
-function load(path: string): unknown {
-  try {
-    const found: unknown = createRequire(import.meta.url)(path);
-    return found;
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `Cannot open a terminal: a part of the runtime cannot be loaded (${why})`;
-    const hint = 'a file system that is mounted noexec does that';
-    throw new TrlError('SANDBOX_UNAVAILABLE', `${message}; ${hint}`, { cause });
+/** Answers the number of the pair. */
+async function call(master: number, isNew: boolean, { rows, columns }: Size): Promise<number> {
+  const args = ['-e', script, isNew ? '1' : '', String(rows), String(columns)];
+  const child = spawn('perl', args, {
+    cwd: '/',
+    env: helperEnvironment,
+    // Not as its standard input, which Node would make blocking, here as well.
+    stdio: ['ignore', 'pipe', 'pipe', master],
+    timeout: callMs,
+    killSignal: 'SIGKILL',
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => (said += text));
   }
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`the pair is not made: ${said.trim() || code}`);
+  return Number(said);
 }
 
-function closeOnce(fd: number): void {
-  try {
-    closeSync(fd);
-  } catch {
-    // Already closed by an earlier call.
-  }
+/**
+ * Writes to a terminal that may be full. Node's own stream for it would try again and again without
+ * doing anything else, for as long as nobody reads there.
+ */
+function typing(master: number, isClosed: () => boolean): Writable {
+  let timer: NodeJS.Timeout | null = null;
+  const attempt = (bytes: Uint8Array, done: (error?: Error) => void): void => {
+    // Its number may be another file's by now.
+    if (isClosed()) return done();
+    let count = 0;
+    try {
+      count = writeSync(master, bytes);
+    } catch (error) {
+      if (!isFull(error)) return done();
+    }
+    if (count === bytes.length) return done();
+    timer = setTimeout(() => attempt(bytes.subarray(count), done), fullMs);
+  };
+  return new Writable({
+    write: (bytes: Buffer, _, done) => attempt(bytes, done),
+    destroy: (error, done) => {
+      if (timer !== null) clearTimeout(timer);
+      done(error);
+    },
+  });
 }
+
+const isFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'EAGAIN';

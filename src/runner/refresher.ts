@@ -9,7 +9,7 @@
  * is needed and ends after a time without work, or with this process.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { helperEnvironment } from './holder.ts';
+import { closeOthers, helperEnvironment } from './enclose.ts';
 import type { MountedOverlay } from './overlay.ts';
 
 /** How long the helper waits for more work. */
@@ -24,6 +24,8 @@ const answerMs = 5_000;
 const script = String.raw`
 use strict;
 my ($nr_setns, $nr_close) = @ARGV;
+${closeOthers}
+close_all($nr_close, listed(0, 1, 2));
 my ($nr_open_tree, $nr_fsconfig, $nr_fspick) = (428, 431, 433);
 my ($empty, $cloexec, $reconfigure) = ("", 0x80000, 7);
 $| = 1;

@@ -6,7 +6,8 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Box, FileGrants, Grants } from '../../src/command.ts';
 import { closeInherited } from '../../src/runner/descriptors.ts';
-import { helperEnvironment, openHolder, type OpenHolder } from '../../src/runner/holder.ts';
+import { helperEnvironment } from '../../src/runner/enclose.ts';
+import { openHolder, type OpenHolder } from '../../src/runner/holder.ts';
 import { gatherHostFacts, visibleTrees, type HostFacts } from '../../src/sandbox/facts.ts';
 import { planBox } from '../../src/sandbox/plan.ts';
 import { openGuard } from '../../src/workspace/guard.ts';
@@ -150,11 +151,12 @@ export function runIn(
   options: RunOptions = {},
 ): Promise<Answer> {
   const variables = Object.entries(options.env ?? {}).map(([name, value]) => `${name}=${value}`);
-  const [nsenter = '', ...enter] = holder.enterArgs();
-  const args = [...enter, box.holder.tools.bwrap, ...box.args, '--', '/bin/sh', '-c', shim, 'sh'];
   const inside = [options.cwd ?? '/tmp', '/usr/bin/env', '-i', 'PATH=/usr/bin:/bin', ...variables];
   const bash = ['/bin/bash', '--norc', '--noprofile', '-c', boot, 'bash'];
-  const child = spawn(nsenter, [...args, ...inside, ...bash], {
+  const shell = ['/bin/sh', '-c', shim, 'sh', ...inside, ...bash];
+  const sandbox = [box.holder.tools.bwrap, ...box.args, '--', ...shell];
+  const [file = '', ...args] = holder.entering(sandbox, [0, 1, 2, 6, 7]);
+  const child = spawn(file, args, {
     env: helperEnvironment,
     stdio: ['pipe', 'pipe', 'pipe', 'ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
   });
