@@ -20,6 +20,24 @@ import { TreeWatch, type Settled, type WatchCursor } from '../src/workspace/proj
 
 const none: Settled = { changed: false };
 
+test('without a watch left to the user, everything may have changed', (t) => {
+  using yard = new Yard();
+  const { root, cookieDir } = yard;
+  const module = path.join(import.meta.dirname, '../src/workspace/projection/watch.ts');
+  const program = `
+    const { TreeWatch } = await import(${JSON.stringify(module)});
+    using watch = await TreeWatch.open(${JSON.stringify(root)}, { cookieDir: ${JSON.stringify(cookieDir)} });
+    const settled = await watch.cursor().settled();
+    console.log(JSON.stringify([watch.status().lost, settled.directories]));`;
+  // A user of its own to the kernel, who may have none.
+  const setUp = 'echo 0 > /proc/sys/user/max_inotify_instances || exit 99; exec "$@"';
+  const node = [process.execPath, '--input-type=module', '-e', program];
+  const args = ['--user', '--map-root-user', 'sh', '-c', setUp, 'sh', ...node];
+  const { status, stdout, stderr } = spawnSync('unshare', args, { encoding: 'utf8' });
+  if (status === 99) return t.skip('this container does not let a namespace be bounded');
+  assert.equal(stdout, '["no-watches","all"]\n', stderr);
+});
+
 test('each kind of change is told with its directory, once, to each reader', async () => {
   using yard = new Yard();
   const { root, cookieDir } = yard;

@@ -1,5 +1,5 @@
 /** What this machine offers: programs, namespaces, groups of processes, memory, disk, clock. */
-import { existsSync, statfsSync } from 'node:fs';
+import { existsSync, statfsSync, watch } from 'node:fs';
 import path from 'node:path';
 import { asRoot, fine, firstLine, isWritable, program, readText } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';
@@ -21,6 +21,7 @@ export async function hostChecks(): Promise<Check[]> {
     await userNamespaces(),
     await perl(),
     await python(),
+    inotify(),
     cgroups(),
     memory(),
     disk(),
@@ -85,6 +86,19 @@ async function perl(): Promise<Check> {
 async function python(): Promise<Check> {
   const { state, found, fix } = await program('python3', 'optional', 'apt-get install python3');
   return { name: 'python3', state, found: state === 'ok' ? found : 'not found: no scripts', fix };
+}
+
+/** Where this user has none left, all trees are scanned. */
+function inotify(): Check {
+  const name = 'inotify';
+  try {
+    watch('/', { persistent: false }).close();
+    return fine(name, 'can watch for changes');
+  } catch {
+    const found = 'this user has no instance or watch left: changes by others are found by scans';
+    const fix = asRoot('sysctl -w fs.inotify.max_user_instances=1024');
+    return { name, state: 'optional', found, fix };
+  }
 }
 
 function cgroups(): Check {

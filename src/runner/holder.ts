@@ -18,12 +18,15 @@ import { TrlError } from '../errors.ts';
 import { enclosed, helperEnvironment } from './enclose.ts';
 import { misplacedMount } from './holder-check.ts';
 import { holderCalls, holderScript } from './holder-script.ts';
+import { boundKernelObjects } from './kernel-bounds.ts';
 import { overlayArgs, prepareLayers, takeOverlay, type MountedOverlay } from './overlay.ts';
 
 /** A session's namespaces, ready to be entered any number of times. */
 export interface OpenHolder {
   /** The words that start `program` in the namespaces, with the descriptors `kept` alone. */
   entering(program: readonly string[], kept: readonly number[]): readonly string[];
+  /** The path of a descriptor of its user namespace. */
+  readonly userNamespace: string;
   /** What its overlay is refreshed by; `null`: it has none. */
   readonly overlay: MountedOverlay | null;
   /** Lets go of the namespaces; commands inside keep theirs. May be called again. */
@@ -61,6 +64,7 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
   try {
     const pid = await readPid(child);
     const opened = keep(holder, { script: child.pid ?? pid, inside: pid });
+    await bound(holder, opened);
     if (holder.level === 'root-uid') await closeNodes(opened);
     // It may have said its pid before the kill came: what was given up is not kept.
     if (signal?.aborted === true) opened.close();
@@ -95,6 +99,11 @@ async function closeNodes(opened: OpenHolder): Promise<void> {
     opened.close();
     throw unavailable(`device nodes: ${String(cause).slice(0, complaintBytesMax)}`, 'holder');
   }
+}
+
+/** Where it cannot be done, commands may take what the host's user has: SECURITY.md says so. */
+async function bound({ tools }: Holder, { userNamespace }: OpenHolder): Promise<void> {
+  if (tools.perl !== null) await boundKernelObjects(tools.perl, userNamespace).catch(() => {});
 }
 
 function start(holder: Holder): ChildProcess {
@@ -219,6 +228,7 @@ function keep(holder: Holder, { script, inside }: { script: number; inside: numb
   const { nsenter, perl } = holder.tools;
   const asRoot = holder.level !== 'user';
   return {
+    userNamespace: `/proc/${process.pid}/fd/${open.get('user') ?? -1}`,
     entering: (program, kept) => {
       // Without namespaces to enter, the program would run on the host.
       if (open.size === 0) throw unavailable('it was closed', 'holder');

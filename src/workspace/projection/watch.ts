@@ -23,7 +23,7 @@ import path from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { joined } from '../byte-path.ts';
 import { inotifyTells } from './file-systems.ts';
-import { WatchedTree, type LostReason } from './watched-tree.ts';
+import { isWantOfWatches, WatchedTree, type LostReason } from './watched-tree.ts';
 
 export interface TreeWatchOptions {
   /** Directories watched at most; 65,536 by default. A tree with more is always `'all'`. */
@@ -151,6 +151,7 @@ export class TreeWatch implements Disposable {
     const deaf = inotifyTells(this.#root) ? null : 'file-system';
     if (this.#identity === '') this.#lose('root-changed');
     else if (deaf !== null) this.#lose(deaf);
+    else if (!this.#cookies.isWatched) this.#lose('no-watches');
     else await this.#tree.fill();
     this.#ready = true;
   }
@@ -231,10 +232,21 @@ class Cursor {
   }
 }
 
+/** @throws the system's error, but for want of instances or watches */
+function watchOrNull(directory: string, onEvent: (name: string | null) => void): FSWatcher | null {
+  try {
+    return watch(directory, { persistent: false }, (_type, name) => onEvent(name));
+  } catch (error) {
+    if (isWantOfWatches(error)) return null;
+    throw error;
+  }
+}
+
 /** Files whose events are waited for. */
 class Cookies {
   readonly #directory: string;
-  readonly #watcher: FSWatcher;
+  /** `null`: the system gives none. */
+  readonly #watcher: FSWatcher | null;
   readonly #waiting = new Map<string, (passed: boolean) => void>();
   /** Files that no event is awaited of: a new one costs the file system many times as much. */
   readonly #free: string[] = [];
@@ -245,11 +257,16 @@ class Cookies {
   constructor(directory: string, onEvent: () => void) {
     this.#directory = directory;
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    this.#watcher = watch(directory, { persistent: false }, (_type, name) => {
+    this.#watcher = watchOrNull(directory, (name) => {
       onEvent();
       if (name !== null) this.#waiting.get(name)?.(true);
     });
-    this.#watcher.on('error', () => this.close());
+    this.#watcher?.on('error', () => this.close());
+    this.#broken = this.#watcher === null;
+  }
+
+  get isWatched(): boolean {
+    return this.#watcher !== null;
   }
 
   /** Resolves when every event of before this call has been handled; `false`: nobody knows. */
@@ -285,7 +302,7 @@ class Cookies {
 
   close(): void {
     this.#broken = true;
-    this.#watcher.close();
+    this.#watcher?.close();
     this.giveUp();
     for (const name of this.#free.splice(0)) this.#remove(name);
   }

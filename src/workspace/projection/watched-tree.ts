@@ -243,7 +243,7 @@ export class WatchedTree {
         else this.#blind.add(watched);
         return;
       default:
-        this.#options.onLost(code === 'ENOSPC' || code === 'EMFILE' ? 'no-watches' : 'failed');
+        this.#options.onLost(isWantOfWatches(error) ? 'no-watches' : 'failed');
     }
   }
 
@@ -262,6 +262,10 @@ export class WatchedTree {
     }
   }
 }
+
+/** All that a user may have are in use. */
+export const isWantOfWatches = (error: unknown): boolean =>
+  ['ENOSPC', 'EMFILE'].includes(codeOf(error) ?? '');
 
 function adopt(parent: Watched, name: string): Watched {
   const child: Watched = { parent, name, watcher: null, children: null };
