@@ -26,7 +26,8 @@ test('without a watch left to the user, everything may have changed', (t) => {
   const module = path.join(import.meta.dirname, '../src/workspace/projection/watch.ts');
   const program = `
     const { TreeWatch } = await import(${JSON.stringify(module)});
-    using watch = await TreeWatch.open(${JSON.stringify(root)}, { cookieDir: ${JSON.stringify(cookieDir)} });
+    const [root, cookieDir] = ${JSON.stringify([root, cookieDir])};
+    using watch = await TreeWatch.open(root, { cookieDir });
     const settled = await watch.cursor().settled();
     console.log(JSON.stringify([watch.status().lost, settled.directories]));`;
   // A user of its own to the kernel, who may have none.

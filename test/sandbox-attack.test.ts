@@ -121,7 +121,8 @@ test('a session takes a part of what the host’s user may watch', sandboxed, as
   const perHost = Number(readFileSync('/proc/sys/fs/inotify/max_user_instances', 'utf8'));
   await using box = await openBox();
   const nr = process.arch === 'arm64' ? 26 : 294;
-  const script = `my $n = 0; $n++ while $n < ${perHost * 2} && syscall(${nr}, 0) >= 0; print "$n RAN\\n"`;
+  const open = `$n++ while $n < ${perHost * 2} && syscall(${nr}, 0) >= 0`;
+  const script = `my $n = 0; ${open}; print "$n RAN\\n"`;
   const { stdout } = await box.run(`ulimit -n 4096; perl -e '${script}'`);
   const [, taken = ''] = /^(\d+) RAN$/m.exec(stdout) ?? [];
   assert.ok(Number(taken) > 0 && Number(taken) <= perHost / 4, stdout);

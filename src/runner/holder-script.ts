@@ -5,8 +5,9 @@ import { closeOthers } from './enclose.ts';
  * calls that no command offers: idmapped mounts, which only root can make, and overlays.
  *
  * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS NR_CLOSE KEPT LEVEL STAGE HOST_UID HOST_GID COUNT (KEPT:
- * the descriptors that the program gets, with commas), then for each tree `rw|ro UID GID SOURCE`, then 0 or `1 TREE PLACE UID GID MASK LAYERS UPPER WORK` (MASK
- * may be empty; UPPER and WORK are paths in LAYERS), then the program to become and its arguments.
+ * the descriptors that the program gets, with commas), then for each tree `rw|ro UID GID SOURCE`,
+ * then 0 or `1 TREE PLACE UID GID MASK LAYERS UPPER WORK` (MASK may be empty; UPPER and WORK are
+ * paths in LAYERS), then the program to become and its arguments.
  *
  * It ends as that program, as uid and gid 0 of a user namespace that maps them to HOST_UID and
  * HOST_GID and nothing else, in a mount namespace of its own where STAGE/0, STAGE/1 … are the trees
