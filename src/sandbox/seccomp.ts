@@ -58,6 +58,7 @@ interface Calls {
   readonly audit: number;
   readonly clone: number;
   readonly clone3: number;
+  readonly io_setup: number;
   readonly socket: number;
   readonly socketpair: number;
   readonly ioctl: number;
@@ -83,18 +84,22 @@ const refusedEverywhere = {
   process_madvise: 440,
   mount_setattr: 442,
   quotactl_fd: 443,
+  memfd_secret: 447,
   open_tree_attr: 467,
 } as const;
 
 /** A mode in a structure cannot be read: callers of `openat2` fall back to `openat`. */
 const openat2 = 437;
 const fchmodat2 = 452;
+/** Linux 6.18 ends before it. What later kernels add is answered as if it were missing. */
+const firstUnknown = 470;
 
 const calls = {
   x64: {
     audit: 0xc000_003e,
     clone: 56,
     clone3: 435,
+    io_setup: 206,
     socket: 41,
     socketpair: 53,
     ioctl: 16,
@@ -115,6 +120,7 @@ const calls = {
       syslog: 103,
       uselib: 134,
       vhangup: 153,
+      modify_ldt: 154,
       pivot_root: 155,
       sysctl: 156,
       chroot: 161,
@@ -139,6 +145,8 @@ const calls = {
       request_key: 249,
       keyctl: 250,
       unshare: 272,
+      migrate_pages: 256,
+      move_pages: 279,
       perf_event_open: 298,
       fanotify_init: 300,
       open_by_handle_at: 304,
@@ -158,6 +166,7 @@ const calls = {
     audit: 0xc000_00b7,
     clone: 220,
     clone3: 435,
+    io_setup: 0,
     socket: 198,
     socketpair: 199,
     ioctl: 29,
@@ -193,6 +202,8 @@ const calls = {
       keyctl: 219,
       swapon: 224,
       swapoff: 225,
+      migrate_pages: 238,
+      move_pages: 239,
       perf_event_open: 241,
       fanotify_init: 262,
       open_by_handle_at: 265,
@@ -223,6 +234,8 @@ const netlinkRoute = 0;
 const datagramBit = 2;
 /** Pushing input into a terminal, and the console's ways to do the same. */
 const terminalInjection = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c } as const;
+/** Line disciplines are drivers, which the kernel would load. */
+const setLineDiscipline = 0x5423;
 /** `personality(0xffffffff)` only asks. */
 const personalityQuery = 0xffff_ffff;
 
@@ -234,8 +247,9 @@ const makesFile = 0o20_000_100;
 /**
  * The filter for one command.
  *
- * Kills calls of another architecture; answers ENOSYS to x32, `clone3` and `openat2` (callers fall
- * back to calls whose arguments can be read); EPERM to making set-user-ID files, and to what leaves
+ * Kills calls of another architecture; answers ENOSYS to x32, to calls that are newer than this
+ * filter, to `clone3` and `openat2` (callers fall back to calls whose arguments can be read) and to
+ * `io_setup` (one command could take all that the host has, and callers fall back); EPERM to making set-user-ID files, and to what leaves
  * the sandbox, looks into other processes or widens the kernel's surface; EAFNOSUPPORT to socket
  * families other than IP and route netlink.
  * `setsockopt` and `getsockname` stay: Chromium dies without them.
@@ -249,6 +263,8 @@ export function seccompProgram(arch: Arch, options: { unixSockets: boolean }): U
     ...Object.values(calls[arch].refused).map((nr) => when(nr, 'notPermitted')),
     when(calls[arch].clone3, 'notImplemented'),
     when(openat2, 'notImplemented'),
+    when(calls[arch].io_setup, 'notImplemented'),
+    { ...when(firstUnknown, 'notImplemented'), code: jumpAtLeast },
     ...Object.values(calls[arch].modes).map(([nr, rule]) => when(nr, rule)),
     when(calls[arch].clone, 'clone'),
     when(calls[arch].socket, 'socket'),
@@ -295,7 +311,8 @@ function argumentRules(unixSockets: boolean): Instruction[] {
     ...(unixSockets ? [] : connectedPairOnly),
     word(offsetArg(1), 'ioctl'),
     when(terminalInjection.TIOCSTI, 'notPermitted'),
-    when(terminalInjection.TIOCLINUX, 'notPermitted', 'allow'),
+    when(terminalInjection.TIOCLINUX, 'notPermitted'),
+    when(setLineDiscipline, 'notPermitted', 'allow'),
     word(offsetArg(0), 'persona'),
     when(0, 'allow'),
     when(personalityQuery, 'allow', 'notPermitted'),
