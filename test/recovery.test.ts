@@ -1,13 +1,29 @@
 // What is left when a daemon or a runner is killed. The long form is test/prove/recovery.ts.
 import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
-import { whyNoBox } from './support/box.ts';
+import { isRoot, whyNoBox } from './support/box.ts';
 import { raw, startRuntime } from './support/daemon.ts';
-import { eventually, noneLeft, processesInNetwork, runnerPid } from './support/processes.ts';
+import { eventually, noneLeft, processesInNetwork } from './support/processes.ts';
+import { runnerPid, runnerRecord } from './support/processes.ts';
 import { outage } from './support/recovery.ts';
 import { openSession } from './support/session.ts';
 
 const MiB = 2 ** 20;
+const groupRoots = ['/sys/fs/cgroup', '/sys/fs/cgroup/memory'];
+const controllers = '/sys/fs/cgroup/cgroup.subtree_control';
+const canBind =
+  isRoot &&
+  (existsSync('/sys/fs/cgroup/memory/memory.limit_in_bytes') ||
+    (existsSync(controllers) && /\bmemory\b/.test(readFileSync(controllers, 'utf8'))));
+
+/** Groups of processes whose name has `part` in it. */
+const groupsOf = (part: string): string[] =>
+  groupRoots
+    .filter((root) => existsSync(root))
+    .flatMap((root) => readdirSync(root).map((name) => path.join(root, name)))
+    .filter((name) => path.basename(name).includes(part));
 
 describe('an execution outlives its daemon', { concurrency: 2, skip: whyNoBox }, () => {
   test('output resumes where it stopped, byte for byte', async () => {
@@ -39,7 +55,9 @@ test(
     await using session = await openSession(daemon.socketPath, params);
     const network = (await session.run('export A=1; readlink /proc/self/ns/net')).stdout.trim();
     const command = 'setsid sleep 301 & sleep 302 & echo up; sleep 303; echo NO';
-    await using streamed = await openSession(daemon.socketPath, params);
+    // Where memory can be bound, by a group of processes.
+    const bound = canBind ? { limits: { memory_bytes: 256 * MiB } } : {};
+    await using streamed = await openSession(daemon.socketPath, { ...params, ...bound });
     using follower = await raw(daemon.socketPath);
     await follower.ask('exec.stream', { session_id: streamed.id, command });
     assert.equal((await follower.json()).data, 'up\n');
@@ -48,6 +66,9 @@ test(
     await eventually('the command', () => ours().some((one) => one.command === 'sleep 303'));
     const runner = runnerPid(daemon);
     assert.ok(runner !== null);
+    const { dir } = runnerRecord(daemon);
+    const [group] = groupsOf(path.basename(dir));
+    assert.equal(group !== undefined, canBind);
     process.kill(runner, 'SIGKILL');
     const killedAt = Date.now();
     const answer = await answered;
@@ -57,6 +78,8 @@ test(
     assert.deepEqual([end.stream, end.lost, 'exit_code' in end], ['exit', true, false]);
     assert.equal(end.error.code, 'BACKEND_UNAVAILABLE');
     assert.deepEqual(await noneLeft(ours, killedAt + 1_000 - Date.now()), []);
+    await eventually('nothing of it in memory', () => !existsSync(dir));
+    await eventually('no group', () => group === undefined || !existsSync(group));
     const next = await session.run('echo works; ls -d /');
     assert.deepEqual([next.stdout, next.exit_code], ['works\n/\n', 0]);
     assert.notEqual(runnerPid(daemon), runner);

@@ -12,7 +12,13 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { launch, type LaunchOptions } from '../process/launch.ts';
 import type { RunnerLink } from '../process/link.ts';
-import { endRunner, openRunner, type Runner, type RunnerOptions } from '../process/start.ts';
+import {
+  clearLost,
+  endRunner,
+  openRunner,
+  type Runner,
+  type RunnerOptions,
+} from '../process/start.ts';
 
 /** What still runs in a runner that ends has as long as that, and then some. */
 const endMs = limits.stopMs.default + 2_000;
@@ -188,7 +194,10 @@ export class Runners {
   }
 
   #lost(): void {
+    const lost = this.#opening;
     this.#opening = null;
+    // What it left is nobody's now; where it cannot be removed, the next start tries again.
+    void lost?.then(clearLost).catch(() => {});
     for (const awaited of this.#exits.values()) awaited.reject(lostError());
     this.#exits.clear();
   }

@@ -4,14 +4,25 @@
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  writeFile,
+} from 'node:fs/promises';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TrlError } from '../errors.ts';
+import { removeGroups } from '../runner/cgroup.ts';
 import { isMemoryDir } from '../runner/journal.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 import type { RunnerRequest } from '../runner/wire.ts';
@@ -84,8 +95,21 @@ async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
     runtime !== undefined && isMemoryDir(runtime)
       ? join(runtime, 'trl')
       : join(isMemoryDir('/dev/shm') ? '/dev/shm' : tmpdir(), `trl-${uid}`);
+  for (let tries = 0; ; tries += 1) {
+    const dir = await makeIn(base);
+    if (dir !== null) return dir;
+    if (tries === removedTries) throw new TrlError('BACKEND_UNAVAILABLE', `Cannot keep "${base}"`);
+  }
+}
+
+/** The last runner that ended takes the directory of all with it. */
+const removedTries = 5;
+
+/** A directory for a runner; `null`: the one of all was removed meanwhile. */
+async function makeIn(base: string): Promise<string | null> {
   await mkdir(base, { mode: 0o700, recursive: true });
   if (!(await isPrivate(base))) {
+    if (!existsSync(base)) return null;
     throw new TrlError(
       'BACKEND_UNAVAILABLE',
       `Cannot use "${base}": it is not a 0700 directory of ours`,
@@ -93,7 +117,12 @@ async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
   }
   await sweep(base);
   const dir = join(base, `r-${randomBytes(8).toString('hex')}`);
-  await mkdir(dir, { mode: 0o700 });
+  try {
+    await mkdir(dir, { mode: 0o700 });
+  } catch (error) {
+    if (existsSync(base)) throw error;
+    return null;
+  }
   await chmod(dir, 0o700);
   return dir;
 }
@@ -134,6 +163,14 @@ async function clear(dir: string): Promise<void> {
     }
   }
   await rm(dir, { recursive: true, force: true });
+  removeGroups(basename(dir));
+  // Unless other runners are in it, or a socket.
+  await rmdir(dirname(dir)).catch(() => {});
+}
+
+/** Removes what a runner left that was killed; one that lives, and whose link alone is lost, stays. */
+export async function clearLost({ link, dir }: Runner): Promise<void> {
+  if (!isRunner(link.pid, dir)) await clear(dir);
 }
 
 function answers(path: string): Promise<boolean> {

@@ -6,7 +6,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -95,6 +95,8 @@ function commandLine(plan: Plan, parts: BoxParts): readonly string[] {
 }
 
 export class CommandBox {
+  /** The name of the runner's directory, which no other runner has. */
+  readonly runner: string;
   readonly shape: string;
   readonly madeAt = Date.now();
   readonly stdout: Reader | null;
@@ -127,6 +129,7 @@ export class CommandBox {
 
   private constructor(plan: Plan, parts: BoxParts, pipes: Pipes, seccomp: number | null) {
     this.shape = shapeOf(plan);
+    this.runner = basename(parts.dir);
     this.terminal = parts.terminal;
     this.#sandboxed = plan.box.kind === 'bubblewrap';
     const [file = '', ...args] = commandLine(plan, parts);

@@ -2,7 +2,14 @@
  * Memory bounds by cgroup, v2 or v1, where this process may use them. The processes of a box are
  * placed while its shell still waits for its script, so nothing escapes by forking first.
  */
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Plan } from '../command.ts';
 import { TrlError } from '../errors.ts';
@@ -30,16 +37,17 @@ const removeEveryMs = 100;
 /**
  * Puts all processes of a box under a bound, or answers `null` where no cgroup can be used.
  *
+ * @param runner whose it is, so that what a killed one left can be told from what is in use
  * @param processes asked until it names nobody new: what is forked meanwhile inherits the group
  *   of its parent, so after that nobody is outside
  */
 export function boundMemory(
-  name: string,
+  { runner, name }: { readonly runner: string; readonly name: string },
   bytes: number,
   processes: () => readonly number[],
 ): MemoryGroup | null {
   for (const root of roots) {
-    const dir = join(root.dir, `trl-${name}`);
+    const dir = join(root.dir, `${prefix(runner)}${name}`);
     if (root.by === 'cgroup-v2' && !hasMemoryController(root.dir)) continue;
     if (root.by === 'cgroup-v1' && !existsSync(join(root.dir, root.file))) continue;
     try {
@@ -73,6 +81,18 @@ export function refuseUnbound(group: MemoryGroup | null, box: Plan['box']): void
   if (group !== null && !isLeft) return;
   const why = isLeft ? 'without a sandbox root leaves any cgroup' : 'no cgroup can be used here';
   throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot bound memory: ${why}`);
+}
+
+const prefix = (runner: string): string => `trl-${runner}-`;
+
+/** Removes the groups of a runner that has ended; what still runs keeps its own. */
+export function removeGroups(runner: string): void {
+  for (const root of roots) {
+    const names = existsSync(root.dir) ? readdirSync(root.dir) : [];
+    for (const name of names.filter((one) => one.startsWith(prefix(runner)))) {
+      remove(join(root.dir, name), 0);
+    }
+  }
 }
 
 function place(file: string, processes: () => readonly number[]): void {

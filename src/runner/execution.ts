@@ -256,7 +256,8 @@ export class Execution implements Kept {
   #boundMemory(): void {
     const { memoryBytesMax, memoryRequired } = this.plan.bounds;
     if (memoryBytesMax === null) return;
-    this.#memory = boundMemory(this.id, memoryBytesMax, () => this.#box.all());
+    const group = { runner: this.#box.runner, name: this.id };
+    this.#memory = boundMemory(group, memoryBytesMax, () => this.#box.all());
     if (memoryRequired) refuseUnbound(this.#memory, this.plan.box);
   }
 

@@ -7,7 +7,16 @@
  * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
  * when no daemon has been connected for `linger_ms` and nothing runs.
  */
-import { chmodSync, closeSync, mkdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  readSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -107,6 +116,11 @@ function main(dir: string): void {
   const exit = (): void => {
     // The directory holds nothing but pipes, the socket and the seccomp program.
     rmSync(dir, { recursive: true, force: true });
+    try {
+      rmdirSync(dirname(dir));
+    } catch {
+      // Other runners are in it, or a socket.
+    }
     process.exit(0);
   };
   const served: Served = {
