@@ -168,7 +168,7 @@ async function clear(dir: string): Promise<void> {
   await rmdir(dirname(dir)).catch(() => {});
 }
 
-/** Removes what a runner left that was killed; one that lives, and whose link alone is lost, stays. */
+/** Removes what a killed runner left; one that lives, and whose link alone is lost, stays. */
 export async function clearLost({ link, dir }: Runner): Promise<void> {
   if (!isRunner(link.pid, dir)) await clear(dir);
 }

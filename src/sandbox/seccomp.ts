@@ -249,9 +249,9 @@ const makesFile = 0o20_000_100;
  *
  * Kills calls of another architecture; answers ENOSYS to x32, to calls that are newer than this
  * filter, to `clone3` and `openat2` (callers fall back to calls whose arguments can be read) and to
- * `io_setup` (one command could take all that the host has, and callers fall back); EPERM to making set-user-ID files, and to what leaves
- * the sandbox, looks into other processes or widens the kernel's surface; EAFNOSUPPORT to socket
- * families other than IP and route netlink.
+ * `io_setup` (one command could take all that the host has, and callers fall back); EPERM to making
+ * set-user-ID files, and to what leaves the sandbox, looks into other processes or widens the
+ * kernel's surface; EAFNOSUPPORT to socket families other than IP and route netlink.
  * `setsockopt` and `getsockname` stay: Chromium dies without them.
  *
  * @param options.unixSockets whether `socket(AF_UNIX)` is allowed, and `socketpair` for datagrams;
