@@ -1,14 +1,26 @@
 // Applying changes to the real tree: exactly, by compare-and-swap, never through a link.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
+import { applyChanges } from '../src/workspace/commit/apply.ts';
+import { AtomicRenames } from '../src/workspace/commit/renames.ts';
 import {
   apply,
   itemsBetween,
   leftovers,
   makeTrees,
+  noContents,
   readTree,
   shell,
   standingAt,
@@ -199,4 +211,90 @@ test('a source written meanwhile gives way to what was recorded, or is refused',
 
 function mtimeOf(item: ReturnType<typeof itemsBetween>[number] | undefined): number {
   return item?.after?.type === 'file' ? item.after.mtimeMs : 0;
+}
+
+test('who watches the tree sees no temporary name', async () => {
+  using trees = makeTrees('mkdir d; for f in a d/b c l; do echo 1 >$f; done; ln -s a s');
+  trees.run(`echo 2 >a; echo 2 >d/b; rm c; echo 3 >n; mkdir e; echo 4 >e/f; ln -sfn c s; ln -s n t
+    rm l; mkdir l; chmod 600 d/b`);
+  const items = itemsBetween(trees.real, trees.session);
+  const seen: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<null>();
+  const watchers = ['.', 'd'].map((directory) =>
+    watch(path.join(trees.real, directory), (_, name) => {
+      seen.push(name ?? '');
+      if (name === 'end') resolve(null);
+    }),
+  );
+  try {
+    const staging = path.join(trees.base, 'staging');
+    using renames = new AtomicRenames(undefined, { staging });
+    const tree = { root: trees.real, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+    const contents = noContents;
+    const results = await applyChanges({ tree, id: '0badcafe', items, contents, renames });
+    assert.deepEqual(
+      results.filter(({ state }) => state !== 'applied'),
+      [],
+    );
+    writeFileSync(path.join(trees.real, 'd/end'), '');
+    writeFileSync(path.join(trees.real, 'end'), '');
+    await promise;
+    const names = [...new Set(seen)].toSorted();
+    assert.deepEqual(names, ['a', 'b', 'c', 'e', 'end', 'l', 'n', 's', 't']);
+    assert.deepEqual(readdirSync(staging), []);
+  } finally {
+    for (const watcher of watchers) watcher.close();
+  }
+  rmSync(path.join(trees.real, 'end'));
+  rmSync(path.join(trees.real, 'd/end'));
+  assert.deepEqual(look(trees.real), look(trees.session));
+});
+
+test('what a directory gives to new files by a default ACL is theirs', async (t) => {
+  using trees = makeTrees('mkdir d; echo 1 >d/a');
+  try {
+    setDefaultAcl(path.join(trees.real, 'd'));
+  } catch (error) {
+    t.skip(`no ACL can be set here: ${String(error)}`);
+    return;
+  }
+  trees.run('echo 2 >d/a; echo 3 >d/n');
+  const items = itemsBetween(trees.real, trees.session);
+  using renames = new AtomicRenames(undefined, { staging: path.join(trees.base, 'staging') });
+  const tree = { root: trees.real, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  const results = await applyChanges({
+    tree,
+    id: '0badcafe',
+    items,
+    contents: noContents,
+    renames,
+  });
+  assert.deepEqual(
+    results.map(({ state }) => state),
+    ['applied', 'applied'],
+  );
+  assert.deepEqual(
+    ['a', 'n'].map((name) => hasAcl(path.join(trees.real, 'd', name))),
+    [true, true],
+  );
+  assert.deepEqual(leftovers(trees.real), []);
+});
+
+const xattrCalls: Record<string, [set: number, get: number]> = { x64: [188, 191], arm64: [5, 8] };
+
+/** Version 2; owner, one more user, group, mask and others may read. */
+function setDefaultAcl(directory: string): void {
+  const [set = 0] = xattrCalls[process.arch] ?? [];
+  const script = String.raw`my ($nr, $at) = @ARGV; my $name = "system.posix_acl_default";
+    my @entries = ([1, 7, -1], [2, 4, 12345], [4, 5, -1], [16, 5, -1], [32, 5, -1]);
+    my $acl = pack("V", 2) . join "", map { pack("vvV", @$_) } @entries;
+    exit(syscall($nr + 0, $at, $name, $acl, length $acl, 0) == 0 ? 0 : 1)`;
+  execFileSync('perl', ['-e', script, String(set), directory]);
+}
+
+function hasAcl(file: string): boolean {
+  const [, get = 0] = xattrCalls[process.arch] ?? [];
+  const script = String.raw`my ($nr, $at) = @ARGV; my $name = "system.posix_acl_access";
+    print syscall($nr + 0, $at, $name, 0, 0) > 0 ? "yes" : "no"`;
+  return execFileSync('perl', ['-e', script, String(get), file], { encoding: 'utf8' }) === 'yes';
 }

@@ -1,6 +1,6 @@
 // What was being applied when the process was killed is finished at the next start.
 import assert from 'node:assert/strict';
-import { linkSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { ItemResult } from '../src/workspace/commit/item.ts';
 import { recover } from '../src/workspace/commit/recover.ts';
@@ -33,7 +33,39 @@ async function after(interrupt: (trees: Trees) => void): Promise<[ItemResult | u
   return [result, shell('cat a; ls -A', trees.real)];
 }
 
+/** As `after`, with what has a temporary name beside the tree. */
+async function afterStaged(
+  interrupt: (trees: Trees, staging: string) => void,
+): Promise<[ItemResult | undefined, string, string[]]> {
+  using trees = makeTrees('echo old >a');
+  trees.run('echo new >a');
+  const items = itemsBetween(trees.real, trees.session);
+  const staging = `${trees.base}/staging`;
+  mkdirSync(staging);
+  interrupt(trees, `${staging}/${temporary}`);
+  const tree = { root: trees.real, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  using renames = new AtomicRenames(undefined, { staging });
+  const [result] = await recover({ intent: { id, tree, items }, contents: noContents, renames });
+  return [result, shell('cat a; ls -A', trees.real), readdirSync(staging)];
+}
+
 const temporary = `.trl-${id}-0`;
+
+test('beside the tree: half-written, exchanged, exchanged with what somebody saved', async () => {
+  const half = await afterStaged((_, staging) => {
+    writeFileSync(staging, 'ne');
+  });
+  assert.deepEqual([half[0]?.state, ...half.slice(1)], ['applied', 'new\na\n', []]);
+  const exchanged = await afterStaged(({ real, session }, staging) => {
+    renameSync(`${real}/a`, staging);
+    shell(`cp -a ${session}/a a`, real);
+  });
+  assert.deepEqual([exchanged[0]?.state, ...exchanged.slice(1)], ['applied', 'new\na\n', []]);
+  const saved = await afterStaged(({ real, session }, staging) => {
+    shell(`echo mine >${staging}; cp -a ${session}/a a`, real);
+  });
+  assert.deepEqual([saved[0]?.state, ...saved.slice(1)], ['conflict', 'mine\na\n', []]);
+});
 
 test('nothing was done yet: it is done', async () => {
   const [result, seen] = await after(() => undefined);
@@ -94,6 +126,8 @@ test('a new file that has both names keeps one', async () => {
 
 test('killed at random moments, it is whole after recovery', async (t) => {
   const kills = { untouched: 0, between: 0, finished: 0 };
-  for (let count = 0; count < 6; count += 1) await killOnce(kills, 40);
+  for (let count = 0; count < 6; count += 1) {
+    await killOnce(kills, 40, count % 2 === 0);
+  }
   t.diagnostic(JSON.stringify(kills));
 });

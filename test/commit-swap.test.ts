@@ -44,15 +44,18 @@ const isRoot = process.geteuid?.() === 0;
 const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-swap-')));
 const [outside, root] = [path.join(base, 'outside'), path.join(base, 'up/real')];
 const name = 'p/q/x';
-const renames = new AtomicRenames();
+const staging = path.join(base, 'staging');
+const renames = new AtomicRenames(undefined, { staging });
+const inTree = new AtomicRenames();
 execFileSync('mkfifo', ['-m', '700', path.join(base, 'fifo')]);
 after(async () => {
   await renames.close();
+  await inTree.close();
   rmSync(base, { recursive: true, force: true });
 });
 
 /** What stands at `p/q/x` before. */
-type Start = 'nothing' | 'file' | 'directory' | 'link';
+type Start = 'nothing' | 'file' | 'directory';
 
 const make: Record<Start, (at: string) => void> = {
   nothing: () => {},
@@ -61,9 +64,6 @@ const make: Record<Start, (at: string) => void> = {
   },
   directory: (at) => {
     mkdirSync(at, { mode: 0o755 });
-  },
-  link: (at) => {
-    symlinkSync('elsewhere', at);
   },
 };
 
@@ -93,20 +93,27 @@ const put: Act = async (item) => {
   return '';
 };
 
+/** With its temporary name in the tree. */
+const putInTree: Act = async (item) => {
+  await applyChanges({ tree, id, items: [item], contents, renames: inTree });
+  return '';
+};
+
 const kinds: readonly (readonly [kind: string, Start, wanted: Entry | null | 'as-is', Act])[] = [
   ['create a file', 'nothing', file, put],
+  ['create a file, all in the tree', 'nothing', file, putInTree],
   ['create a link', 'nothing', link, put],
+  ['create a link, all in the tree', 'nothing', link, putInTree],
   ['create a directory', 'nothing', directory, put],
   ['write a file', 'file', file, put],
+  ['write a file, all in the tree', 'file', file, putInTree],
   ['set the mode of a file', 'file', 'as-is', put],
   ['set the mode of a directory', 'directory', directory, put],
   ['delete a file', 'file', null, put],
   ['delete a directory', 'directory', null, put],
   ['a directory for a file', 'file', directory, put],
   ['a file for a directory', 'directory', file, put],
-  ['a file for a link', 'link', file, put],
   ['undo', 'file', file, undoOne],
-  ['undo of a directory', 'directory', directory, undoOne],
   ['recover', 'file', file, recoverOne],
   ['recover a directory', 'nothing', directory, recoverOne],
   ['put back a protected name', 'directory', null, () => guardOne('absent')],
@@ -224,6 +231,9 @@ function lookAt(where: string): string[] {
   return [own, ...children.flatMap((child) => lookAt(path.join(where, child)))];
 }
 
+/** What lies above all components that are swapped, or beside them. */
+const elsewhere = /(?:\/|\/tmp|\/trl-swap-\w+|\/staging|\/fdinfo\/\d+)$/;
+
 type Swap = (at: string, mirror: string) => void;
 
 const swaps = {
@@ -268,7 +278,9 @@ for (const [kind, start, wanted, act] of kinds) {
     makeOutside(start);
     let was = lookAt(outside);
     for (const [component, what, swap] of moments) {
-      for (let at = 0; ; at += 1) {
+      // Above the parent, what holds for one moment holds for the next.
+      const step = components.indexOf(component) > 1 ? 2 : 1;
+      for (let at = 0; ; at += step) {
         reset(start);
         if (act === recoverOne) writeFileSync(path.join(root, 'p/q', `.trl-${id}-0`), bytes);
         const item = itemOf(wanted === 'as-is' ? null : wanted);
@@ -277,10 +289,14 @@ for (const [kind, start, wanted, act] of kinds) {
         let hasSwapped = false;
         let read: string;
         {
-          using _ = interpose(at, () => {
-            hasSwapped = true;
-            swapNow(component, swap);
-          });
+          using _ = interpose(
+            at,
+            () => {
+              hasSwapped = true;
+              swapNow(component, swap);
+            },
+            elsewhere,
+          );
           read = await act(given).catch(refusal);
         }
         if (!hasSwapped) break;

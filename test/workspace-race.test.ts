@@ -39,7 +39,8 @@ async function lookedUp(kind: Rename['kind'], other: boolean): Promise<Record<st
     if (kind === 'exchange') writeFileSync(at('temporary'), 'new\n');
     const key = statKey(lstatSync(at('f'), { bigint: true }));
     const theirs = openSync(at('f'), O_PATH);
-    const rename = { kind, directory, name: 'f', temporary: 'temporary', kept: 'kept', key };
+    const paths = { name: 'f', temporary: 'temporary', kept: 'kept' };
+    const rename = { kind, directory, staging: null, ...paths, key };
     assert.deepEqual(await renames.run([rename]), ['done']);
     // No writer yet: an open by this descriptor looks nothing up.
     const { O_WRONLY, O_APPEND } = constants;

@@ -220,10 +220,12 @@ interface WorkspaceParts {
 
 /** Layers end with this runtime; what was changed in them is kept for every later one. */
 function workspacesOf({ stateDir, ...parts }: WorkspaceParts): Workspaces {
-  const renames = new AtomicRenames((at) => {
-    parts.log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
-  });
   const directory = join(stateHome(), 'snapshots');
+  const onLate = (at: Buffer): void => {
+    parts.log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
+  };
+  // Beside the stores: whoever finishes an interrupted commit from one of them looks there.
+  const renames = new AtomicRenames(onLate, { staging: join(stateHome(), 'staging') });
   const key = (): Buffer => openKey(directory, 'key');
   const stores = new Stores({ renames, directory, key, log: parts.log });
   return new Workspaces({ ...parts, renames, directory: join(stateDir, 'workspaces'), stores });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { CommitIntent } from '../../src/workspace/commit/item.ts';
 import { recover } from '../../src/workspace/commit/recover.ts';
@@ -34,8 +34,9 @@ export interface Kills {
 }
 
 /** Kills once, after at most `withinMs`, and looks at every path before and after recovery. */
-export async function killOnce(kills: Kills, withinMs: number): Promise<void> {
+export async function killOnce(kills: Kills, withinMs: number, isStaged = false): Promise<void> {
   using trees = makeTrees(setup);
+  const staging = path.join(trees.base, 'staging');
   trees.run(command);
   const [before, after] = [readTree(trees.real), readTree(trees.session)];
   const items = itemsBetween(trees.real, trees.session);
@@ -45,7 +46,7 @@ export async function killOnce(kills: Kills, withinMs: number): Promise<void> {
   writeFileSync(file, JSON.stringify(intent));
   const victim = spawn(
     process.execPath,
-    [path.join(import.meta.dirname, 'commit-victim.ts'), file],
+    [path.join(import.meta.dirname, 'commit-victim.ts'), file, ...(isStaged ? [staging] : [])],
     {
       stdio: ['ignore', 'pipe', 'ignore'],
     },
@@ -74,13 +75,14 @@ export async function killOnce(kills: Kills, withinMs: number): Promise<void> {
     const isKnown = before.has(name) || after.has(name) || /(^|\/)\.trl-5eed5eed-\d+$/.test(name);
     assert.ok(isKnown, `"${name}", ${entry.type}, came from nowhere`);
   }
-  using renames = new AtomicRenames();
+  using renames = new AtomicRenames(undefined, isStaged ? { staging } : {});
   const results = await recover({ intent, contents: noContents, renames });
   assert.deepEqual(
     results.filter((result) => result.state !== 'applied'),
     [],
   );
   assert.deepEqual(leftovers(trees.real), []);
+  assert.deepEqual(existsSync(staging) ? readdirSync(staging) : [], []);
   const now = readTree(trees.real);
   const look = (all: typeof now): [string, string][] =>
     [...all].map(([name, { entry }]): [string, string] => [name, withoutTime(entry)]);

@@ -84,7 +84,7 @@ class Racing implements Disposable {
   readonly #dir: string;
   readonly #directory: number;
   readonly #kind: Rename['kind'];
-  readonly #answers = { done: 0, changed: 0, open: 0, kept: 0, refused: 0 };
+  readonly #answers = { done: 0, changed: 0, open: 0, kept: 0, refused: 0, elsewhere: 0 };
   readonly #replaced: string[] = [];
   readonly #renames = new AtomicRenames(() => {
     this.#late += 1;
@@ -149,7 +149,8 @@ class Racing implements Disposable {
     const [temporary, kept] = [`temporary-${this.#count}`, `kept-${this.#count}`];
     if (this.#kind === 'exchange') writeFileSync(this.#at(temporary), '');
     const names = { name, temporary, kept };
-    return { rename: { kind: this.#kind, directory: this.#directory, ...names, key }, text };
+    const kind = this.#kind;
+    return { rename: { kind, directory: this.#directory, staging: null, ...names, key }, text };
   }
 
   #key(name: string): string | null {

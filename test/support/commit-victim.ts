@@ -1,4 +1,4 @@
-// Applies the intent in the file given, to be killed while it does: `node commit-victim.ts FILE`.
+// Applies the intent in a file, to be killed meanwhile: `node commit-victim.ts FILE [STAGING]`.
 import { readFileSync } from 'node:fs';
 import { applyChanges } from '../../src/workspace/commit/apply.ts';
 import type { CommitIntent } from '../../src/workspace/commit/item.ts';
@@ -7,10 +7,11 @@ import { AtomicRenames } from '../../src/workspace/commit/renames.ts';
 const file = process.argv[2] ?? '';
 // The file is written by the test that starts this.
 const intent: CommitIntent = JSON.parse(readFileSync(file, 'utf8'));
-const renames = new AtomicRenames();
+const [staging] = process.argv.slice(3);
+const renames = new AtomicRenames(undefined, staging === undefined ? {} : { staging });
 // Its program runs before the work begins, as in a daemon that has been at it for a while.
 await renames.run([
-  { kind: 'away', directory: 0, name: 'x', temporary: 'y', kept: 'z', key: 'none' },
+  { kind: 'away', directory: 0, staging: null, name: 'x', temporary: 'y', kept: 'z', key: 'none' },
 ]);
 process.stdout.write('ready');
 const { id, tree, items } = intent;

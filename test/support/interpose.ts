@@ -16,15 +16,18 @@ export interface Interposed extends Disposable {
   readonly count: number;
 }
 
-/** @param act before call number `at`, the first is 0; what it calls itself is not counted */
-export function interpose(at: number, act: () => void): Interposed {
+/**
+ * @param act before call number `at`, the first is 0; what it calls itself is not counted
+ * @param skips calls whose first argument matches are not counted
+ */
+export function interpose(at: number, act: () => void, skips: RegExp): Interposed {
   let count = 0;
   let isOff = false;
   const originals = calls.map((name): [string, unknown] => [name, Reflect.get(fs, name)]);
   for (const [name, original] of originals) {
     if (typeof original !== 'function') throw new Error(`node:fs has no ${name}`);
     Reflect.set(fs, name, (...args: unknown[]): unknown => {
-      if (!isOff) {
+      if (!isOff && !skips.test(String(args[0]))) {
         if (count === at) {
           isOff = true;
           act();

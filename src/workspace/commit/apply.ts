@@ -2,10 +2,11 @@
  * Puts changes into the real tree, each path only where it still is as the change expects: anything
  * that somebody else made meanwhile stands, and is reported.
  *
- * Contents are written under a temporary name in the same directory. A new file gets its name by
- * `link`, which overwrites nothing; what replaces a file is exchanged with it, and exchanged back
- * where what came out is not what was expected (`renames.ts`). Every step goes through descriptors
- * of directories and follows no link. So nobody sees half a file, and nothing outside is reached.
+ * Contents are written under a temporary name, out of the tree where that can be (`staging.ts`),
+ * else in the same directory. A new file gets its name by `link`, which overwrites nothing; what
+ * replaces a file is exchanged with it, and exchanged back where what came out is not what was
+ * expected (`renames.ts`). Every step goes through descriptors of directories and follows no link.
+ * So nobody sees half a file, and nothing outside is reached.
  *
  * What is written to a file that was replaced, by a name looked up before, is kept beside it. Two
  * moments remain: a program that takes a second from looking a name up to opening it writes to a
@@ -33,25 +34,25 @@ import {
   setTimes,
   type Owner,
 } from '../beneath.ts';
-import { joined, nameOf, parentOf } from '../byte-path.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
 import { isSame, statKey } from '../stat.ts';
 import { below, codeOf } from '../descriptor.ts';
 import { writeFile } from './content.ts';
 import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
-import type { Rename, Renamed } from './renames.ts';
-import { keyAfter, mtimeOf, removeOwn, statAt } from './standing.ts';
+import { RenameQueue, type Concluded, type Queued } from './rename-queue.ts';
+import { keyAfter, mtimeOf, statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
 import { Workplace } from './workplace.ts';
 
 const sliceMs = 5;
-const renamesMax = 128;
 const ownerAll = 0o700;
 
-interface Queued {
+interface Making {
   readonly item: CommitItem;
-  readonly rename: Rename;
-  /** What is to stand there, as it was made; `null`: nothing. */
-  readonly made: BigIntStats | null;
+  readonly index: number;
+  readonly after: Extract<Entry, { type: 'file' | 'symlink' }>;
+  /** What stands there. */
+  readonly stat: BigIntStats | 'nothing';
 }
 
 /** @returns in the order of the items. Throws nothing that one path could cause. */
@@ -65,23 +66,20 @@ export async function applyChanges(input: ApplyInput): Promise<readonly ItemResu
   return input.items.map((item) => applying.resultOf(item.path));
 }
 
-export function temporaryName(id: string, index: number): string {
-  return `.trl-${id}-${index}`;
-}
-
 class Applying {
   readonly #input: ApplyInput;
   readonly #place: Workplace;
   readonly #sources = new Map<string, TreeSteps>();
   readonly #results = new Map<BytePath, ItemResult>();
   readonly #isRoot = process.geteuid?.() === 0;
-  #queue: Queued[] = [];
+  readonly #queue: RenameQueue;
   readonly #directories = new Map<BytePath, CommitItem>();
   #sliceStart = performance.now();
 
   constructor(input: ApplyInput) {
     this.#input = input;
     this.#place = new Workplace(input.tree.root);
+    this.#queue = new RenameQueue(input);
   }
 
   resultOf(path: BytePath): ItemResult {
@@ -130,10 +128,11 @@ class Applying {
   close(): void {
     this.#place.release();
     for (const steps of this.#sources.values()) steps.close();
+    this.#queue.close();
   }
 
   async #slice(): Promise<void> {
-    if (this.#queue.length >= renamesMax) await this.#flush();
+    if (this.#queue.isFull) await this.#flush();
     if (performance.now() - this.#sliceStart < sliceMs) return;
     await this.#flush();
     this.#input.progress?.(this.#results.size, this.#input.items.length);
@@ -196,10 +195,16 @@ class Applying {
       this.#setMeta(item, after);
       return;
     }
-    const made = await this.#make({ item, index, after, stat });
+    await this.#bring({ item, index, after, stat });
+  }
+
+  async #bring(making: Making): Promise<void> {
+    const { item, index, stat } = making;
+    const made = await this.#make(making);
     if (made === null) return;
-    if (stat === 'nothing') this.#name(item, index, made);
-    else this.#enqueue({ item, index, kind: 'exchange', made });
+    if (stat !== 'nothing') this.#enqueue({ item, index, kind: 'exchange', made });
+    else if (this.#queue.staging !== null) this.#enqueue({ item, index, kind: 'name', made });
+    else this.#name(item, index, made);
   }
 
   async #putDirectory(putting: {
@@ -227,18 +232,12 @@ class Applying {
   }
 
   /** Makes the new thing under its temporary name. */
-  async #make(making: {
-    readonly item: CommitItem;
-    readonly index: number;
-    readonly after: Extract<Entry, { type: 'file' | 'symlink' }>;
-    readonly stat: BigIntStats | 'nothing';
-  }): Promise<BigIntStats | null> {
-    const { item, index, after, stat } = making;
+  async #make({ item, index, after, stat }: Making): Promise<BigIntStats | null> {
     const { tree, contents, atHand } = this.#input;
     const owner: Owner =
       stat === 'nothing' ? tree : { uid: Number(stat.uid), gid: Number(stat.gid) };
     const directory = this.#place.enter(parentOf(item.path));
-    const at = below(directory, temporaryName(this.#input.id, index));
+    const at = this.#queue.temporary(directory, index);
     if (after.type === 'symlink') makeLink(at, after.target, this.#giveTo(owner));
     else {
       const stepsOf = (source: Source): TreeSteps => this.#stepsOf(source);
@@ -255,7 +254,7 @@ class Applying {
   /** Gives what was made its name, where nothing has it. */
   #name(item: CommitItem, index: number, made: BigIntStats): void {
     const directory = this.#place.hold(parentOf(item.path));
-    const from = below(directory, temporaryName(this.#input.id, index));
+    const from = this.#queue.temporary(directory, index);
     const to = below(directory, nameOf(item.path));
     try {
       linkSync(from, to);
@@ -294,57 +293,43 @@ class Applying {
     }
   }
 
-  #enqueue(queued: {
-    readonly item: CommitItem;
-    readonly index: number;
-    readonly kind: Rename['kind'];
-    readonly made: BigIntStats | null;
-  }): void {
-    const { item, index, kind, made } = queued;
-    const directory = this.#place.enter(parentOf(item.path));
-    this.#queue.push({
-      item,
-      made,
-      rename: {
-        kind,
-        directory,
-        name: nameOf(item.path),
-        temporary: temporaryName(this.#input.id, index),
-        kept: `.trl-kept-${this.#input.id}-${index}`,
-        key: item.baseKey ?? '',
-      },
-    });
+  #enqueue(queued: Queued): void {
+    this.#queue.add(this.#place.enter(parentOf(queued.item.path)), queued);
   }
 
   async #flush(): Promise<void> {
-    const queue = this.#queue;
-    this.#queue = [];
-    const answers = await this.#input.renames.run(queue.map(({ rename }) => rename));
-    for (const [at, queued] of queue.entries()) this.#conclude(queued, answers[at] ?? 'refused');
+    const concluded = await this.#queue.run();
+    for (const one of concluded) this.#conclude(one);
     // What is open may be moved away before it is used again.
     this.#place.release();
+    const again = concluded.filter(({ answer }) => answer === 'elsewhere');
+    if (again.length === 0) return;
+    for (const one of again) {
+      await this.#repeat(one).catch((error: unknown) => {
+        this.#fail(one.item, error);
+      });
+    }
+    await this.#flush();
   }
 
-  #conclude({ item, rename, made }: Queued, answer: Renamed): void {
-    if (answer === 'done') {
-      const at = below(rename.directory, rename.name);
-      this.#done(item, made === null ? null : keyAfter(at, made));
-      return;
+  /** The same with its temporary name in the tree. */
+  async #repeat({ item, index, kind }: Queued): Promise<void> {
+    const { after } = item;
+    if (kind === 'away') this.#enqueue({ item, index, kind, made: null });
+    else if (after?.type === 'file' || after?.type === 'symlink') {
+      const stat = kind === 'name' ? 'nothing' : this.#stands(item);
+      if (stat !== null) await this.#bring({ item, index, after, stat });
     }
-    if (made !== null) removeOwn(below(rename.directory, rename.temporary), made);
+  }
+
+  #conclude({ item, made, answer, at, keptAt }: Concluded): void {
+    if (answer === 'done') this.#done(item, made === null ? null : keyAfter(at, made));
     if (answer === 'open') this.#refuse(item, 'open-elsewhere');
     if (answer === 'changed') this.#refuse(item, 'changed-meanwhile');
     if (answer === 'refused') this.#refuse(item, 'refused', 'the file cannot be renamed');
     if (answer !== 'kept') return;
-    const keptAt = joined(parentOf(item.path), rename.kept);
-    const reason = 'changed-meanwhile';
-    this.#results.set(item.path, {
-      path: item.path,
-      state: 'conflict',
-      reason,
-      detail: null,
-      keptAt,
-    });
+    const conflict = { state: 'conflict', reason: 'changed-meanwhile', detail: null } as const;
+    this.#results.set(item.path, { path: item.path, ...conflict, keptAt });
   }
 
   #setLater(item: CommitItem, mode: number, directory: Pick<BigIntStats, 'dev' | 'ino'>): void {

@@ -7,17 +7,19 @@
  * (exchanged, to be removed), the new content or the start of it (ours), or something that somebody
  * else made in that very moment, which goes back to its name.
  */
-import { linkSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
+import { linkSync, realpathSync, renameSync, unlinkSync, type BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
 import { joined, parentOf } from '../byte-path.ts';
 import { isSame, permissions, statKey } from '../stat.ts';
 import { codeOf } from '../descriptor.ts';
-import { applyChanges, temporaryName } from './apply.ts';
+import { applyChanges } from './apply.ts';
+import { temporaryName } from './rename-queue.ts';
 import type { CommitIntent, CommitItem, ItemResult } from './item.ts';
 import { isLike, isStartOf } from './match.ts';
 import type { AtomicRenames } from './renames.ts';
 import { entryOf, statAt } from './standing.ts';
+import { TreeSteps } from './steps.ts';
 import { Workplace } from './workplace.ts';
 
 const ownerAll = 0o700;
@@ -26,6 +28,12 @@ export interface RecoverInput {
   readonly intent: CommitIntent;
   readonly contents: Pick<Contents, 'read'>;
   readonly renames: AtomicRenames;
+}
+
+/** Something that has a temporary name, in the tree or beside it. */
+interface Left {
+  readonly steps: TreeSteps;
+  readonly path: BytePath;
 }
 
 /** What is to be done with one path. */
@@ -42,15 +50,21 @@ export async function recover(input: RecoverInput): Promise<readonly ItemResult[
   const { intent, contents, renames } = input;
   const { id, tree, items } = intent;
   const place = new Workplace(tree.root);
+  const staging = stepsOf(renames.staging);
   const nexts: Next[] = [];
   try {
     for (const [index, item] of items.entries()) {
-      nexts.push(await new Recovering(place, input, item).look(temporaryName(id, index), index));
+      const name = temporaryName(id, index);
+      const left = { steps: place.steps, path: joined(parentOf(item.path), name) };
+      const beside = staging === null ? [] : [{ steps: staging, path: name }];
+      nexts.push(await new Recovering(place, input, item).look([...beside, left], index));
       place.release();
+      staging?.close();
     }
   } finally {
     place.setModes(() => undefined);
     place.release();
+    staging?.close();
   }
   const rest = nexts.flatMap((next) => (next.kind === 'apply' ? [next.item] : []));
   const applied = await applyChanges({ tree, id, items: rest, contents, renames });
@@ -60,6 +74,14 @@ export async function recover(input: RecoverInput): Promise<readonly ItemResult[
     const path = items[index]?.path ?? '';
     return byPath.get(path) ?? refused(path, null);
   });
+}
+
+function stepsOf(directory: string | null): TreeSteps | null {
+  try {
+    return directory === null ? null : new TreeSteps(realpathSync(directory));
+  } catch {
+    return null;
+  }
 }
 
 class Recovering {
@@ -73,30 +95,29 @@ class Recovering {
     this.#item = item;
   }
 
-  async look(temporary: string, index: number): Promise<Next> {
+  async look(lefts: readonly Left[], index: number): Promise<Next> {
     const item = this.#item;
     const { base, baseKey, after } = item;
-    const left = joined(parentOf(item.path), temporary);
     const stat = statAt(this.#place.steps, item.path);
     if (isSame(stat, baseKey) && !(stat === null && after === null)) {
       // Nothing has come in its place yet, so what has the temporary name is ours.
-      this.#unlink(left);
+      for (const left of lefts) this.#unlink(left);
       return this.#again(baseKey);
     }
     const isDone =
       after === null ? stat === null : await isLike(this.#place.steps, item.path, after);
     if (isDone) {
-      const back = await this.#clear(left, index);
+      const back = await this.#clearAll(lefts, index);
       if (back !== null) return { kind: 'over', result: back };
       const now = statAt(this.#place.steps, item.path);
       return { kind: 'over', result: applied(item.path, now) };
     }
     const halfway = this.#halfway(stat);
     if (halfway !== null) {
-      await this.#clear(left, index);
+      await this.#clearAll(lefts, index);
       return halfway;
     }
-    const kept = await this.#clear(left, index);
+    const kept = await this.#clearAll(lefts, index);
     // A type that changes is removed first: nothing of anybody's stands there.
     const isCleared = stat === null && base !== null && after !== null;
     if (isCleared && (base.type === 'directory' || after.type === 'directory')) {
@@ -131,14 +152,20 @@ class Recovering {
     return isIt && isMeta ? this.#again(statKey(stat)) : null;
   }
 
+  async #clearAll(lefts: readonly Left[], index: number): Promise<ItemResult | null> {
+    let found: ItemResult | null = null;
+    for (const left of lefts) found = (await this.#clear(left, index)) ?? found;
+    return found;
+  }
+
   /**
    * Takes care of what a temporary name leads to.
    *
    * @returns the conflict that it tells of, if it was somebody else's
    */
-  async #clear(left: BytePath, index: number): Promise<ItemResult | null> {
+  async #clear(left: Left, index: number): Promise<ItemResult | null> {
     const { path, after, baseKey } = this.#item;
-    const stat = statAt(this.#place.steps, left);
+    const stat = statAt(left.steps, left.path);
     if (stat === null) return null;
     const standing = statAt(this.#place.steps, path);
     const isNamed = standing?.ino === stat.ino;
@@ -152,40 +179,46 @@ class Recovering {
     return await this.#giveBack(left, index);
   }
 
-  #unlink(left: BytePath): void {
-    if (statAt(this.#place.steps, left) === null) return;
-    this.#place.enter(parentOf(left));
-    unlinkSync(this.#place.at(left));
+  #unlink(left: Left): void {
+    if (statAt(left.steps, left.path) === null) return;
+    this.#place.enter(parentOf(this.#item.path));
+    unlinkSync(wayTo(left));
   }
 
-  async #isOurs(left: BytePath, after: Entry | null): Promise<boolean> {
-    if (after?.type === 'symlink') return isLike(this.#place.steps, left, after);
+  async #isOurs({ steps, path }: Left, after: Entry | null): Promise<boolean> {
+    if (after?.type === 'symlink') return isLike(steps, path, after);
     if (after?.type !== 'file') return false;
-    return isStartOf(this.#place.steps, left, this.#item, this.#input.contents);
+    return isStartOf(steps, path, this.#item, this.#input.contents);
   }
 
   /** Somebody made it in the moment before: it goes to its name, where that is ours or free. */
-  async #giveBack(left: BytePath, index: number): Promise<ItemResult> {
+  async #giveBack(left: Left, index: number): Promise<ItemResult> {
     const { path, after } = this.#item;
     const isOurs = after !== null && (await isLike(this.#place.steps, path, after));
-    this.#place.enter(parentOf(left));
+    this.#place.enter(parentOf(path));
     if (isOurs) {
-      renameSync(this.#place.at(left), this.#place.at(path));
+      renameSync(wayTo(left), this.#place.at(path));
       return refused(path, null);
     }
     try {
       const entry = entryOf(this.#place.steps, path);
       if (entry !== null) throw Object.assign(new Error('taken'), { code: 'EEXIST' });
-      linkSync(this.#place.at(left), this.#place.at(path));
-      unlinkSync(this.#place.at(left));
+      linkSync(wayTo(left), this.#place.at(path));
+      unlinkSync(wayTo(left));
       return refused(path, null);
     } catch (error) {
       if (codeOf(error) === '') throw error;
       const keptAt = joined(parentOf(path), `.trl-kept-${this.#input.intent.id}-${index}`);
-      renameSync(this.#place.at(left), this.#place.at(keptAt));
+      renameSync(wayTo(left), this.#place.at(keptAt));
       return refused(path, keptAt);
     }
   }
+}
+
+function wayTo({ steps, path }: Left): Buffer {
+  const at = steps.at(path);
+  if (at === null) throw Object.assign(new Error('no directory'), { code: 'ENOTDIR' });
+  return at;
 }
 
 /** Whether it is what a key was taken of, renamed since, which changes its ctime. */

@@ -4,7 +4,7 @@
  * in perl makes the system calls (`renaming-program.ts`); it starts at the first use.
  *
  * A request is fields that end in NUL: a count, then for each rename
- *   exchange|away DIRECTORY NAME TEMPORARY KEPT KEY
+ *   exchange|away|name DIRECTORY STAGING NAME TEMPORARY KEPT KEY
  * The answer is a word for each, on one line. `late HEX` on a line of its own may come at any time.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
@@ -20,14 +20,21 @@ import { renamingProgram } from './renaming-program.ts';
 /**
  * `done`; `changed`: something else stood there, and stands; `open`: somebody has the file open for
  * writing; `kept`: the same as `changed`, and what stood there a moment before is at `kept`.
+ * `elsewhere`: nothing was done, as it cannot be made in another directory.
  */
-export type Renamed = 'done' | 'changed' | 'open' | 'kept' | 'refused';
+export type Renamed = (typeof answers)[number];
+const answers = ['done', 'changed', 'open', 'kept', 'refused', 'elsewhere'] as const;
 
 export interface Rename {
-  /** `exchange` puts `temporary` in the place of `name`; `away` removes `name`. */
-  readonly kind: 'exchange' | 'away';
+  /**
+   * `exchange` puts `temporary` in the place of `name`; `away` removes `name`; `name` gives
+   * `temporary` its name, where nothing has it.
+   */
+  readonly kind: 'exchange' | 'away' | 'name';
   /** An open directory. */
   readonly directory: number;
+  /** The open directory of `temporary`; `null`: the same. */
+  readonly staging: number | null;
   readonly name: string;
   readonly temporary: string;
   /** A name for what two others made within microseconds. */
@@ -39,8 +46,8 @@ export interface Rename {
 const idleMs = 30_000;
 const perl = '/usr/bin/perl';
 const numbers: ReadonlyMap<string, string> = new Map([
-  ['x64', '332 316 157'],
-  ['arm64', '291 276 167'],
+  ['x64', '332 316 157 191'],
+  ['arm64', '291 276 167 8'],
 ]);
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
@@ -54,21 +61,27 @@ export class AtomicRenames implements Disposable {
   #text = '';
   #idle: NodeJS.Timeout | null = null;
   readonly #onLate: (at: Buffer) => void;
+  /** A private directory for what has a temporary name; `null`: the tree itself. */
+  readonly staging: string | null;
 
   /**
    * @param onLate told, after `done`, of a file in which something is kept that somebody wrote to
    *   what had stood there: they had looked its name up before it went. Must not throw.
    */
-  constructor(onLate: (at: Buffer) => void = () => undefined) {
+  constructor(
+    onLate: (at: Buffer) => void = () => undefined,
+    options: { readonly staging?: string } = {},
+  ) {
     this.#onLate = onLate;
+    this.staging = options.staging ?? null;
   }
 
   /** Carries out in order. Never throws; `refused` where the system refuses. */
   async run(renames: readonly Rename[]): Promise<Renamed[]> {
-    const answers = renames.length === 0 ? [] : await this.#ask(renames);
-    if (answers === 'ended') return renames.map(() => 'refused');
+    const told = renames.length === 0 ? [] : await this.#ask(renames);
+    if (told === 'ended') return renames.map(() => 'refused');
     return renames.map((one, at) => {
-      const answer = answers === 'missing' ? 'unsupported' : (answers[at] ?? 'refused');
+      const answer = told === 'missing' ? 'unsupported' : (told[at] ?? 'refused');
       return isRenamed(answer) ? answer : lookThenRename(one);
     });
   }
@@ -91,9 +104,9 @@ export class AtomicRenames implements Disposable {
   #ask(renames: readonly Rename[]): Promise<Answers> {
     const child = this.#start();
     if (child === null) return Promise.resolve('missing');
-    const fields = renames.flatMap(({ kind, directory, name, temporary, kept, key }) => {
-      const place = `/proc/${process.pid}/fd/${directory}`;
-      return [kind, place, name, temporary, kept, key];
+    const place = (fd: number): string => `/proc/${process.pid}/fd/${fd}`;
+    const fields = renames.flatMap(({ kind, directory, staging, name, temporary, kept, key }) => {
+      return [kind, place(directory), place(staging ?? directory), name, temporary, kept, key];
     });
     const request = [String(renames.length), ...fields, ''].join('\0');
     return new Promise((resolve) => {
@@ -159,11 +172,12 @@ function hold(child: Child, isHeld: boolean): void {
 }
 
 function isRenamed(answer: string): answer is Renamed {
-  return ['done', 'changed', 'open', 'kept', 'refused'].includes(answer);
+  return answers.some((one) => one === answer);
 }
 
 /** What somebody else does between the look and the rename, some microseconds, is lost. */
-function lookThenRename({ kind, directory, name, temporary, key }: Rename): Renamed {
+function lookThenRename({ kind, directory, staging, name, temporary, key }: Rename): Renamed {
+  if (staging !== null || kind === 'name') return 'elsewhere';
   const at = below(directory, name);
   try {
     const stat = lstatSync(at, { bigint: true, throwIfNoEntry: false });

@@ -12,10 +12,13 @@
  * 4. A program that has looked the name up, but was not given the processor since, can still come.
  *    For `grace` seconds what is displaced stays open here, without a name: what is written to it
  *    is kept in a new file and told of by a line of its own, `late HEX`, the bytes of its path.
+ *
+ * What is new is made in another directory only where it would not take over anything from the one
+ * it comes to: default ACLs, labels of SELinux, a group that is not the maker's own.
  */
 export const renamingProgram = String.raw`
 use strict; use warnings; use Fcntl (); use Errno (); use Time::HiRes ();
-my ($nr_statx, $nr_rename, $nr_prctl, $parent) = map { $_ + 0 } @ARGV;
+my ($nr_statx, $nr_rename, $nr_prctl, $nr_getxattr, $parent) = map { $_ + 0 } @ARGV;
 syscall($nr_prctl, 1, 9, 0, 0, 0);
 exit 0 if getppid() != $parent;
 my ($grace, $grace_max, $cwd, $broken, $input) = (1, 256, -100, 0, "");
@@ -80,9 +83,27 @@ sub back {
   }
   return move($temporary, $kept, 1) ? "kept" : "refused";
 }
+# Whether a directory gives something of its own to what is made in it.
+my %gives;
+sub gives {
+  my $directory = $_[0];
+  return $gives{$directory} if defined $gives{$directory};
+  my ($at, $acl, $label) = ("$directory/.", "system.posix_acl_default", "security.selinux");
+  my $has = sub { syscall($nr_getxattr, $at, $_[0], 0, 0) >= 0 };
+  my $group = $> != 0 && ((stat $at)[2] & 02000);
+  return $gives{$directory} = $group || $has->($acl) || $has->($label) ? 1 : 0;
+}
+sub name {
+  my ($name, $temporary) = @_;
+  if (link $temporary, $name) { unlink $temporary; return "done" }
+  return "changed" if $!{EEXIST};
+  return $!{ENOENT} || $!{ENOSPC} || $!{EDQUOT} || $!{EACCES} ? "refused" : "elsewhere";
+}
 # An answer, or what has been moved and waits for "settle".
 sub act {
-  my ($kind, $directory, $key, $name, $temporary, $kept) = @_;
+  my ($kind, $directory, $staging, $key, $name, $temporary, $kept) = @_;
+  return "elsewhere" if $kind ne "away" && $staging ne $directory && gives($directory);
+  return name($name, $temporary) if $kind eq "name";
   my $found = look($name);
   return "changed" if !$found || $found->{key} ne $key;
   my ($state, $file, $leased) = $found->{file} ? lease($name) : ("free", undef, 0);
@@ -95,6 +116,7 @@ sub act {
   return "refused" if !$made;
   if (!move($name, $temporary, $kind eq "exchange" ? 2 : 1)) {
     return "changed" if $!{ENOENT};
+    return "elsewhere" if $!{EXDEV} && $staging ne $directory;
     return $!{EINVAL} || $!{ENOSYS} ? "unsupported" : "refused";
   }
   my $one = { kind => $kind, directory => $directory, name => $name, temporary => $temporary,
@@ -175,10 +197,11 @@ while (1) {
   my $count = field();
   my @acted;
   for (1 .. $count) {
-    my ($kind, $directory, $name, $temporary, $kept, $key) = map { field() } 1 .. 6;
-    push @acted, act($kind, $directory, $key, map { "$directory/$_" } $name, $temporary, $kept);
+    my ($kind, $directory, $staging, $name, $temporary, $kept, $key) = map { field() } 1 .. 7;
+    my @paths = ("$directory/$name", "$staging/$temporary", "$directory/$kept");
+    push @acted, act($kind, $directory, $staging, $key, @paths);
   }
   print join(" ", map { ref $_ ? settle($_) : $_ } @acted), "\n";
-  %opened = ();
+  %opened = (); %gives = ();
 }
 `;
