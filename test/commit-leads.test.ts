@@ -131,6 +131,12 @@ const configured: readonly Row[] = [
     { 'tools/hooks': 'git-config', 'tools/hooks/pre-commit': 'git-config' },
   ],
   [
+    'hooks at the top of the worktree',
+    `${init}; git config core.hooksPath .`,
+    `${evil('pre-commit')}; echo x >pre`,
+    { 'pre-commit': 'git-config' },
+  ],
+  [
     'hooks named by an included file of an included file',
     `${init}; ${config('[include] path = ../one')}; ${config('[include] path = two', 'one')}
      ${config('[core] hooksPath = tools', 'two')}`,

@@ -6,7 +6,7 @@
 import type { BytePath } from '../change.ts';
 import { bytePathOf, nameOf, parentOf } from './byte-path.ts';
 import { parseGitConfig, type Setting } from './git-config.ts';
-import { useOf, wordsOf } from './git-settings.ts';
+import { hookNames, useOf, wordsOf } from './git-settings.ts';
 import type { HostLook } from './host-look.ts';
 
 /** As deep as git goes. */
@@ -118,7 +118,7 @@ export class GitConfiguration {
   #named(setting: Setting, tops: readonly BytePath[]): BytePath[] {
     const use = useOf(setting);
     const value = bytePathOf(setting.value);
-    if (use === 'file') return tops.map((top) => this.#absolute(value, top));
+    if (use === 'file') return tops.flatMap((top) => this.#files(this.#absolute(value, top), top));
     if (use !== 'command') return [];
     return wordsOf(setting).flatMap(({ path, from, isPath }) =>
       tops
@@ -127,6 +127,12 @@ export class GitConfiguration {
         .concat(path.startsWith('/') ? tops.map((top) => `${top}${path}`) : [])
         .filter((one) => this.#mayRun(one, isPath)),
     );
+  }
+
+  /** A worktree as a whole is not held for the hooks in it: those are. */
+  #files(path: BytePath, top: BytePath): BytePath[] {
+    const isTop = this.#look.lead(path).end === this.#look.lead(top).end;
+    return isTop ? hookNames.map((name) => `${top}/${name}`) : [path];
   }
 
   #mayRun(path: BytePath, isPath: boolean): boolean {

@@ -9,6 +9,14 @@ import type { Setting } from './git-config.ts';
 /** `file`: obeyed or run itself, or with all that is in it. `command`: run by a shell or by git. */
 export type Use = 'include' | 'file' | 'command';
 
+/** From githooks(5): what git runs in the directory that `core.hooksPath` names. */
+export const hookNames: readonly string[] = [
+  'applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg',
+  'commit-msg post-commit pre-rebase post-checkout post-merge pre-push pre-receive update',
+  'proc-receive post-receive post-update reference-transaction push-to-checkout pre-auto-gc',
+  'post-rewrite sendemail-validate fsmonitor-watchman post-index-change',
+].flatMap((line) => line.split(' '));
+
 const files: ReadonlySet<string> = new Set([
   'core.hookspath',
   'core.attributesfile',
