@@ -282,7 +282,7 @@ export async function finish(world: World, ground: Ground, id: ExecId): Promise<
   if (exit.cwd_missing) {
     throw new TrlError(
       'INVALID_PARAMS',
-      'Cannot use the working directory: inside the sandbox there is none, or a link to another',
+      'Cannot use the working directory: it does not exist inside the sandbox, or by a link alone',
     );
   }
   return { exit, reverted, recorded, audit };

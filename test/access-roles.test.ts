@@ -129,7 +129,8 @@ describe('roles', () => {
     using asker = inside.as(callerOf('agent', 'auditor'));
     assert.equal((await asker.ask('audit.verify')).ok, true);
     const { data } = await asker.ask('session.create', {});
-    assert.equal((await asker.ask('session.destroy', data)).ok, true);
+    const own = { session_id: data.session_id };
+    assert.equal((await asker.ask('session.destroy', own)).ok, true);
     const { error } = await asker.ask('secrets.set', { name: 'N', value: 'a longer value' });
     assert.equal(error.code, 'PERMISSION_DENIED');
   });
@@ -180,7 +181,8 @@ describe('a person is proved', { skip: whyNoBox }, () => {
     const { data } = await agent.ask('session.create', made);
     const command = 'curl http://nowhere.example';
     const parked = await agent.ask('exec.run', { session_id: data.session_id, command });
-    question = (await agent.ask('approval.get', parked.data)).data;
+    const { approval_id } = parked.data;
+    question = (await agent.ask('approval.get', { approval_id })).data;
     assert.equal(question.state, 'pending');
   });
 
@@ -219,7 +221,8 @@ describe('a person is proved', { skip: whyNoBox }, () => {
     const { data: session } = await both.ask('session.create', made);
     const command = 'curl http://elsewhere.example';
     const parked = await both.ask('exec.run', { session_id: session.session_id, command });
-    const view = (await both.ask('approval.get', parked.data)).data;
+    const { approval_id } = parked.data;
+    const view = (await both.ask('approval.get', { approval_id })).data;
     const decision = { approval_id: view.approval_id, digest: view.digest, decision: 'approve' };
     const { error } = await both.ask('approval.decide', decision);
     assert.equal(error.code, 'AUTH_FAILED');

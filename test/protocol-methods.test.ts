@@ -92,10 +92,63 @@ test('values of variables, input and commands are never quoted in a message', ()
   }
 });
 
-test('null stands for a parameter that is not given, and unknown ones are ignored', () => {
-  const given = { ...run, timeout_s: null, stdin: null, env: null, pty: null, colour: 'red' };
+test('null stands for a parameter that is not given', () => {
+  const given = { ...run, timeout_s: null, stdin: null, env: null, pty: null, colour: null };
   assert.deepEqual(parseParams('exec.run', given), run);
   assert.deepEqual(parseParams('session.create', { name: null }), {});
+});
+
+/** What a parameter's refusal says; `null`: it was taken. */
+function refusalOf(method: MethodName, params: object): string | null {
+  try {
+    parseParams(method, { ...params });
+    return null;
+  } catch (error) {
+    assert.ok(isTrlError(error, 'INVALID_PARAMS'), String(error));
+    return error.message;
+  }
+}
+
+test('a parameter that no method takes is refused by each, with the nearest one', () => {
+  const all = Object.keys(methods).map(methodNamed);
+  for (const method of all.filter((one) => one !== 'system.hello')) {
+    const said = refusalOf(method, { colour: 'red' });
+    assert.match(said ?? 'taken', new RegExp(`^Cannot run ${method}: it takes no "colour"`));
+  }
+  const meant = [
+    ['session.create', 'cwd', 'working_dir'],
+    ['session.create', 'fiels', 'files'],
+    ['session.create', 'netwerk', 'network'],
+    ['exec.run', 'working_dir', 'cwd'],
+    ['exec.run', 'timeout', 'timeout_s'],
+  ] as const;
+  for (const [method, name, nearest] of meant) {
+    const said = refusalOf(method, { [name]: 'x' });
+    assert.match(said ?? 'taken', new RegExp(`no "\\w+"; did you mean "${nearest}"`), name);
+  }
+  const ref = { local_ref: 'a', local_id: 'b', remote_ref: 'c', remote_id: 'd', forced: true };
+  assert.notEqual(refusalOf('publish.check', { kind: 'push', path: '/w', refs: [ref] }), null);
+});
+
+test('what clients of the first protocol send is taken, and of hello what is new', () => {
+  const session = { session_id: 's-1' };
+  const legacy: readonly (readonly [MethodName, object])[] = [
+    [
+      'session.create',
+      { shell: '/bin/zsh', env: {}, working_dir: '/tmp', name: 'a', timeout_s: 1 },
+    ],
+    ['session.list', {}],
+    ['session.info', session],
+    ['session.destroy', { ...session, force: true }],
+    ['exec.run', { ...run, timeout_s: 1, stdin: '', env: {} }],
+    ['exec.stream', { ...run, timeout_s: 1, stdin: '', env: {}, from: 0, enc: 'text' }],
+    ['exec.cancel', { ...session, signal: 'SIGINT' }],
+    ['exec.cancel', { exec_id: 'x-1' }],
+    ['system.ping', {}],
+    ['system.stats', {}],
+    ['system.hello', { protocol: '9', what_comes: true }],
+  ];
+  for (const [method, params] of legacy) assert.equal(refusalOf(method, params), null, method);
 });
 
 test('variables named like members of Object are variables', () => {

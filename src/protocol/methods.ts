@@ -1,7 +1,6 @@
 /**
- * What each method takes. Keys that a method does not know are ignored: clients written for
- * other implementations send some. Within an object of rules or bounds they are refused: what was
- * meant to narrow must not go unheard. A `null` stands for a parameter that is not given.
+ * What each method takes. A key that it does not take is refused, at any depth; clients of the
+ * first protocol send none. A `null` stands for a parameter that is not given.
  */
 // Never taken apart: bundlers then keep what is used, 50 KB of it instead of 450.
 import * as z from 'zod/mini';
@@ -247,8 +246,15 @@ export function methodNamed(name: string): MethodName {
   throw new TrlError('INVALID_PARAMS', message);
 }
 
+/** What other methods and tools call the same. */
+const synonyms: ReadonlyMap<string, readonly string[]> = new Map([
+  ['cwd', ['working_dir']],
+  ['working_dir', ['cwd']],
+  ['workingDirectory', ['working_dir', 'cwd']],
+]);
+
 /**
- * For doors whose callers know this protocol alone.
+ * A wish that goes unheard is worse than a refusal: what was meant to narrow would not.
  *
  * @throws TrlError `INVALID_PARAMS` with the first key of `params` that `method` does not take, and
  *   the nearest one that it takes
@@ -257,7 +263,7 @@ export function refuseUnknown(method: MethodName, params: JsonObject): void {
   const taken = Object.keys(methods[method].shape);
   const other = Object.keys(params).find((name) => !taken.includes(name));
   if (other === undefined) return;
-  const meant = nearest(other, taken);
+  const meant = synonyms.get(other)?.find((one) => taken.includes(one)) ?? nearest(other, taken);
   const hint = meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
   throw refusal('INVALID_PARAMS', method, `it takes no ${show(other)}${hint}`);
 }
@@ -270,6 +276,7 @@ export function refuseUnknown(method: MethodName, params: JsonObject): void {
  */
 export function parseParams<M extends MethodName>(method: M, params: JsonObject): MethodParams[M] {
   const given = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null));
+  if (!isNegotiating(method)) refuseUnknown(method, given);
   const result = z.safeParse(schemas[method], given);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
@@ -294,6 +301,9 @@ const idKinds: ReadonlyMap<string, { readonly code: ErrorCode; readonly what: st
   ['approval_id', { code: 'INVALID_PARAMS', what: 'approval' }],
   ['workspace_id', { code: 'INVALID_PARAMS', what: 'workspace' }],
 ]);
+
+/** What a newer client may ask for, an older runtime answers without it. */
+const isNegotiating = (method: MethodName): boolean => method === 'system.hello';
 
 function isMethod(name: string): name is MethodName {
   return Object.hasOwn(methods, name);

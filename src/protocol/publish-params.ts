@@ -10,7 +10,7 @@ const objectIdWanted = 'an object id of git';
 const objectId = z
   .string({ error: objectIdWanted })
   .check(z.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/, { error: objectIdWanted }));
-const pushedRef = z.object(
+const pushedRef = z.strictObject(
   {
     local_ref: field.path,
     local_id: objectId,
