@@ -3,7 +3,6 @@
  * Request → Analysis → Facts → Verdict → Plan → (a person's yes) → ApprovedPlan → Exit → Outcome.
  * Each stage takes what is to its left and answers the next word; none looks back.
  */
-import path from 'node:path';
 import type { Approval } from './approval/approval.ts';
 import { approve, approveAsked, confirmSame, Refused } from './approval/approve.ts';
 import type { Asked } from './approval/request.ts';
@@ -21,8 +20,8 @@ import { withoutFilters } from './policy/shell/harden.ts';
 import { scriptPlace, scriptsDirectory, workspaceVariable } from './sandbox/script.ts';
 import type { Asking, Decided, Ground, Outcome, Question, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';
-import { isBelow, realPrefix } from './workspace/inspect.ts';
-import { resolveInside } from './workspace/roots.ts';
+import { isBelow } from './workspace/inspect.ts';
+import { givenDirectory } from './workspace/roots.ts';
 
 export type {
   Asking,
@@ -51,7 +50,7 @@ export async function prepare(
   id: ExecId,
 ): Promise<Decided | Question> {
   for (const [name, value] of Object.entries(request.env)) checkVariable(name, value);
-  const given = await directoryOf(ground, request);
+  const given = await givenDirectory(ground, request);
   const { judge, reach } = standing;
   await world.turn();
   const isScript = request.language === 'python';
@@ -105,21 +104,6 @@ export async function prepare(
       return { asked: await again(), verdict, plan: ready, ...rest };
     }
   }
-}
-
-/** Where the call says to start; `null`: where the session is. */
-async function directoryOf(
-  { workspace, privateDirs }: Ground,
-  { cwd, cwdWithin }: Asking,
-): Promise<string | null> {
-  if (cwd === null) return null;
-  const found = await resolveInside(workspace, cwd, privateDirs);
-  const within = cwdWithin === undefined ? null : path.resolve('/', cwdWithin);
-  if (within === null || [within, realPrefix(within)].some((one) => isBelow(found, one))) {
-    return found;
-  }
-  const message = `Cannot use working directory ${JSON.stringify(cwd)}: it leaves "${within}"`;
-  throw new TrlError('WORKSPACE_ESCAPE', message);
 }
 
 interface LookedUp {

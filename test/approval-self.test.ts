@@ -152,13 +152,17 @@ test(
       { passphrase: null },
       { passphrase: 'a guess at it' },
       { passphrase: phrase.slice(0, -1) },
-      { roles: ['approver'], role: 'approver', actor: 'approver:root', proof: 'passphrase' },
       { scope: 'session' },
     ];
     using client = await raw(daemon.socketPath);
     for (const extra of extras) {
       const answer = await client.ask('approval.decide', { ...yes, ...extra });
       assert.equal(answer.error?.code, 'AUTH_FAILED', JSON.stringify([extra, answer]));
+    }
+    const claims = { roles: ['approver'], actor: 'approver:root', proof: 'passphrase' };
+    for (const [name, claim] of Object.entries(claims)) {
+      const answer = await client.ask('approval.decide', { ...yes, [name]: claim });
+      assert.equal(answer.error?.code, 'INVALID_PARAMS', JSON.stringify([name, answer]));
     }
     const other = { ...yes, digest: '0'.repeat(64), passphrase: phrase };
     assert.equal((await client.ask('approval.decide', other)).error.code, 'INVALID_PARAMS');

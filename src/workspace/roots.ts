@@ -3,7 +3,7 @@ import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf } from './descriptor.ts';
 import { TrlError, type ErrorCode } from '../errors.ts';
-import { isBelow } from './inspect.ts';
+import { isBelow, realPrefix } from './inspect.ts';
 
 export interface RootsInput {
   /** Directories that the operator allows, as given. */
@@ -108,6 +108,23 @@ export async function resolveInside(
   if (workspace !== null && isBelow(real, workspace)) return real;
   const place = workspace === null ? 'the session has no workspace' : `it leaves "${workspace}"`;
   throw refused('WORKSPACE_ESCAPE', cwd, place);
+}
+
+/**
+ * Where a call says to start; `null`: where its session is.
+ *
+ * @throws TrlError as {@link resolveInside}; WORKSPACE_ESCAPE for what leaves `cwdWithin`.
+ */
+export async function givenDirectory(
+  by: { readonly workspace: string | null; readonly privateDirs: readonly string[] },
+  { cwd, cwdWithin }: { readonly cwd: string | null; readonly cwdWithin?: string },
+): Promise<string | null> {
+  if (cwd === null) return null;
+  const found = await resolveInside(by.workspace, cwd, by.privateDirs);
+  const within = cwdWithin === undefined ? null : path.resolve('/', cwdWithin);
+  const isWithin = (one: string): boolean => isBelow(found, one);
+  if (within === null || [within, realPrefix(within)].some(isWithin)) return found;
+  throw refused('WORKSPACE_ESCAPE', cwd, `it leaves "${within}"`);
 }
 
 async function realDirectory(given: string): Promise<string> {
