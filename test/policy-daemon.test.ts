@@ -243,6 +243,28 @@ async function repolicy(daemon: Daemon, ...lines: string[]): Promise<void> {
   assert.equal(count(), before + 1, daemon.log());
 }
 
+test('what a policy file denies no longer grant opens again', { skip }, async () => {
+  await using daemon = await startRuntime({
+    prepare: (home) => {
+      for (const name of ['kept', 'work/kept']) {
+        mkdirSync(path.join(home, name, 'x'), { recursive: true });
+        writeFileSync(path.join(home, name, 'x', 'key'), 'SECRET\n');
+      }
+      const deny = `[kept, ${home}/kept]`;
+      policyFile({ home }, `base: trusted\nfiles: { deny: ${deny} }\n`);
+      return { TRL_POLICY: '' };
+    },
+  });
+  const below = ['kept/x', 'kept/x/key', '../kept/x', '../kept/x/key'];
+  for (const name of below.map((one) => path.join(daemon.root, one))) {
+    for (const how of ['read', 'write']) {
+      await using session = await sessionOf(daemon, { files: { [how]: { allow: [name] } } });
+      const answer = await session.ask(`cat ${name} ${name}/key`);
+      assert.equal(answer.error?.code, 'POLICY_DENIED', JSON.stringify([how, name, answer]));
+    }
+  }
+});
+
 test('without a sandbox answers tell what holds, and no bound of policy is void', async () => {
   await using daemon = await startRuntime({
     env: { TRL_POLICY: '' },

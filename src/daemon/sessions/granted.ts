@@ -1,10 +1,11 @@
 /** What a policy refuses of a session's grants, when it is made and when its policy changes. */
 import { realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Grants } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { Policy } from '../../policy/policy.ts';
-import { isBelow } from '../../workspace/inspect.ts';
+import { isBelow, realPrefix } from '../../workspace/inspect.ts';
+import { readRules, type Base } from '../../workspace/rules.ts';
 
 /**
  * Only a sandbox keeps files from a command. Network is the judge's: it is asked about, too.
@@ -22,7 +23,7 @@ export function refuseUnheld(
   throw new TrlError('POLICY_DENIED', `${message} files`);
 }
 
-/** @throws TrlError `POLICY_DENIED` for a tree that a list of the policy does not hold */
+/** @throws TrlError `POLICY_DENIED` for a tree that policy denies, or that a list does not hold */
 export function refuseGrants(
   granted: readonly { readonly path: string; readonly writable: boolean }[],
   by: {
@@ -35,8 +36,13 @@ export function refuseGrants(
   const { name, files } = by.policy;
   const absolute = (entry: string): string =>
     resolve(entry === '~' || entry.startsWith('~/') ? home + entry.slice(1) : entry);
+  const isDenied = denialsOf(files.deny, { root: workspace, home });
   for (const tree of granted) {
     if (tree.path === workspace) continue;
+    if (isDenied(tree.path)) {
+      const message = `Cannot grant ${JSON.stringify(tree.path)}: policy "${name}" denies it`;
+      throw new TrlError('POLICY_DENIED', message);
+    }
     const [verb, lists] = tree.writable ? ['write', files.write] : ['read', files.read];
     const holds = (list: readonly string[]): boolean =>
       list.some((one) => isBelow(tree.path, realOf(absolute(one))));
@@ -47,6 +53,19 @@ export function refuseGrants(
       `Cannot ${verb} ${shown}: policy "${name}" has not listed it`,
     );
   }
+}
+
+/**
+ * Whether a real path or what holds it is denied. Rules of a session give way to a longer path; a
+ * policy's do not. Of the workspace it says something that it was opened.
+ */
+function denialsOf(deny: readonly string[], base: Base): (path: string) => boolean {
+  const rules = readRules(deny, base);
+  const paths = new Set(rules.paths.flatMap((one) => [one, realPrefix(one)]));
+  const isDenied = (path: string): boolean =>
+    path !== base.root &&
+    (paths.has(path) || rules.matches(path) || (path !== '/' && isDenied(dirname(path))));
+  return isDenied;
 }
 
 /** Grants are compared by real path. */
