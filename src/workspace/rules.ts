@@ -1,7 +1,7 @@
 /** Path rules as an operator writes them: absolute, `~/…`, or relative to the workspace; globs. */
 import path from 'node:path';
 import picomatch from 'picomatch';
-import { realPrefix } from './inspect.ts';
+import { isBelow, realPrefix } from './inspect.ts';
 
 export interface Rules {
   /** Absolute, normalised paths without wildcards. `X/**` is `X`. */
@@ -34,6 +34,21 @@ export function readRules(entries: readonly string[], base: Base): Rules {
     matches: (name) => matchers.some((match) => match(name)),
     hasGlobs: globs.length > 0,
   };
+}
+
+/** Whether a rule may name something below the workspace; one that names what holds it does not. */
+export function mayNameInside(
+  entries: readonly string[],
+  { root, home }: { readonly root: string; readonly home: string },
+): boolean {
+  return entries.some((entry) => {
+    if (!path.isAbsolute(entry) && !entry.startsWith('~')) return true;
+    const full = entry.startsWith('~') ? home + entry.slice(1) : entry;
+    const { base } = picomatch.scan(full);
+    const isInside = (one: string): boolean => one !== root && isBelow(one, root);
+    const above = isGlob(full) && isBelow(root, path.normalize(base));
+    return above || [full, realPrefix(path.normalize(full))].some(isInside);
+  });
 }
 
 function absoluteRule(entry: string, { root, home }: Base): string[] {

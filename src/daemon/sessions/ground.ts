@@ -18,6 +18,7 @@ import { planBox } from '../../sandbox/plan.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { openGuard } from '../../workspace/guard.ts';
 import { isBelow } from '../../workspace/inspect.ts';
+import { mayNameInside } from '../../workspace/rules.ts';
 import {
   surveyWorkspace,
   type ReservedPaths,
@@ -87,6 +88,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
   const asked = withRules(record);
   const grants = { ...record.grants, files: denying(asked, policy.files.deny) };
   const none = grants.sandbox === 'none';
+  refuseUnheld(grants, policy);
   if (!none && host.unavailable !== null) {
     throw new TrlError('SANDBOX_UNAVAILABLE', `Cannot make a sandbox: ${host.unavailable}`);
   }
@@ -94,12 +96,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
   const rules = record.workspaceRules;
   const hidden = { allow: rules?.read.allow ?? [], deny: grants.files.read.deny };
   const layered = await input.workspaces.plan(record, placeOf(workspace), hidden);
-  // Without layers, git's history and other names of a file would still tell of it.
-  const isRuled = hidden.allow.length > 0 || (rules?.read.deny.length ?? 0) > 0;
-  if (layered === null && isRuled) {
-    const message = 'Cannot show a part of the workspace only: it cannot be layered here';
-    throw new TrlError('SANDBOX_UNAVAILABLE', message);
-  }
+  if (layered === null) refuseUnlayered(input, hidden);
   const facts = none
     ? null
     : await surveyWorkspace({
@@ -111,7 +108,6 @@ export async function openGround(input: GroundInput): Promise<Found> {
         reserved: input.reserved,
         entriesMax: limits.workspaceEntries.default,
       });
-  refuseUnheld(record.grants, policy);
   refuseGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
   if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   const guard = facts === null ? null : await openGuard(facts, quarantine);
@@ -149,6 +145,19 @@ export async function openGround(input: GroundInput): Promise<Found> {
     }),
   };
   return { ground, facts, opened };
+}
+
+/**
+ * Without layers, git's history and other names of a file would still tell of what is hidden.
+ *
+ * @throws TrlError `SANDBOX_UNAVAILABLE` where the workspace's rules or a policy hide a part of it
+ */
+function refuseUnlayered({ record, host, policy }: GroundInput, { allow }: PathRules): void {
+  const { workspace: root, workspaceRules: rules } = record;
+  const isDenied = root !== null && mayNameInside(policy.files.deny, { root, home: host.home });
+  if (!isDenied && allow.length === 0 && (rules?.read.deny.length ?? 0) === 0) return;
+  const message = 'Cannot show a part of the workspace only: it cannot be layered here';
+  throw new TrlError('SANDBOX_UNAVAILABLE', message);
 }
 
 async function changesOf(
