@@ -95,7 +95,11 @@ describe('an allowed command', { skip }, () => {
     assert.equal(rule.id, 'allow.npm.run.build');
     assert.match(rule.reason, /echo built.*sha256 [0-9a-f]{64}/);
     assert.match(answer.data.stdout, /before[^]*built/);
+    // One that is missing starts nothing.
+    assert.equal(await outcome(session, 'npm run ls'), 'allow');
+    write(daemon, 'package.json', '{"scripts": "none"}');
     assert.match(await outcome(session, 'npm test'), /^ask facts\.package-script/);
+    write(daemon, 'package.json', JSON.stringify({ scripts }));
     await using online = await sessionOf(daemon, { network: 'on' });
     assert.equal(await outcome(online, 'npm run build'), 'ask reach.network');
   });

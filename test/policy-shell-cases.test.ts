@@ -31,7 +31,8 @@ function decision({ findings, allowed }: Analysis): string {
   return findings.length > 0 || allowed === null ? 'ask' : 'allow';
 }
 
-for (const file of ['shell.jsonl', 'shell-more.jsonl', 'blind-allow.jsonl', 'blind-block.jsonl']) {
+const files = ['shell', 'shell-more', 'outward', 'blind-allow', 'blind-block'];
+for (const file of files.map((name) => `${name}.jsonl`)) {
   test(`every labelled command of ${file} is decided as its label says`, () => {
     const wrong = cases(file).flatMap(({ id, shell, command, expect, also_ok: also = [] }) => {
       const decided = decision(

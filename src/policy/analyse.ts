@@ -7,8 +7,9 @@ import { isUnread, unread } from './shell/mentions.ts';
 import { openBudget } from './syntax/budget.ts';
 import { readScript } from './syntax/read.ts';
 import type { Problem, Script } from './syntax/script.ts';
-import { judgeForeign } from './windows/analyse.ts';
+import { analyseWindows, judgeForeign } from './windows/analyse.ts';
 import { problemWhy } from './shell/problems.ts';
+import { runsDownload } from './shell/reasons.ts';
 
 /**
  * Reads `text` as a script of the dialect: every command at any depth, held against the knowledge
@@ -20,6 +21,7 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
   const found = openFound(budget, judgeForeign);
   classifyScript({ found, script, source: text, carrier: null, via: [] });
   found.findings.push(...script.problems.map((problem) => asFinding(problem)));
+  if (runsForeign(text, script)) found.findings.push(foreignDownload(text));
   const { open } = found.mentions;
   if (found.findings.some(({ code }) => isUnread(code))) open.add(unread);
   const clear = found.findings.length === 0 && script.plain !== null;
@@ -37,6 +39,26 @@ export function analyseShell(text: string, dialect: ShellDialect): Analysis {
   scripts.set(analysis, script);
   return analysis;
 }
+
+/**
+ * Whether a text that no shell of ours can read is PowerShell that runs what it downloads: `iex
+ * (iwr https://…)`. It would fail, and whoever wrote it meant it.
+ */
+function runsForeign(text: string, { problems }: Script): boolean {
+  if (!/\b(?:iex|invoke-expression)\b/i.test(text) || !downloads.test(text)) return false;
+  if (!problems.some(({ code }) => code === 'unparseable')) return false;
+  const { findings } = analyseWindows(text, 'powershell');
+  return findings.some(({ code }) => code === 'shell.eval' || code === 'shell.download');
+}
+
+const downloads = /\b(?:iwr|irm|invoke-(?:webrequest|restmethod)|curl|wget|download\w+)\b|https?:/i;
+
+function foreignDownload(text: string): Finding {
+  const span = [0, text.length] as const;
+  return { ...runsDownload, span, via: ['powershell'], evidence: text.slice(0, evidenceMax) };
+}
+
+const evidenceMax = 200;
 
 const scripts = new WeakMap<Analysis, Script>();
 

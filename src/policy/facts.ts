@@ -90,10 +90,12 @@ export async function gatherFacts(
   const { allowed } = analysis;
   const [program] = allowed?.run.argv ?? plain ?? [];
   const executable = program === undefined ? null : findExecutable(program, place);
-  const script =
+  const listed =
     allowed?.packageScript == null ? null : await packageScript(allowed.packageScript, place);
   const findings =
-    allowed === null ? [] : await checkAllowed(allowed, place, { executable, script });
+    allowed === null ? [] : await checkAllowed(allowed, place, { executable, script: listed });
+  // One that is missing starts nothing.
+  const script = listed === 'missing' ? null : listed;
   const filters = allowed?.run.argv[0] === 'git' ? await gitFilters(place) : { names: [] };
   if ('unknown' in filters) {
     findings.push(finding('facts.git-config', '.git/config', filters.unknown));
@@ -122,26 +124,26 @@ function elsewhere(
 async function checkAllowed(
   allowed: Allowed,
   place: Place,
-  { executable, script }: Pick<Facts, 'executable' | 'script'>,
+  found: { readonly executable: string | null; readonly script: unknown },
 ): Promise<Finding[]> {
   const name = allowed.run.argv[0] ?? '';
-  const found: Finding[] = [];
-  if (executable === null) {
-    found.push(finding('facts.executable', name, 'is not found on the fixed PATH'));
+  const findings: Finding[] = [];
+  if (found.executable === null) {
+    findings.push(finding('facts.executable', name, 'is not found on the fixed PATH'));
   }
-  if (allowed.packageScript !== null && script === null) {
-    const why = 'has no package.json with this script in the workspace';
-    found.push(finding('facts.package-script', allowed.packageScript, why));
+  if (allowed.packageScript !== null && found.script === null) {
+    const why = 'has a package.json that cannot be looked at';
+    findings.push(finding('facts.package-script', allowed.packageScript, why));
   }
   for (const operand of allowed.files) {
     const why = await whyNotReadable(operand, name, place);
-    if (why !== null) found.push(finding('facts.file', operand, why));
+    if (why !== null) findings.push(finding('facts.file', operand, why));
   }
   for (const word of name === 'git' ? allowed.argv.slice(2) : []) {
     const why = await whyNotFollowed(word, place);
-    if (why !== null) found.push(finding('facts.file', word, why));
+    if (why !== null) findings.push(finding('facts.file', word, why));
   }
-  return found;
+  return findings;
 }
 
 /**
@@ -217,7 +219,8 @@ function programAt(file: string): string | null {
 async function contentOf(named: Named, place: Place): Promise<Content> {
   const { role, name } = named;
   if (role === 'package-script') {
-    const script = await packageScript(name, place);
+    const listed = await packageScript(name, place);
+    const script = listed === 'missing' ? null : listed;
     const sha256 = script === null ? null : script.sha256;
     return { role, name, path: script?.file ?? null, sha256 };
   }

@@ -18,17 +18,32 @@ export interface PackageScript {
 
 const packageBytesMax = 4 * 1024 * 1024;
 
-/** `null` where no package in the workspace has the script. */
-export async function packageScript(name: string, place: Place): Promise<PackageScript | null> {
+/**
+ * `missing`: no package in the workspace has it, so npm starts nothing. `null`: that cannot be
+ * known, since the package cannot be used or is another one for commands.
+ */
+export async function packageScript(
+  name: string,
+  place: Place,
+): Promise<PackageScript | 'missing' | null> {
+  const found = await scriptOf(name, place);
+  const { workspace, isElsewhere = () => false } = place;
+  if (found !== 'missing' || workspace === null) return found;
+  const isOther = packagesAbove(place.cwd, workspace).some((file) => isElsewhere(file));
+  return isOther ? null : found;
+}
+
+async function scriptOf(name: string, place: Place): Promise<PackageScript | 'missing' | null> {
   const found = await nearestPackage(place);
-  if (found === null) return null;
+  if (found === null || found === 'missing') return found;
   const scripts: unknown = Reflect.get(found.json, 'scripts');
+  if (scripts === undefined) return 'missing';
   if (typeof scripts !== 'object' || scripts === null) return null;
   const parts = [`pre${name}`, name, `post${name}`].flatMap((one) => {
     const text: unknown = Object.hasOwn(scripts, one) ? Reflect.get(scripts, one) : undefined;
     return typeof text === 'string' ? [{ one, text }] : [];
   });
-  if (!parts.some(({ one }) => one === name)) return null;
+  if (!parts.some(({ one }) => one === name)) return 'missing';
   const text =
     parts.length === 1
       ? (parts[0]?.text ?? '')
@@ -37,16 +52,25 @@ export async function packageScript(name: string, place: Place): Promise<Package
 }
 
 /** npm takes the nearest directory upwards that holds one; never one above the workspace. */
-async function nearestPackage(place: Place): Promise<{ file: string; json: object } | null> {
+async function nearestPackage(
+  place: Place,
+): Promise<{ file: string; json: object } | 'missing' | null> {
   const { workspace } = place;
-  if (workspace === null) return null;
-  for (let at = place.cwd; isInside(at, workspace);) {
-    const file = path.join(at, 'package.json');
+  if (workspace === null || !isInside(place.cwd, workspace)) return null;
+  for (const file of packagesAbove(place.cwd, workspace)) {
     const json = await readJson(file);
     if (json !== undefined) return typeof json === 'object' && json ? { file, json } : null;
-    at = path.dirname(at);
   }
-  return null;
+  return 'missing';
+}
+
+function packagesAbove(cwd: string, workspace: string): readonly string[] {
+  const files: string[] = [];
+  for (let at = cwd; isInside(at, workspace); at = path.dirname(at)) {
+    files.push(path.join(at, 'package.json'));
+    if (at === '/') break;
+  }
+  return files;
 }
 
 /** `undefined`: there is none; `null`: it cannot be used. */

@@ -66,6 +66,8 @@ export const wrapper = z.strictObject({
   shell: z.optional(z.boolean()),
   /** An option whose value is a word list put before the rest (`env -S`). */
   split: z.optional(z.string()),
+  /** Only those words are a command, and only where the first is one of these; no operand is. */
+  splitOnly: z.optional(z.array(z.string())),
   /** Items of its standard input become its last arguments, or stand where `replace` says. */
   input: z.optional(z.boolean()),
   /** A package's name: `vercel@latest` runs `vercel`. */
@@ -76,9 +78,12 @@ export const language = z.enum(['shell', 'config', 'expansion', 'code']);
 
 /** Text that this command runs as a program. */
 export const payload = z.strictObject({
-  /** The option that carries it, or which operand: a number, `all` joined by blanks, `each`. */
+  /**
+   * The option that carries it, or which operand: a number, `all` joined by blanks, `each`; `rest`
+   * joins those after the first, without options of the program that stand there.
+   */
   option: z.optional(z.string()),
-  operand: z.optional(z.union([z.number(), z.enum(['all', 'each'])])),
+  operand: z.optional(z.union([z.number(), z.enum(['all', 'each', 'rest'])])),
   /** Only when one of these effects was given. */
   when: z.optional(z.string()),
   /** `code`: a language in which only literal evidence counts. */
@@ -111,8 +116,15 @@ export interface Node {
   prints?: boolean | undefined;
   /** It shows variables by name: its operands. */
   names?: boolean | undefined;
-  /** It gets text from the network, or decodes it: its output is no script to run. */
-  source?: 'download' | 'decoder' | undefined;
+  /**
+   * It gets text from the network, or decodes it (`decoder` with its option `decode`, `decoded`
+   * always): its output is no script to run.
+   */
+  source?: 'download' | 'decoder' | 'decoded' | undefined;
+  /** Letter that means `decode` in a first word of letters without a dash: `tar xzOf`. */
+  bundled?: string | undefined;
+  /** What it starts runs on another machine or in a container: variables there are not ours. */
+  elsewhere?: boolean | undefined;
   /** `shell`: without operands or with `-s` it runs its standard input; `code`: likewise. */
   sink?: 'shell' | 'code' | undefined;
   /** It shows names and sizes of files, or none of them: never content. */
@@ -138,7 +150,9 @@ export const node: z.ZodMiniType<Node> = z.lazy(() =>
     pattern: z.optional(z.string()),
     prints: z.optional(z.boolean()),
     names: z.optional(z.boolean()),
-    source: z.optional(z.enum(['download', 'decoder'])),
+    source: z.optional(z.enum(['download', 'decoder', 'decoded'])),
+    bundled: z.optional(z.string()),
+    elsewhere: z.optional(z.boolean()),
     sink: z.optional(z.enum(['shell', 'code'])),
     metadata: z.optional(z.boolean()),
     script: z.optional(z.boolean()),

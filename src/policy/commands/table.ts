@@ -1,8 +1,10 @@
 /** Finds what the knowledge base holds about a name. */
 import { files } from './data/files.ts';
 import { network } from './data/network.ts';
+import { outwards } from './data/outward.ts';
 import { packages } from './data/packages.ts';
 import { power } from './data/power.ts';
+import { remote } from './data/remote.ts';
 import { secrets } from './data/secrets.ts';
 import { shells } from './data/shells.ts';
 import { wrappers } from './data/wrappers.ts';
@@ -13,6 +15,8 @@ export const knowledge: readonly Commands[] = [
   files,
   power,
   network,
+  outwards,
+  remote,
   packages,
   wrappers,
   shells,

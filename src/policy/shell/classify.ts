@@ -159,8 +159,9 @@ interface Level {
 }
 
 /** One level of a command: its name, or a sub-command; `command` starts with that word. */
-function classifyNode(level: Level, command: Command, walk: Walk): void {
+function classifyNode(level: Level, command: Command, given: Walk): void {
   const { node, name, whole } = level;
+  const walk = node.elsewhere === true ? { ...given, elsewhere: true } : given;
   const args = tail(command, 1);
   const parsed = parseOptions(args.words, node);
   const read: Read = { node, command: args, parsed };

@@ -77,9 +77,13 @@ function ofName(command: Command, depth: number): Origin {
 function ofNode(node: Node, command: Command, depth: number): Origin {
   const parsed = parseOptions(command.words, node);
   if (node.source === 'download') return 'download';
-  if (node.source === 'decoder' && parsed.options.has('decode')) return 'decoder';
+  if (node.source === 'decoded') return 'decoder';
   const first = parsed.operands[0];
   const word = first === undefined ? null : (command.words[first]?.value ?? null);
+  const isBundled =
+    node.bundled !== undefined && /^[A-Za-z]+$/.test(word ?? '') && word?.includes(node.bundled);
+  const decodes = parsed.options.has('decode') || isBundled === true;
+  if (node.source === 'decoder' && decodes) return 'decoder';
   const sub = word === null ? undefined : lookUpSub(node, word);
   if (sub !== undefined && first !== undefined) {
     return ofNode(sub.node, tail(command, first + 1), depth);

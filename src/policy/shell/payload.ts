@@ -1,5 +1,5 @@
 /** Text among the arguments, or on the input, of a command that it runs as a program. */
-import type { Given } from '../commands/grammar.ts';
+import { parseOptions, type Given } from '../commands/grammar.ts';
 import type { Payload } from '../commands/schema.ts';
 import type { Span } from '../analysis.ts';
 import type { Word } from '../syntax/script.ts';
@@ -65,6 +65,7 @@ function fromArguments(read: Read, payload: Payload): readonly Program[] {
   if (first === undefined || replacedByOption(read, payload)) return [];
   if (payload.operand === 'each') return operands.flatMap((word) => fromWords(payload, [word]));
   if (payload.operand === 'all') return fromWords(payload, operands);
+  if (payload.operand === 'rest') return fromWords(payload, behind(operands.slice(1), read));
   const at = payload.operand ?? 0;
   const [zeroth, ...rest] = operands.slice(at + 1).map(({ value }) => value);
   const known = rest.filter((value) => value !== null);
@@ -73,6 +74,12 @@ function fromArguments(read: Read, payload: Payload): readonly Program[] {
   return typeof zeroth === 'string' && payload.language === 'shell'
     ? found.map((program) => ({ ...program, text: named(program.text, zeroth) }))
     : found;
+}
+
+/** `ssh HOST -t COMMAND`: options may also stand behind the first operand. */
+function behind(words: readonly Word[], { node }: Read): readonly Word[] {
+  const from = parseOptions(words, node).operands[0] ?? words.length;
+  return words.slice(from);
 }
 
 /** `sh -c '$0 -rf x' rm`: the first argument is the script's name. */
@@ -110,8 +117,10 @@ const runs = new RegExp(
   'i',
 );
 
-/** The shell command that a git setting (`alias.x=!id`) makes git run. */
+/** The shell command that a setting of git (`alias.x=!id`) or of ssh makes it run. */
 function configured(setting: string): string | null {
+  const [, local] = /^(?:proxy|local|knownhosts)command[\s=]+(.*)$/is.exec(setting.trim()) ?? [];
+  if (local !== undefined) return local;
   const equals = setting.indexOf('=');
   if (equals === -1) return null;
   const [key, value] = [setting.slice(0, equals), setting.slice(equals + 1)];
@@ -138,6 +147,9 @@ export function readsInput({ node, parsed, command }: Read): boolean {
   if (node.sink === undefined || parsed.options.has('help')) return false;
   if (parsed.options.has('command') || parsed.options.has('code')) return false;
   if (parsed.options.has('module')) return false;
+  // What is given to a command on another machine is no script.
+  const isThere = node.payloads?.some(({ operand }) => operand === 'rest') === true;
+  if (isThere && parsed.operands.length > 1) return false;
   const first = command.words[parsed.operands[0] ?? command.words.length]?.value;
   const named = parsed.operands.length > 0 && !isStandardInput(first ?? '');
   return !named || parsed.options.has('stdin') || node.script !== true;

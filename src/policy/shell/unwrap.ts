@@ -28,9 +28,12 @@ export function unwrap(read: Read): readonly Command[] {
   if (wrapper === undefined) return [];
   if (wrapper.unless !== undefined && read.parsed.options.has(wrapper.unless)) return [];
   if (wrapper.at !== undefined) return inTheMiddle(read.command, wrapper);
-  const found = [begin(read, wrapper)].map((inner) => ended(inner, wrapper));
+  const own = wrapper.splitOnly === undefined ? [begin(read, wrapper)] : [];
+  const found = own.map((inner) => ended(inner, wrapper));
   const split = wrapper.split === undefined ? [] : splits(read, wrapper.split);
-  return [...found, ...split]
+  const isKnown = ({ words: [first] }: Command): boolean =>
+    wrapper.splitOnly?.includes(first?.value ?? '') !== false;
+  return [...found, ...split.filter(isKnown)]
     .map((inner) => (wrapper.packages === true ? unversioned(inner) : inner))
     .filter((inner) => wrapper.packages !== true || !isOwnScript(inner))
     .map((inner) => (wrapper.input === true ? withInput(read, inner) : inner))
@@ -40,10 +43,13 @@ export function unwrap(read: Read): readonly Command[] {
 function begin({ command, parsed }: Read, wrapper: Wrapper): Command {
   if (wrapper.after !== undefined) {
     const at = command.words.findIndex(({ value }) => value === wrapper.after);
-    return tail(command, at === -1 ? command.words.length : at + 1);
+    if (at !== -1) return tail(command, at + 1);
+    if (wrapper.skip === undefined) return tail(command, command.words.length);
   }
   let from = parsed.operands[wrapper.skip ?? 0] ?? command.words.length;
-  while (wrapper.assignments === true && isAssignment(command.words[from])) from += 1;
+  // `env - A=1 ls`: the dash stands for an option.
+  const isBefore = (word: Word | undefined): boolean => isAssignment(word) || word?.value === '-';
+  while (wrapper.assignments === true && isBefore(command.words[from])) from += 1;
   return tail(command, from);
 }
 
@@ -116,7 +122,7 @@ function splits(read: Read, option: string): readonly Command[] {
     if (given?.text == null) return [];
     const words = splitWords(given.text).map((text) => textWord(text, given.word.span));
     const rest = tail(command, parsed.operands[0] ?? command.words.length);
-    const start = words.findIndex((word) => !isAssignment(word));
+    const start = words.findIndex((word) => !isAssignment(word) && word.value !== '-');
     const all = [...words.slice(Math.max(start, 0)), ...rest.words];
     return [{ ...command, words: all, inner: all.map(() => []) }];
   });

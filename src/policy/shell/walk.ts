@@ -32,6 +32,8 @@ export interface Walk {
   readonly source: string;
   /** The word of the original text that carries it; `null`: it is the original text. */
   readonly carrier: Span | null;
+  /** On another machine or in a container: variables there are not ours. */
+  readonly elsewhere?: boolean;
   readonly via: readonly string[];
 }
 
@@ -56,6 +58,7 @@ export interface Reason {
 
 /** Adds a finding about `command`; the same code at the same place is told once. */
 export function report(walk: Walk, reason: Reason, command: Command, shown?: string): void {
+  if (walk.elsewhere === true && reason.code === 'secrets.environment') return;
   const span = walk.carrier ?? command.span;
   const key = `${reason.code} ${span[0]} ${span[1]} ${walk.via.join('>')}`;
   const { findings, told } = walk.found;

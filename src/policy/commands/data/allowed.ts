@@ -229,13 +229,24 @@ export const allowed: readonly AllowRule[] = [
     match: ['cat README.md', 'cat -n a.ts', 'cat -- -x', 'cat src/env.ts', 'cat a/../b'],
     noMatch: ['cat a b', 'cat .env', 'cat ../x', 'cat /etc/passwd', 'cat', 'cat -', 'cat --numb a'],
   },
-  ...['node', 'npm', 'npx', 'python', 'tsc', 'next', 'prisma'].map((name): AllowRule => ({
-    id: `version.${name}`,
-    words: [name, '--version'],
+  ...['tsc', 'next', 'prisma'].map((name): AllowRule => ({
+    id: `version.npx.${name}`,
+    words: ['npx', name, '--version'],
     options: '',
     operands: 'none',
-    harden: 'version',
-    match: [`${name} --version`],
-    noMatch: [`${name} --version x`, `${name} -r ./x --version`, `./${name} --version`],
+    harden: 'npx',
+    match: [`npx ${name} --version`],
+    noMatch: [`npx -y ${name} --version`, `npx ${name}@1 --version`, `npx ${name} --version x`],
   })),
+  ...['node', 'npm', 'npx', 'python', 'python3', 'tsc', 'next', 'prisma'].map(
+    (name): AllowRule => ({
+      id: `version.${name}`,
+      words: [name, '--version'],
+      options: '',
+      operands: 'none',
+      harden: 'version',
+      match: [`${name} --version`],
+      noMatch: [`${name} --version x`, `${name} -r ./x --version`, `./${name} --version`],
+    }),
+  ),
 ];

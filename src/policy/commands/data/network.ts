@@ -1,5 +1,6 @@
 /** Commands that publish, deploy, or bring text from the network. */
 import type { Commands, Node, Rule } from '../schema.ts';
+import { outwardSubs } from './outward.ts';
 
 const person = 'Leave it to a person, or to the pipeline of the project.';
 const none = { none: ['help'] };
@@ -143,7 +144,13 @@ export const network: Commands = {
         '-A= --local-config= -Q= --global-config= -t= --token= -S= --scope= --cwd= -T= --team=',
     },
     rules: [vercelWithout],
-    subs: { deploy: { options: { help: '--help -h' }, rules: [vercelDeploy] } },
+    subs: {
+      deploy: { options: { help: '--help -h' }, rules: [vercelDeploy] },
+      ...outwardSubs('vercel', {
+        deploy: 'promote, rollback, redeploy, remove, rm, alias, domains add, env add, env rm',
+        login: 'login, logout, tokens add',
+      }),
+    },
   },
   railway: {
     about: 'works on a deployment',
@@ -151,7 +158,14 @@ export const network: Commands = {
       help: '--help -h --version -V',
       value: '-s= --service= -e= --environment= -p= --project=',
     },
-    subs: { up: { options: { help: '--help -h' }, rules: [railwayUp] } },
+    subs: {
+      up: { options: { help: '--help -h' }, rules: [railwayUp] },
+      ...outwardSubs('railway', {
+        deploy: 'deploy, redeploy, down, delete',
+        login: 'login, logout, variables set',
+      }),
+      run: { style: 'posix', wrapper: {} },
+    },
   },
   curl: {
     ...fetches('talks to a server'),
@@ -169,8 +183,8 @@ export const network: Commands = {
   },
   'fetch|http|https|httpie|xh|aria2c|lynx|w3m|links|ftp|lwp-request|GET|lwp-download|axel':
     fetches('talks to a server'),
+  'iwr|irm|invoke-webrequest|invoke-restmethod': fetches('talks to a server'),
   'nc|ncat|netcat|socat|gsutil|rclone': fetches('talks to another machine'),
-  ssh: { about: 'works on another machine' },
   'scp|sftp': {
     about: 'works on another machine',
     options: { program: '-S=', value: '-i= -P= -o= -F= -J= -l= -c= -D= -b= -s= -B= -R=' },
@@ -183,8 +197,5 @@ export const network: Commands = {
       value: '-f= -M= -T= -B= --exclude= --include= --filter= --files-from= --exclude-from=',
     },
     payloads: [{ option: 'program', language: 'shell' }],
-  },
-  'docker|podman|kubectl|nerdctl|helm|terraform|aws|gcloud|az': {
-    about: 'works on containers, clusters or accounts',
   },
 };

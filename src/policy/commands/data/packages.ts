@@ -1,5 +1,6 @@
 /** Package managers and their runners. The lists of names are npm 11's own. */
 import type { Commands, Node, Rule } from '../schema.ts';
+import { outwardSubs } from './outward.ts';
 
 const none = { none: ['help'] };
 
@@ -82,13 +83,18 @@ export const packages: Commands = {
     abbreviates: npmCommands,
     subs: {
       publish: { options: help, rules: [publish] },
+      ...outwardSubs('npm', {
+        package: 'unpublish, deprecate, dist-tag add, dist-tag rm, access set, owner add, owner rm',
+        login: 'logout, trust',
+      }),
       'login|adduser|add-user': { options: help, rules: [login] },
       token: { options: help, rules: [token] },
       'exec|x': { ...runner, options: { ...runner.options, command: '-c= --call=' } },
       explore: { style: 'posix', wrapper: { skip: 1 } },
     },
   },
-  'npx|bunx|pnpx|pnx': runner,
+  'npx|bunx|pnpx|pnx|uvx': runner,
+  pipx: { about: 'runs a package, and may fetch it first', subs: { run: runner } },
   pnpm: {
     about: 'installs packages and runs their scripts',
     options: {
@@ -139,6 +145,9 @@ export const packages: Commands = {
   corepack: { about: 'runs a package manager', wrapper: { packages: true }, style: 'posix' },
   'lerna|nx': {
     about: 'runs scripts of packages',
-    subs: { exec: { wrapper: {}, style: 'posix' } },
+    subs: {
+      exec: { wrapper: {}, style: 'posix' },
+      ...outwardSubs('lerna', { package: 'publish, release' }),
+    },
   },
 };

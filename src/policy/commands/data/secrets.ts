@@ -52,6 +52,19 @@ const searcher: Node = {
   pattern: 'pattern',
 };
 
+/** What it writes is what it has unpacked. */
+const unpacked = { ...reader(), source: 'decoded' } as const;
+const unpacks = (decode: string, value = ''): Node => ({
+  about: 'packs files, or unpacks them',
+  reads: 'joined',
+  options: { decode, ...(value === '' ? {} : { value }) },
+  source: 'decoder',
+});
+
+const ciphers =
+  'enc|base64|zlib|rsautl|pkeyutl|cms|smime|chacha20|des|des3|bf|rc4|aes-256-cbc|aes-192-cbc|' +
+  'aes-128-cbc|aes-256-ctr|aes-128-ctr|aes-256-ecb|aes-128-ecb|camellia-256-cbc';
+
 const decoders: Node = {
   reads: 'operands',
   options: { decode: '-d -D -r --decode', value: '-w= -b= -i= -o= --wrap=' },
@@ -100,12 +113,24 @@ export const secrets: Commands = {
     payloads: [{ option: 'into', language: 'expansion' }],
   },
   print: { prints: true, style: 'posix', options: { flag: '-n -r -l -P -R -u' } },
-  'cat|tac|less|more|most|bat|batcat|nl|od|hexdump|hd|strings|rev|bzcat|zless|zmore|view': reader(),
+  'cat|tac|less|more|most|bat|batcat|nl|od|hexdump|hd|strings|rev|view': reader(),
   'head|tail': reader(),
   'cut|paste|column|fold|fmt|pr|expand|unexpand|iconv': reader(),
   'sort|uniq|comm|join|tsort|shuf': reader(),
   'diff|cmp|sdiff|colordiff|diff3|vimdiff|delta|difft': reader(),
-  'zcat|gzcat|xzcat|zstdcat|lz4cat|ccat|pygmentize|glow|mdcat|lolcat|pv|jless|yq|ul|look': reader(),
+  'zcat|gzcat|bzcat|xzcat|lzcat|zstdcat|lz4cat|lzopcat|zless|zmore|gunzip|bunzip2|unxz|unlzma':
+    unpacked,
+  'unzstd|unlz4|unlzop|unbrotli|uncompress|funzip|uudecode|uudeview': unpacked,
+  'gzip|pigz|bzip2|pbzip2|lbzip2|xz|pixz|lzma|zstd|pzstd|lz4|lzop|brotli|compress|lzip|plzip':
+    unpacks('-d --decompress --uncompress', '-S= -T= --suffix= --threads='),
+  'unzip|bsdunzip': unpacks('-p -c', '-d= -P= -x='),
+  '7z|7za|7zr|7zz': unpacks('-so'),
+  'unrar|rar|ar|unar|lsar': unpacks('-p -inul -ierr -o'),
+  'gpg|gpg2|age|rage|gpgv': {
+    ...unpacks('-d --decrypt', '-o= --output= -r= --recipient= -u= --homedir= -i= --identity='),
+    reads: undefined,
+  },
+  'ccat|pygmentize|glow|mdcat|lolcat|pv|jless|yq|ul|look': reader(),
   'jq|gojq|jaq': reader({ value: '--arg= --indent=', program: '-f= --from-file=' }, 'rest'),
   'sed|gsed': {
     about: 'edits and shows text; may run commands',
@@ -127,26 +152,30 @@ export const secrets: Commands = {
       program: '--to-command= -I= --use-compress-program= --rsh-command= -F= --info-script=',
       other: '--new-volume-script= --rmt-command=',
       value: '-f= --file= -C= --directory= -X= --exclude= --exclude-from= --transform= --format=',
+      decode: '-O --to-stdout',
     },
+    source: 'decoder',
+    bundled: 'O',
     payloads: [
       { option: 'program', language: 'shell' },
       { option: 'other', language: 'shell' },
     ],
   },
   zip: { about: 'packs files', reads: 'joined', options: { value: '-x= -i= -b= -n= -t= -P=' } },
-  'bsdtar|cpio|gzip|7z|ar|rar': { about: 'packs files', reads: 'joined' },
+  bsdtar: unpacks('-O --to-stdout', '-f= -C='),
+  cpio: unpacks('--to-stdout'),
   man: {
     about: 'shows a manual page',
     options: { program: '-P= --pager=', value: '-M= -m= -C= -L= -S= -s= -e= -r=' },
     payloads: [{ option: 'program', language: 'shell' }],
     metadata: true,
   },
-  'base64|gbase64|base32|basenc|uuencode|uudecode': decoders,
+  'base64|gbase64|base32|basenc|base58|base85|ascii85|basez|uuencode|yydecode': decoders,
   'xxd|hexyl': { ...decoders, options: { decode: '-r -revert', value: '-c= -g= -l= -s= -o=' } },
   openssl: {
     about: 'encodes, decodes and signs',
     subs: {
-      'enc|base64|aes-256-cbc|aes-128-cbc|des3|rsautl|pkeyutl|cms|smime': {
+      [ciphers]: {
         style: 'exact',
         options: {
           decode: '-d -decrypt',

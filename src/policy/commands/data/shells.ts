@@ -1,5 +1,6 @@
 /** Shells, interpreters, and the builtins that run text. */
 import type { Commands, Node, Rule } from '../schema.ts';
+import { outwardSubs } from './outward.ts';
 
 const bare: Rule = {
   code: 'shell.eval',
@@ -83,6 +84,7 @@ export const shells: Commands = {
     rules: [replaces],
     wrapper: {},
   },
+  'iex|invoke-expression': { about: 'runs text as a command', sink: 'shell', script: true },
   'source|.': { about: 'runs a script in this shell', sink: 'shell', script: true },
   trap: {
     about: 'runs text at a signal',
@@ -116,14 +118,25 @@ export const shells: Commands = {
     payloads: [{ option: 'variable', language: 'expansion' }],
   },
   'at|batch': { about: 'runs commands later', sink: 'shell' },
-  'python|python2|python3|python2.*|python3.*|pypy|pypy3|ipython': inline({
-    code: '-c=',
-    module: '-m=',
-    value: '-W= -X= -Q=',
-    flag: '-u -O -B -E -I -s -S -v -q -i -b',
-    help: '--version -V --help -h',
-  }),
-  'node|nodejs|deno|tsx|ts-node': {
+  'python|python2|python3|python2.*|python3.*|pypy|pypy3|ipython': {
+    ...inline({
+      code: '-c=',
+      module: '-m=',
+      value: '-W= -X= -Q=',
+      flag: '-u -O -B -E -I -s -S -v -q -i -b',
+      help: '--version -V --help -h',
+    }),
+    // `python -m twine upload` is `twine upload`.
+    wrapper: { split: 'module', splitOnly: 'twine flit poetry hatch pdm maturin'.split(' ') },
+  },
+  deno: {
+    ...inline({ code: '-e= --eval=', help: '--version -V --help -h' }),
+    subs: {
+      eval: { payloads: [{ operand: 0, language: 'code' }] },
+      ...outwardSubs('deno', { package: 'publish', deploy: 'deploy' }),
+    },
+  },
+  'node|nodejs|tsx|ts-node': {
     ...inline({
       code: '-e= --eval= -p= --print= -pe=',
       value: '-r= --require= --import= --loader= -C= --conditions= --input-type=',

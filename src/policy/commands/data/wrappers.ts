@@ -1,5 +1,6 @@
 /** Commands whose arguments are another command. Options are read up to the first operand. */
-import type { Commands, Node } from '../schema.ts';
+import type { Commands, Node, Rule } from '../schema.ts';
+import { outwardSubs } from './outward.ts';
 
 function wraps(options: Record<string, string> = {}, skip = 0): Node {
   return {
@@ -28,6 +29,16 @@ const each: Node = {
 
 const traced =
   '-o= -e= -s= -p= -u= -E= -a= -P= -I= -O= -S= -b= -X= --output= --trace= --signal= --attach=';
+
+const registryToken: Rule = {
+  code: 'auth.login',
+  bound: 'block',
+  why: 'changes the credentials for the registry',
+  instead: 'Let a person log in.',
+  when: { operand: { at: 0, starts: ['pypi-token', 'http-basic'] } },
+  match: ['poetry config pypi-token.pypi x', 'poetry config http-basic.foo a b'],
+  noMatch: ['poetry config virtualenvs.in-project true', 'poetry config --list'],
+};
 
 const runners =
   'nohup|setsid|command|builtin|noglob|nocorrect|chronic|caffeinate|fakeroot|torify|torsocks';
@@ -95,6 +106,7 @@ export const wrappers: Commands = {
     about: 'runs another command in an environment of its own',
     wrapper: { after: '--' },
     subs: {
+      ...outwardSubs('doppler', { login: 'login, logout, signin, configure' }),
       'exec|run': { style: 'posix', wrapper: { skip: 1 } },
     },
   },
@@ -112,6 +124,12 @@ export const wrappers: Commands = {
         ...wraps(value('-n= --name= -p= --prefix= --with= --python= --package=')),
         wrapper: { packages: true },
       },
+      tool: { subs: { run: { style: 'posix', wrapper: { packages: true } } } },
+      ...outwardSubs('poetry', {
+        package: 'publish',
+        login: 'auth login, auth logout, auth token',
+      }),
+      config: { rules: [registryToken] },
     },
   },
   'cross-env|env-cmd': { ...wraps(value('-f= -e=')), wrapper: { assignments: true } },
