@@ -44,6 +44,8 @@ export interface Ground {
   find(name: string, path: string, cwd: string): string | null;
   /** Whether a path is the sandbox's own, so that the host has nothing or another thing there. */
   isPrivate(file: string): boolean;
+  /** Whether a path of the workspace does not exist for commands. */
+  isHidden(file: string): boolean;
   /** Where what commands changed lies until it is applied; `null`: nothing waits anywhere. */
   readonly layer: string | null;
   /** A content as far as a yes can bind it: what the host cannot see, or is no file, it cannot. */

@@ -1,6 +1,7 @@
 // What a yes binds of a workspace, form by form: no file that a text names, or may run, changes
 // without the question becoming another one.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   mkdirSync,
@@ -48,6 +49,7 @@ const look = (command: string, more: Partial<Parameters<typeof bind>[1]> = {}): 
     path: '/usr/bin:/bin',
     env: {},
     isPrivate: (file) => file.startsWith('/tmp/private'),
+    isHidden: () => false,
     layer: null,
     contents: [],
     ...more,
@@ -236,6 +238,23 @@ test('what only the sandbox has is said not to be bound', async () => {
   assert.equal((await look('make', { workspace: null })).binding.kind, 'unbound');
 });
 
+test('what does not exist for commands is not told of, and no secret by its hash', async () => {
+  write('denied/plan.md', 'x');
+  symlinkSync('denied/plan.md', path.join(root, 'alias.md'));
+  const isHidden = (file: string): boolean => file.startsWith(path.join(root, 'denied'));
+  const command = 'cp denied/plan.md alias.md denied y.sh x';
+  const { contents } = await look(command, { isHidden });
+  assert.deepEqual(
+    contents.map(({ name }) => name),
+    ['y.sh'],
+  );
+  write('.env', '1234');
+  const [env] = (await look('cp .env x')).contents;
+  assert.equal(env?.name, '.env');
+  assert.notEqual(env?.sha256, createHash('sha256').update('1234').digest('hex'));
+  reset();
+});
+
 test('a variable that makes programs load files binds what it names', async () => {
   const env = { BASH_ENV: 'a.sh' };
   const first = await look('bash -c :', { env });
@@ -250,6 +269,7 @@ test('a text that nobody read binds the state of the workspace', async () => {
     path: '',
     env: {},
     isPrivate: () => false,
+    isHidden: () => false,
     layer: null,
     contents: [],
   });

@@ -70,7 +70,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['redactor', place(['redaction', 'sealing'])],
   ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
-  ['run.ts', place(['world.ts', ...concepts])],
+  ['question.ts', place(['world.ts', ...concepts])],
+  ['run.ts', place(['question.ts', 'world.ts', ...concepts])],
   ['world.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
   // Runs in browsers, too.

@@ -121,6 +121,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
   const box = boxWith(layered?.overlay ?? null, false);
   const scratch = ['/tmp', '/var/tmp', host.home];
   const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
+  const covers = facts?.covers ?? [];
   const opened = { facts, box, layered, write: grants.files.write };
   const ground: Ground = {
     sessionId: record.id,
@@ -134,6 +135,9 @@ export async function openGround(input: GroundInput): Promise<Found> {
     place: directoryOf(workspace),
     ...lookUps({ none, shown, scratch, workspace }),
     layer: layered?.overlay.upper ?? null,
+    isHidden: (file) =>
+      (workspace !== null && input.workspaces.hides(record.id, workspace, file)) ||
+      covers.some(({ path, as }) => as.startsWith('hidden') && isBelow(file, path)),
     files: record.grants.files,
     beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
     ...environmentOf(input, sightOf(host, box), visible),

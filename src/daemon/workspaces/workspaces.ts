@@ -259,6 +259,12 @@ export class Workspaces {
     return workspace.pending.holds(relativeTo(root, path));
   }
 
+  /** Whether nothing is at a path of the host for commands of a session. */
+  hides(id: SessionId, root: string, path: string): boolean {
+    if (!isBelow(path, root) || path === root) return false;
+    return this.#masks.hides(id, relativeTo(root, path));
+  }
+
   /** For commands that have layers of their own. */
   async dryRuns(
     id: SessionId,

@@ -9,6 +9,7 @@ import path from 'node:path';
 import type { Binding } from '../../binding.ts';
 import type { Mentions } from '../analysis.ts';
 import type { Content } from '../facts.ts';
+import { fileSecrecy } from '../shell/secret.ts';
 import { follow, type Followed } from './follow.ts';
 import type { NamedFile } from './names.ts';
 import { spell, statOf, treeState, type TreeState } from './tree.ts';
@@ -24,6 +25,8 @@ export interface BindingPlace {
   readonly env: Readonly<Record<string, string>>;
   /** Whether only the sandbox has a path. */
   readonly isPrivate: (file: string) => boolean;
+  /** Whether a path of the workspace does not exist for commands: then nothing tells of it. */
+  readonly isHidden: (file: string) => boolean;
   /** Where what commands of the session changed lies until it is applied; `null`: nowhere. */
   readonly layer: string | null;
   /** What the text names by its place, as it was found. */
@@ -99,7 +102,9 @@ async function contentsOf(found: readonly NamedFile[], workspace: string): Promi
     try {
       const stat = await handle.stat({ bigint: true });
       const role = stat.isDirectory() ? 'directory' : 'file';
-      const isRead = stat.isFile() && stat.size <= Math.min(left, hashedBytesMax);
+      // A hash would answer guesses at what is secret.
+      const isOpen = fileSecrecy(file) === null && fileSecrecy(real ?? file) === null;
+      const isRead = isOpen && stat.isFile() && stat.size <= Math.min(left, hashedBytesMax);
       if (isRead) left -= Number(stat.size);
       const sha256 = await identity(handle, stat, isRead);
       contents.push({ role, name, path: real, sha256, mode: Number(stat.mode) & permissions });

@@ -39,9 +39,9 @@ class Follower {
 
   constructor(place: BindingPlace & { readonly workspace: string }) {
     this.#place = place;
-    const { workspace, layer, cwd, path: searched, env, contents } = place;
+    const { workspace, cwd, path: searched, env, contents } = place;
     const directories = searched.split(':').map((directory) => path.resolve(cwd, directory));
-    this.#names = new Names(workspace, layer, [cwd, ...directories]);
+    this.#names = new Names({ ...place, bases: [cwd, ...directories] });
     if (place.isPrivate(cwd)) this.#unseen.add(`${cwd} is a directory of the sandbox alone`);
     for (const [name, value] of Object.entries(env)) {
       if (!isInjectionName(name)) continue;

@@ -17,6 +17,16 @@ export interface NamedFile {
   readonly at: string;
 }
 
+export interface NamesOptions {
+  readonly workspace: string;
+  /** Where what commands changed lies until it is applied; `null`: nowhere. */
+  readonly layer: string | null;
+  /** Whether a path does not exist for commands. */
+  readonly isHidden: (file: string) => boolean;
+  /** Directories that the text may be in. */
+  readonly bases: readonly string[];
+}
+
 const separators = /[\s"'`()<>|;&,=:{}@!?*[\]#\\\0]+/;
 
 /** `--x=a:b` may mean the files `b`, `a`, `a:b` and that of the whole word. */
@@ -42,16 +52,17 @@ export class Names {
   isCut = false;
   readonly #workspace: string;
   readonly #layer: string | null;
+  readonly #isHidden: NamesOptions['isHidden'];
   readonly #tokens = new Set<string>();
   readonly #patterns = new Set<string>();
   readonly #bases = new Set<string>();
   readonly #listed = new Map<string, ReadonlySet<string>>();
   readonly #found = new Map<string, NamedFile>();
 
-  /** @param layer where what commands changed lies until it is applied; `null`: nowhere */
-  constructor(workspace: string, layer: string | null, bases: readonly string[]) {
+  constructor({ workspace, layer, isHidden, bases }: NamesOptions) {
     this.#workspace = workspace;
     this.#layer = layer;
+    this.#isHidden = isHidden;
     for (const base of bases) this.#addBase(base);
   }
 
@@ -107,6 +118,7 @@ export class Names {
     if (!isInside(file, this.#workspace)) return;
     const found = this.#waiting(file) ?? lookAt(file);
     if (found === null || found.stat === null) return;
+    if (this.#isHidden(file) || this.#isHidden(realOf(found.at))) return;
     if (this.#found.size >= foundMax) {
       this.isCut = true;
       return;

@@ -1,0 +1,116 @@
+/**
+ * What a question to a person is made of: what the text of a command names, as it is now, and
+ * everything that an answer binds.
+ */
+import type { Asked } from './approval/request.ts';
+import type { Plan } from './command.ts';
+import { bind, type Bound } from './policy/binding/bind.ts';
+import { gatherFacts, type Facts } from './policy/facts.ts';
+import type { Reading } from './policy/judge.ts';
+import { interpreterName } from './policy/python/interpreter.ts';
+import { mentionsOf } from './policy/shell/mentions.ts';
+import type { Asking, Ground, Standing, World } from './world.ts';
+import { parseGitConfig } from './workspace/git-config.ts';
+
+export interface LookedUp {
+  readonly facts: Facts;
+  /** Where the command starts. */
+  readonly cwd: string;
+  readonly macs: Asked['env'];
+  /** What a yes would bind of the files that it may run, as they are now. */
+  readonly bound: () => Promise<Bound>;
+}
+
+/** @param at where the command was told to start; `null`: where the session is */
+export async function lookUpNamed(
+  world: World,
+  ground: Ground,
+  { request, reading, at }: { request: Asking; reading: Reading; at: string | null },
+): Promise<LookedUp> {
+  const { cwd: there, path: own, macs } = await world.state(ground.sessionId);
+  const { analysis, seen } = reading;
+  const cwd = at ?? there ?? ground.home;
+  const path = ground.env['PATH'] ?? '';
+  const isElsewhere = (file: string): boolean => ground.changes?.isWaiting(file) === true;
+  const place = { workspace: ground.workspace, cwd, path, parseGitConfig, isElsewhere };
+  const searched = request.env['PATH'] ?? own ?? path;
+  // The interpreter of a script is the runtime's, whatever PATH the session has.
+  const isFixed = (name: string): boolean =>
+    name.includes('/') || (request.language === 'python' && name === interpreterName);
+  const named = analysis.named.map((one) =>
+    one.role === 'executable' && !isFixed(one.name) && searched !== path
+      ? { ...one, name: ground.find(one.name, searched, cwd) ?? one.name }
+      : one,
+  );
+  const look = (): Promise<Facts> => gatherFacts({ ...analysis, named }, seen.plain, place);
+  const bound = async (): Promise<Bound> => {
+    const { contents: found } = await look();
+    const { workspace, layer } = ground;
+    const isPrivate = (file: string): boolean => ground.isPrivate(file);
+    const contents = found.map((content) => ground.bound(content, cwd));
+    const { env, command } = request;
+    const isHidden = (file: string): boolean => ground.isHidden(file);
+    // A script has a directory of its own, and reaches the files of the workspace.
+    const from = request.language === 'python' ? (workspace ?? cwd) : cwd;
+    const where = {
+      workspace,
+      cwd: from,
+      path: searched,
+      env,
+      layer,
+      isPrivate,
+      isHidden,
+      contents,
+    };
+    return bind(analysis.mentions ?? mentionsOf(command), where);
+  };
+  const facts = await look();
+  return { facts, cwd, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })), bound };
+}
+
+/** Everything that a person's answer binds. */
+export function question(
+  world: World,
+  parts: {
+    readonly ground: Ground;
+    readonly standing: Standing;
+    readonly tool: Asking['tool'];
+    readonly plan: Plan & { readonly cwd: string };
+    readonly macs: Asked['env'];
+  },
+  bound: Bound,
+): Asked {
+  const { ground, standing, tool, plan, macs } = parts;
+  const { reach, judge, requester } = standing;
+  const own = (all: Readonly<Record<string, string>>): [string, string][] =>
+    Object.entries(all).map(([name, value]) => [name, world.mac(name, value)]);
+  const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
+  const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
+  const { stdin } = plan;
+  return {
+    v: 1,
+    command: plan.command,
+    ...(plan.language === undefined ? {} : { language: plan.language }),
+    ...(tool === undefined ? {} : { tool: { name: tool.name, sha256: tool.sha256 } }),
+    argv: plan.argv,
+    shell: plan.shell,
+    mode: plan.mode,
+    cwd: plan.cwd,
+    cwdPlace: ground.directory(plan.cwd),
+    workspace: ground.place,
+    env: [...env].map(([name, mac]) => ({ name, mac })),
+    stdin: {
+      kind: stdin.kind,
+      mac: stdin.kind === 'bytes' ? world.mac('stdin', stdin.base64) : null,
+    },
+    pty: plan.pty,
+    sandbox: { kind: plan.box.kind, level: reach.level, box: ground.scope },
+    network: ground.network,
+    files: ground.files,
+    bounds: plan.bounds,
+    policy: { name: judge.name, version: judge.version },
+    session: plan.session_id,
+    requester,
+    ...bound,
+  };
+}
