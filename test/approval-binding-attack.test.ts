@@ -14,7 +14,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime, type Daemon } from './support/daemon.ts';
-import { decide, guarded, guardedSession, parked, until } from './support/parked.ts';
+import { decide, ended, guarded, guardedSession, parked, until } from './support/parked.ts';
 import type { TestSession } from './support/session.ts';
 
 const skip = whyNoBox;
@@ -182,3 +182,40 @@ test(
     assert.ok(!existsSync(path.join(daemon.root, 'evil')));
   },
 );
+
+test(
+  'what another command of the session changed in its layer voids the yes',
+  { skip },
+  async () => {
+    await using staged = await guardedSession(daemon, { workspace_mode: 'staged' });
+    const cwd = daemon.root;
+    const approved = async (command: string): Promise<void> => {
+      const { approval_id: id, exec_id: execId } = await parked(staged, command, { cwd });
+      await decide(daemon, id);
+      assert.equal((await ended(daemon, execId)).exit_code, 0, command);
+    };
+    await approved('echo : >layer.sh');
+    assert.ok(!existsSync(path.join(cwd, 'layer.sh')), 'it is in the layer alone');
+    for (const command of ['sh < layer.sh', 'python3 -c 1; sh < layer.sh']) {
+      const waiting = await parked(staged, command, { cwd });
+      await approved(`echo 'echo evil >evil #${command.length}' >layer.sh`);
+      await decide(daemon, waiting.approval_id);
+      const info = await until('it is asked anew', async () => {
+        const { data } = await staged.client.ask('exec.info', { exec_id: waiting.exec_id });
+        return data.approval_id === waiting.approval_id ? null : data;
+      });
+      assert.equal(info.state, 'waiting');
+      await staged.client.ask('exec.cancel', { exec_id: waiting.exec_id });
+    }
+  },
+);
+
+test('a question says how far it binds what it runs, on the wire', { skip }, async () => {
+  const waiting = await parked(session, 'make install', { cwd: daemon.root });
+  const { data } = await session.client.ask('approval.get', { approval_id: waiting.approval_id });
+  assert.equal(data.asked.binding.kind, 'workspace');
+  assert.match(data.asked.binding.why, /make may run files/);
+  const inHome = await parked(session, 'sh /tmp/x.sh', { cwd: daemon.root });
+  const other = await session.client.ask('approval.get', { approval_id: inHome.approval_id });
+  assert.equal(other.data.asked.binding.kind, 'unbound');
+});

@@ -80,8 +80,9 @@ export function withoutState(asked: Asked): Asked {
 
 /** A question as far as the answer to `before` binds it. */
 export function boundAs(before: Asked, now: Asked): Asked {
-  const isLoose = before.binding?.kind === 'unbound' && before.binding.why.startsWith(everChanging);
-  return isLoose ? withoutState(now) : now;
+  const loose = withoutState(now);
+  const isLoose = canonicalJson(loose.binding ?? null) === canonicalJson(before.binding ?? null);
+  return isLoose ? loose : now;
 }
 
 /** Puts into order what has none, so that equal questions have equal digests. */

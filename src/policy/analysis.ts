@@ -71,6 +71,8 @@ export interface Mentions {
   readonly globs: ReadonlySet<string>;
   /** Words and patterns whose files are run. */
   readonly scripts: ReadonlySet<string>;
+  /** What it may write: names and patterns, or `*` where that is any of its words. */
+  readonly writes: ReadonlySet<string>;
   /** Why it may run files that it does not name, one clause each; empty: it does not. */
   readonly open: ReadonlySet<string>;
 }

@@ -1,8 +1,7 @@
 /** Starts executions: the session's ground first, then the story of `run.ts`. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Patience } from '../../approval/patience.ts';
-import type { Approval } from '../../approval/approval.ts';
-import { askedDigest, withoutState, type Asked } from '../../approval/request.ts';
+import { askedDigest, withoutState } from '../../approval/request.ts';
 import { Refused } from '../../approval/approve.ts';
 import { policyProfiles, type Caller, type Request, type Verdict } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
@@ -316,9 +315,9 @@ export class Starter {
   #granted(question: Question): Decided | null {
     const { asked } = question;
     const { approvals } = this.#options.approving;
-    const grantFor = (one: Asked): Approval | null =>
-      approvals.sessionGrant(one.session, askedDigest(one));
-    const approval = grantFor(asked) ?? grantFor(withoutState(asked));
+    const digests = [asked, withoutState(asked)].map((one) => askedDigest(one));
+    const found = digests.map((digest) => approvals.sessionGrant(asked.session, digest));
+    const approval = found[0] ?? found[1] ?? null;
     return approval === null ? null : permitted(question, approval);
   }
 

@@ -121,7 +121,6 @@ export async function openGround(input: GroundInput): Promise<Found> {
   const box = boxWith(layered?.overlay ?? null, false);
   const scratch = ['/tmp', '/var/tmp', host.home];
   const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
-  const covers = facts?.covers ?? [];
   const opened = { facts, box, layered, write: grants.files.write };
   const ground: Ground = {
     sessionId: record.id,
@@ -135,9 +134,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
     place: directoryOf(workspace),
     ...lookUps({ none, shown, scratch, workspace }),
     layer: layered?.overlay.upper ?? null,
-    isHidden: (file) =>
-      (workspace !== null && input.workspaces.hides(record.id, workspace, file)) ||
-      covers.some(({ path, as }) => as.startsWith('hidden') && isBelow(file, path)),
+    isHidden: hiding(input, facts),
     files: record.grants.files,
     beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
     ...environmentOf(input, sightOf(host, box), visible),
@@ -162,6 +159,15 @@ function refuseUnlayered({ record, host, policy }: GroundInput, { allow }: PathR
   if (!isDenied && allow.length === 0 && (rules?.read.deny.length ?? 0) === 0) return;
   const message = 'Cannot show a part of the workspace only: it cannot be layered here';
   throw new TrlError('SANDBOX_UNAVAILABLE', message);
+}
+
+/** What does not exist for the session's commands, by a mask or by what is mounted over it. */
+function hiding({ record, workspaces }: GroundInput, facts: Found['facts']): Ground['isHidden'] {
+  const { id, workspace } = record;
+  const covers = (facts?.covers ?? []).filter(({ as }) => as.startsWith('hidden'));
+  return (file) =>
+    (workspace !== null && workspaces.hides(id, workspace, file)) ||
+    covers.some(({ path }) => isBelow(file, path));
 }
 
 async function changesOf(

@@ -12,7 +12,7 @@ import type { Content } from '../facts.ts';
 import { fileSecrecy } from '../shell/secret.ts';
 import { follow, type Followed } from './follow.ts';
 import type { NamedFile } from './names.ts';
-import { spell, statOf, treeState, type TreeState } from './tree.ts';
+import { entriesMax, spell, statOf, treeState, type TreeState } from './tree.ts';
 
 /** Where a command would run, as the host sees it. */
 export interface BindingPlace {
@@ -45,12 +45,14 @@ const readBytesMax = 64 * 1_024 * 1_024;
 /** Reasons that a person is shown. */
 const reasonsMax = 3;
 const permissions = 0o7777;
+const tooLarge = `the workspace has more than ${entriesMax} entries`;
 
 /** What cannot be looked at is not bound, and that is said. */
 export async function bind(mentions: Mentions, place: BindingPlace): Promise<Bound> {
   const { workspace, contents, layer } = place;
   if (workspace === null) {
-    return { contents, binding: bindingOf({ ...mentions, unseen: new Set() }, null) };
+    const why = [...mentions.open].toSorted().slice(0, reasonsMax).join('; ');
+    return { contents, binding: why === '' ? { kind: 'named' } : { kind: 'unbound', why } };
   }
   const followed = follow(mentions, { ...place, workspace });
   const found = await contentsOf(followed.found, workspace);
@@ -67,7 +69,8 @@ function bindingOf(
   const why =
     reasons.slice(0, reasonsMax).join('; ') + (more > 0 ? `; and ${more} more reasons` : '');
   if (reasons.length === 0) return { kind: 'named' };
-  if (unseen.size > 0 || state === null) return { kind: 'unbound', why };
+  if (unseen.size > 0) return { kind: 'unbound', why };
+  if (state === null) return { kind: 'unbound', why: `${why}; ${tooLarge}` };
   return { kind: 'workspace', ...state, why };
 }
 

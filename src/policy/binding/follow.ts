@@ -36,6 +36,7 @@ class Follower {
   readonly #open = new Set<string>();
   readonly #unseen = new Set<string>();
   readonly #scripts = new Set<string>();
+  readonly #writes = new Set<string>();
 
   constructor(place: BindingPlace & { readonly workspace: string }) {
     this.#place = place;
@@ -54,11 +55,17 @@ class Follower {
   }
 
   answer(): Followed {
+    const run = new Set([...this.#scripts].map((file) => path.basename(file)));
+    const isRun = (name: string): boolean => name === '*' || run.has(path.basename(name));
+    if (run.size > 0 && [...this.#writes].some(isRun)) {
+      this.#open.add('it may run a file that it writes');
+    }
     if (this.#names.isCut) this.#open.add('it names more files than are looked at');
     return { found: [...this.#names.found.values()], open: this.#open, unseen: this.#unseen };
   }
 
-  take({ words, globs, scripts, open }: Mentions): void {
+  take({ words, globs, scripts, writes, open }: Mentions): void {
+    for (const name of writes) this.#writes.add(name);
     for (const why of open) this.#open.add(why);
     for (const text of words) this.#names.addText(text);
     for (const pattern of globs) this.#names.addGlob(pattern);
@@ -68,10 +75,14 @@ class Follower {
   /** A word whose file is run. */
   #named(name: string): void {
     const { cwd, isPrivate, workspace } = this.#place;
-    const found = this.#names.of(name);
+    if (name.startsWith('~/')) this.#unseen.add(`${name} lies in a directory of the sandbox alone`);
+    else if (/^~(?!\+\/)/.test(name)) this.#open.add(`which file ${name} is, is not known`);
+    const found = this.#names.of(name.replace(/^~\+\//, ''));
     for (const { file } of found) this.#script(file);
     if (found.length > 0) return;
+    // It may come before it is run.
     const file = path.resolve(cwd, name);
+    this.#scripts.add(file);
     const isOwn = isInside(file, workspace);
     if (isPrivate(file)) this.#unseen.add(`${name} lies in a directory of the sandbox alone`);
     else if (!isOwn && name.includes('/')) this.#open.add(`${name} may run files of the workspace`);

@@ -18,7 +18,7 @@ export interface TreeState {
 }
 
 /**
- * `null`: it has more entries than are looked at, or some cannot be.
+ * `null`: it has more entries than are looked at.
  *
  * @param isKnown says of an entry that it tells nothing new
  */
@@ -31,9 +31,7 @@ export async function treeState(
   const queue = [root];
   let seen = 0;
   for (const directory of queue) {
-    const names = list(directory);
-    if (names === null) return null;
-    for (const name of names) {
+    for (const name of list(directory)) {
       const file = path.join(directory, name);
       seen += 1;
       if (seen > max) return null;
@@ -71,11 +69,11 @@ const isAbsence = (error: unknown): boolean =>
   'code' in error &&
   (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 
-/** A directory that went meanwhile has nothing; one that cannot be read might have anything. */
-function list(directory: string): readonly string[] | null {
+/** What this process may not list, no command may: it has no more rights. */
+function list(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
-  } catch (error) {
-    return isAbsence(error) ? [] : null;
+  } catch {
+    return [];
   }
 }

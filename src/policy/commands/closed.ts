@@ -16,11 +16,17 @@ export const inert = setOf(
 export const closed = setOf(
   'arch b2sum base32 base64 basename basenc bunzip2 bzcat cat chgrp chmod chown cksum cmp column',
   'comm cp csplit curl cut dd df diff dir dirname du egrep expand expr factor fgrep file fmt fold',
-  'free grep groups gunzip gzip hash head hexdump join jq link ln logname ls mapfile md5sum',
+  'free grep groups gunzip gzip head hexdump join jq link ln logname ls mapfile md5sum',
   'mkdir mkfifo mktemp mv nl numfmt od paste pathchk pgrep pkill pr printenv readarray readlink',
   'realpath rev rm rmdir sha1sum sha224sum sha256sum sha384sum sha512sum shasum shred stat',
   'strings sum sync tac tail tee touch tr trap tree truncate tsort unexpand uniq unlink unxz',
   'unzstd vdir wc which xxd xz xzcat zcat zstd zstdcat',
+);
+
+/** Which file they write need not be what their words say: one that is run may be among them. */
+export const writers = setOf(
+  'cp mv ln link dd curl csplit gunzip gzip bunzip2 unxz xz unzstd zstd mkfifo truncate',
+  'shred touch',
 );
 
 /** What they start stands among their words, and is looked at as a command of its own. */

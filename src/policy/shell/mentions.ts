@@ -3,7 +3,7 @@
  * person's yes has to bind. Pure; which of the names are files is looked up later.
  */
 import type { Mentions } from '../analysis.ts';
-import { closed, inert, readableShells, transparent } from '../commands/closed.ts';
+import { closed, inert, readableShells, transparent, writers } from '../commands/closed.ts';
 import { parseOptions } from '../commands/grammar.ts';
 import type { Node } from '../commands/schema.ts';
 import { baseName } from '../commands/table.ts';
@@ -17,6 +17,7 @@ export interface MentionsSoFar extends Mentions {
   readonly words: Set<string>;
   readonly globs: Set<string>;
   readonly scripts: Set<string>;
+  readonly writes: Set<string>;
   readonly open: Set<string>;
 }
 
@@ -24,6 +25,7 @@ export const noMentions = (): MentionsSoFar => ({
   words: new Set(),
   globs: new Set(),
   scripts: new Set(),
+  writes: new Set(),
   open: new Set(),
 });
 
@@ -47,6 +49,7 @@ export function mention(
     if (changesPrograms(name)) found.open.add(`it sets ${name}`);
   }
   for (const { operator, target } of redirects) {
+    if (operator.includes('>') && target !== null) found.writes.add(writtenBy(target));
     if (!operator.startsWith('<') || operator === '<&' || target === null) continue;
     noteWord(target, found);
     if (isDynamic(target)) found.open.add(unknownWord);
@@ -54,7 +57,10 @@ export function mention(
   if (input.kind === 'file') noteWord(input.target, found);
   if (input.kind === 'text') found.words.add(gapText(input.pieces));
   if (found.words.size > wordsMax) found.open.add('it names too many files to look at');
-  const [first] = words;
+  const [first, ...rest] = words;
+  const program = baseName(first?.value ?? '');
+  if (writers.has(program)) found.writes.add('*');
+  if (program === 'tee') for (const word of rest) found.writes.add(writtenBy(word));
   if (first === undefined || defined.includes(first.value ?? '')) return;
   const why = whyOpen(command, node, found);
   if (why !== null) found.open.add(why);
@@ -70,7 +76,14 @@ function noteWord(word: Word, { words, globs, open }: MentionsSoFar): void {
   else words.add(textOf(word));
 }
 
-const changesPrograms = (name: string): boolean => name === 'PATH' || isInjectionName(name);
+/** What tells shells and programs where other programs, and their settings, are. */
+const places = new Set(
+  'PATH HOME XDG_CONFIG_HOME XDG_CONFIG_DIRS CURL_HOME BASH_ALIASES BASH_CMDS'.split(' '),
+);
+const changesPrograms = (name: string): boolean => places.has(name) || isInjectionName(name);
+
+/** `*`: which file that is, is not known. */
+const writtenBy = ({ value }: Word): string => value ?? '*';
 
 /** `$PWD/x` is `./x`; where something else is not known, what stands beside it is. */
 function textOf({ pieces, variables }: Word): string {
@@ -93,10 +106,10 @@ function whyOpen(command: Command, node: Node | undefined, found: MentionsSoFar)
   if (first === undefined || called === null || isDynamic(first)) return unknownWord;
   const name = baseName(called);
   const isShell = readableShells.has(name) && node !== undefined;
-  if (called.includes('/')) {
+  if (called.includes('/') && !/^\/(?:usr\/)?bin\//.test(called)) {
     // Which program that is tells the file itself.
     found.scripts.add(called);
-    if (!/^\/(?:usr\/)?bin\//.test(called)) return null;
+    return null;
   }
   if (inert.has(name)) return null;
   if (rest.some((word) => isDynamic(word))) return unknownWord;
@@ -109,6 +122,7 @@ function whyOpen(command: Command, node: Node | undefined, found: MentionsSoFar)
 function whyShellOpen(args: Command, node: Node, found: MentionsSoFar): string | null {
   const parsed = parseOptions(args.words, node);
   const { options, operands } = parsed;
+  for (const given of options.get('startup') ?? []) found.scripts.add(given?.text ?? '');
   if (options.has('command')) return null;
   const at = operands[0] ?? args.words.length;
   const script = args.words[at];
@@ -134,6 +148,7 @@ function noteInput(input: Input, found: MentionsSoFar): string | null {
     case 'pipe':
     case 'substitution':
       for (const { words } of input.from) {
+        if (words[0]?.value === 'tee') continue;
         for (const { value, glob } of words.slice(1)) found.scripts.add(value ?? glob ?? '');
       }
       return null;
@@ -156,5 +171,5 @@ function whyFilterOpen(name: string, words: readonly Word[]): string | null {
 /** Of a text that no analysis has read: all of it. */
 export function mentionsOf(text: string): Mentions {
   const open = new Set(['what it runs cannot be told from its text']);
-  return { words: new Set([text]), globs: new Set(), scripts: new Set(), open };
+  return { ...noMentions(), words: new Set([text]), open };
 }

@@ -40,7 +40,8 @@ const shell: Node = {
   options: {
     command: '-c',
     stdin: '-s',
-    value: '-o= +o= -O= +O= --rcfile= --init-file=',
+    value: '-o= +o= -O= +O=',
+    startup: '--rcfile= --init-file=',
     flag: '-l -i -x -e -u -v -n -f -a -b -h -k -m -p -r -t -B -C -E -H -P -T --login --norc',
     other: '--noprofile --posix --restricted --verbose --noediting --debugger +x +e +u +v +m',
     help: '--help --version',
