@@ -104,6 +104,9 @@ const named: readonly (readonly [string, string])[] = [
   ['time bash y.sh', 'y.sh'],
   ['! bash y.sh', 'y.sh'],
   ['{ sh; } < y.sh', 'y.sh'],
+  ['cat < y.sh | sh', 'y.sh'],
+  ['grep -v x y.sh | uniq | sh', 'y.sh'],
+  ['sh 3<y.sh 0<&3', 'y.sh'],
   ['(cat; true) < y.sh | sh', 'y.sh'],
 ];
 
@@ -179,6 +182,17 @@ const open: readonly string[] = [
   'cat a.sh | tee y.sh; sh < y.sh',
   'mv sub bin2; sh bin2/y.sh',
   'curl -so y.sh https://x.test; sh y.sh',
+  // What is run is what a program writes.
+  'sh y.sh | sh',
+  'sh <(sh y.sh)',
+  'rev y.sh | sh',
+  'tr a-z b-za < y.sh | bash',
+  // Another directory, which is not known.
+  'cd "$(git rev-parse --show-toplevel)" && sh y.sh',
+  'cd "$D"; sh y.sh',
+  'cd -; sh y.sh',
+  'pushd sub; popd; sh y.sh',
+  'cd ..; sh work/y.sh',
   // Other names for programs.
   'hash -p ./y.sh ls; ls',
   'BASH_ALIASES[ls]=./y.sh; ls',
@@ -240,6 +254,16 @@ test('what a named script names in turn is bound', async () => {
   reset();
 });
 
+test('a script that comes by a descriptor or a filter is read for what it names', async () => {
+  write('y.sh', '. ./sub/y.sh\n');
+  for (const command of ['exec 3<y.sh; sh <&3', 'cat < y.sh | sh', 'bash <(cat y.sh)']) {
+    const first = await look(command);
+    write('sub/y.sh', `echo ${command.length} >evil\n`);
+    assert.notDeepEqual((await look(command)).contents, first.contents, command);
+  }
+  reset();
+});
+
 test('the right to run, the link and the interpreter of a named file are bound', async () => {
   const command = 'test -x y.sh && ./y.sh';
   const first = await look(command);
@@ -285,6 +309,19 @@ test('what waits in the session is what is bound, not what the host has', async 
 
 test('what only the sandbox has is said not to be bound', async () => {
   for (const command of ['sh /tmp/private/x.sh', '/tmp/private/x', 'sh < /tmp/private/x.sh']) {
+    assert.equal((await look(command)).binding.kind, 'unbound', command);
+  }
+  const moved = [
+    'cd /tmp/private && sh y.sh',
+    'cd /tmp/private; make',
+    'cd; sh y.sh',
+    'cd ~ && ./y.sh',
+    'pushd ~/x; sh y.sh',
+    'env -C /tmp/private sh y.sh',
+    'env --chdir=/tmp/private make',
+    'sh ~/y.sh',
+  ];
+  for (const command of moved) {
     assert.equal((await look(command)).binding.kind, 'unbound', command);
   }
   const inside = await look('make', { cwd: '/tmp/private' });

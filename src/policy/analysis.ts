@@ -73,6 +73,8 @@ export interface Mentions {
   readonly scripts: ReadonlySet<string>;
   /** What it may write: names and patterns, or `*` where that is any of its words. */
   readonly writes: ReadonlySet<string>;
+  /** Directories that it goes to, as it says: empty text is HOME, `*` one that is not known. */
+  readonly moves: ReadonlySet<string>;
   /** Why it may run files that it does not name, one clause each; empty: it does not. */
   readonly open: ReadonlySet<string>;
 }

@@ -37,6 +37,7 @@ class Follower {
   readonly #unseen = new Set<string>();
   readonly #scripts = new Set<string>();
   readonly #writes = new Set<string>();
+  readonly #moves = new Set<string>();
 
   constructor(place: BindingPlace & { readonly workspace: string }) {
     this.#place = place;
@@ -60,16 +61,30 @@ class Follower {
     if (run.size > 0 && [...this.#writes].some(isRun)) {
       this.#open.add('it may run a file that it writes');
     }
+    if (run.size > 0 || this.#open.size > 0) for (const to of this.#moves) this.#moved(to);
     if (this.#names.isCut) this.#open.add('it names more files than are looked at');
     return { found: [...this.#names.found.values()], open: this.#open, unseen: this.#unseen };
   }
 
-  take({ words, globs, scripts, writes, open }: Mentions): void {
+  take({ words, globs, scripts, writes, moves, open }: Mentions): void {
+    for (const to of moves) this.#moves.add(to);
     for (const name of writes) this.#writes.add(name);
     for (const why of open) this.#open.add(why);
     for (const text of words) this.#names.addText(text);
     for (const pattern of globs) this.#names.addGlob(pattern);
     for (const name of scripts) this.#named(name);
+  }
+
+  /** Where it runs something else than here. */
+  #moved(to: string): void {
+    const { cwd, isPrivate, workspace } = this.#place;
+    const file = path.resolve(cwd, to.replace(/^~\+(?=\/|$)/, '.'));
+    const isHome = to === '' || /^~(?:\/|$)/.test(to);
+    if (isHome || isPrivate(file)) {
+      this.#unseen.add(`${isHome ? 'HOME' : to} is a directory of the sandbox alone`);
+    } else if (to === '*' || to.startsWith('~') || !isInside(file, workspace)) {
+      this.#open.add('it runs something in a directory that the text does not tell');
+    }
   }
 
   /** A word whose file is run. */

@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** Entries that are looked at, about 10 µs each; a larger tree is not bound. */
+/** Entries that are looked at, about 20 µs each; a larger tree is not bound. */
 export const entriesMax = 50_000;
 const entriesPerTurn = 256;
 

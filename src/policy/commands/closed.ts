@@ -29,6 +29,9 @@ export const writers = setOf(
   'shred touch',
 );
 
+/** They write lines of what they read, as those are: a script behind them is that of the file. */
+export const filters = setOf('cat egrep fgrep grep head tac tail tee uniq');
+
 /** What they start stands among their words, and is looked at as a command of its own. */
 export const transparent = setOf(
   'builtin chrt command env eval exec flock genv gnice gtimeout ionice nice nohup noglob setsid',

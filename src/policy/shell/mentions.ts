@@ -3,7 +3,14 @@
  * person's yes has to bind. Pure; which of the names are files is looked up later.
  */
 import type { Mentions } from '../analysis.ts';
-import { closed, inert, readableShells, transparent, writers } from '../commands/closed.ts';
+import {
+  closed,
+  filters,
+  inert,
+  readableShells,
+  transparent,
+  writers,
+} from '../commands/closed.ts';
 import { parseOptions } from '../commands/grammar.ts';
 import type { Node } from '../commands/schema.ts';
 import { baseName } from '../commands/table.ts';
@@ -18,6 +25,7 @@ export interface MentionsSoFar extends Mentions {
   readonly globs: Set<string>;
   readonly scripts: Set<string>;
   readonly writes: Set<string>;
+  readonly moves: Set<string>;
   readonly open: Set<string>;
 }
 
@@ -26,6 +34,7 @@ export const noMentions = (): MentionsSoFar => ({
   globs: new Set(),
   scripts: new Set(),
   writes: new Set(),
+  moves: new Set(),
   open: new Set(),
 });
 
@@ -48,10 +57,12 @@ export function mention(
     if (value !== null) noteWord(value, found);
     if (changesPrograms(name)) found.open.add(`it sets ${name}`);
   }
-  for (const { operator, target } of redirects) {
+  for (const { operator, descriptor, target } of redirects) {
     if (operator.includes('>') && target !== null) found.writes.add(writtenBy(target));
     if (!operator.startsWith('<') || operator === '<&' || target === null) continue;
     noteWord(target, found);
+    // What another descriptor reads may be given to a shell.
+    if ((descriptor ?? 0) !== 0) found.scripts.add(target.value ?? target.glob ?? '');
     if (isDynamic(target)) found.open.add(unknownWord);
   }
   if (input.kind === 'file') noteWord(input.target, found);
@@ -61,9 +72,27 @@ export function mention(
   const program = baseName(first?.value ?? '');
   if (writers.has(program)) found.writes.add('*');
   if (program === 'tee') for (const word of rest) found.writes.add(writtenBy(word));
+  noteMove(program, rest, found);
   if (first === undefined || defined.includes(first.value ?? '')) return;
   const why = whyOpen(command, node, found);
   if (why !== null) found.open.add(why);
+}
+
+/** Where a text goes before it runs something. */
+function noteMove(program: string, words: readonly Word[], { moves }: MentionsSoFar): void {
+  const texts = words.map((word) => (isDynamic(word) ? '*' : textOf(word)));
+  if (program === 'popd') moves.add('*');
+  if (program === 'cd' || program === 'pushd') {
+    const at = texts.findIndex((text) => text === '-' || !text.startsWith('-'));
+    const to = texts[texts[at] === '--' ? at + 1 : at] ?? '';
+    moves.add(/^(?:-$|\+\d)/.test(to) ? '*' : to);
+  }
+  if (program !== 'env' && program !== 'genv') return;
+  for (const [at, text] of texts.entries()) {
+    const [, attached] = /^(?:--chdir=|-C(?=.))(.*)$/s.exec(text) ?? [];
+    if (attached !== undefined) moves.add(attached);
+    else if (/^(?:-\w*C|--chdir)$/.test(text)) moves.add(texts[at + 1] ?? '*');
+  }
 }
 
 const unknownWord = 'a word of it is put together while it runs';
@@ -147,16 +176,26 @@ function noteInput(input: Input, found: MentionsSoFar): string | null {
       return null;
     case 'pipe':
     case 'substitution':
-      for (const { words } of input.from) {
-        if (words[0]?.value === 'tee') continue;
-        for (const { value, glob } of words.slice(1)) found.scripts.add(value ?? glob ?? '');
-      }
-      return null;
+      return noteFilters(input.from, found);
     case 'text':
       return unknownWord;
     case 'inherited':
       return 'it reads a script from its standard input';
   }
+}
+
+function noteFilters(from: readonly Command[], found: MentionsSoFar): string | null {
+  for (const { words } of from.filter((one) => one.words.length > 0)) {
+    const program = baseName(words[0]?.value ?? '');
+    const isFilter = filters.has(program);
+    if (!isFilter && !inert.has(program)) return 'it runs what another program writes';
+    if (!isFilter || program === 'tee') continue;
+    for (const { value, glob } of words.slice(1)) found.scripts.add(value ?? glob ?? '');
+  }
+  const reasons = from.map(({ input }) =>
+    input.kind === 'inherited' ? null : noteInput(input, found),
+  );
+  return reasons.find((why) => why !== null) ?? null;
 }
 
 /** A program in a file may start others, and so may one among the words where it says so. */
