@@ -188,7 +188,9 @@ export async function run(
     await begun;
     // The runner makes it ready meanwhile; it starts when the log has it on disk.
     const { confirm } = decided;
-    await world.launch(approved, confirm === undefined ? recorded : recorded.then(confirm));
+    const ready = confirm === undefined ? recorded : recorded.then(confirm);
+    ready.catch(() => {});
+    await world.launch(approved, ready);
   } catch (error) {
     await Promise.allSettled([recorded]);
     world.recorder.failed(id, error);

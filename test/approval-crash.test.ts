@@ -137,6 +137,8 @@ class Rig {
   readonly desk: Desk;
   /** What the command is when it is looked at again. */
   now: Partial<Asked> = {};
+  /** The same at the last look before the start. */
+  atStart: Partial<Asked> = {};
 
   constructor(from: Desk = desk()) {
     this.desk = from;
@@ -147,6 +149,7 @@ class Rig {
       turn: async () => ({ leave: () => {} }),
       run: async (_, decided, started) => {
         const { exec_id: id } = decided.approved.plan;
+        await decided.confirm?.();
         this.ran.push(id);
         started();
         return { exit: exitOf(id), reverted: [], hints: [], audit: null };
@@ -166,7 +169,7 @@ class Rig {
       tool: null,
       workspaceMode: null,
       reach,
-      again: () => Promise.resolve(found),
+      again: () => Promise.resolve({ ...found, ...this.atStart }),
     };
   }
 
@@ -229,6 +232,18 @@ test('killed after the yes: it runs once, with the next daemon', async () => {
   await settle();
   assert.deepEqual(third.ran, [], 'a yes that was used starts nothing');
   assert.equal(third.stateOf(record.id), 'lost');
+});
+
+test('what changes between the claim and the start is not started', async () => {
+  const rig = new Rig();
+  const record = rig.park();
+  const { approvals } = rig.desk;
+  const approval = questionOf(rig, record);
+  rig.atStart = { binding: { kind: 'workspace', sha256: 'a', entries: 1, why: 'make' } };
+  approvals.decide(approval.id, yes(approval));
+  await settle();
+  assert.deepEqual([rig.ran, rig.stateOf(record.id)], [[], 'refused']);
+  assert.match(String(rig.execs.get(record.id).record.lost?.message), /just before the start/);
 });
 
 test('killed between two questions: the second one can still be answered', async () => {
