@@ -8,7 +8,7 @@ import { bind, type Bound } from './policy/binding/bind.ts';
 import { gatherFacts, type Facts } from './policy/facts.ts';
 import type { Reading } from './policy/judge.ts';
 import { interpreterName } from './policy/python/interpreter.ts';
-import { mentionsOf } from './policy/shell/mentions.ts';
+import { mentionsOf, withCarried } from './policy/shell/mentions.ts';
 import type { Asking, Ground, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';
 
@@ -62,7 +62,8 @@ export async function lookUpNamed(
       isHidden,
       contents,
     };
-    return bind(analysis.mentions ?? mentionsOf(command), where);
+    const mentions = analysis.mentions ?? mentionsOf(command);
+    return bind(withCarried(mentions, Object.keys(macs)), where);
   };
   const facts = await look();
   return { facts, cwd, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })), bound };

@@ -219,3 +219,21 @@ test('a question says how far it binds what it runs, on the wire', { skip }, asy
   const other = await session.client.ask('approval.get', { approval_id: inHome.approval_id });
   assert.equal(other.data.asked.binding.kind, 'unbound');
 });
+
+test('what a shell carries from before is no program that the text names', { skip }, async () => {
+  await using carrying = await guardedSession(daemon, { carry: 'shell' });
+  const cwd = daemon.root;
+  const bindingOf = async (command: string): Promise<string> => {
+    const { approval_id: id, exec_id: execId } = await parked(carrying, command, { cwd });
+    const { data } = await carrying.client.ask('approval.get', { approval_id: id });
+    await decide(daemon, id);
+    await ended(daemon, execId);
+    return data.asked.binding.kind;
+  };
+  assert.equal(await bindingOf('tac() { sh z.sh; }; export XDG_CONFIG_HOME=.'), 'workspace');
+  assert.equal(await bindingOf('tac session.sh'), 'workspace');
+  await using plain = await guardedSession(daemon);
+  const { approval_id: id } = await parked(plain, 'tac session.sh', { cwd });
+  const { data } = await plain.client.ask('approval.get', { approval_id: id });
+  assert.equal(data.asked.binding.kind, 'named');
+});

@@ -111,6 +111,16 @@ const places = new Set(
 );
 const changesPrograms = (name: string): boolean => places.has(name) || isInjectionName(name);
 
+/** What a session carries by these names may change what the text runs; its `PATH` is searched. */
+export function withCarried(mentions: Mentions, names: readonly string[]): Mentions {
+  const found = names.filter((name) => {
+    return name !== 'PATH' && (name.startsWith('shell ') || changesPrograms(name));
+  });
+  if (found.length === 0) return mentions;
+  const why = `its session carries ${found.toSorted().join(', ')}`;
+  return { ...mentions, open: new Set([...mentions.open, why]) };
+}
+
 /** `*`: which file that is, is not known. */
 const writtenBy = ({ value }: Word): string => value ?? '*';
 
