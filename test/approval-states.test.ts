@@ -207,14 +207,17 @@ test('a block cannot be asked for', () => {
   assert.throws(() => approvals.ask(asked(), block, 'x-1'), code('POLICY_DENIED'));
 });
 
-test('a session may wait for 32 answers, all of them for 256', () => {
+test('a session may wait for 32 answers, a caller for 192, all of them for 256', () => {
   const { approvals } = desk();
   const put = (session: `s-${string}`, at: number): Approval =>
     approvals.ask(asked({ session, command: `c${at}` }), ask, `x-${at}`);
+  approvals.callerOf = ({ session }) => (Number(session.slice(2)) < 6 ? 'client a' : session);
   for (let at = 0; at < 32; at += 1) put('s-0', at);
   assert.throws(() => put('s-0', 32), code('QUOTA_EXCEEDED'));
   assert.equal(put('s-0', 3).execId, 'x-3');
-  for (let at = 32; at < 256; at += 1) put(`s-${Math.floor(at / 32)}`, at);
+  for (let at = 32; at < 192; at += 1) put(`s-${Math.floor(at / 32)}`, at);
+  assert.throws(() => put('s-5.5', 999), code('QUOTA_EXCEEDED'));
+  for (let at = 192; at < 256; at += 1) put(`s-${at}`, at);
   assert.throws(() => put('s-9', 999), code('QUOTA_EXCEEDED'));
 });
 

@@ -391,7 +391,7 @@ export function whyNot(approval: Approval): TrlError {
     case 'denied':
       return denied(answer?.words == null ? 'a person said no' : `a person said: ${answer.words}`);
     case 'cancelled':
-      return denied('it was cancelled');
+      return denied('the question was withdrawn');
     case 'used':
     case 'approved':
       return denied('its approval was used');

@@ -202,6 +202,8 @@ export interface ExecView {
   readonly journal_from: number;
   readonly journal_bytes: number;
   readonly exit_code?: number;
+  /** Why there is no receipt: of one that was refused or lost. */
+  readonly error?: WireError;
   readonly receipt?: Omit<Receipt, 'stdout' | 'stderr'>;
 }
 

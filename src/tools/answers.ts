@@ -1,10 +1,10 @@
 /** What tools answer of commands, as data and as text. */
 import * as z from 'zod/mini';
-import type { ExecId, SessionId } from '../client/index.ts';
+import type { SessionId } from '../client/index.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import type { Receipt } from '../protocol/types.ts';
 import { askedText } from './asking.ts';
-import { terminalBounds } from './running.ts';
+import { terminalBounds, type Started } from './running.ts';
 import type { ToolResult } from './tool.ts';
 
 const text = (about: string) => z.string().check(z.describe(about));
@@ -75,7 +75,15 @@ export function endedResult(
   return { data, text: endedText(data) };
 }
 
-export function startedResult(sessionId: SessionId, execId: ExecId): ToolResult {
+export function startedResult(sessionId: SessionId, started: Started): ToolResult {
+  const { exec_id: execId, exit_code: code } = started;
+  if (code !== null) {
+    const notes = [`It has ended: read its output with terminal_output {"exec_id":"${execId}"}`];
+    return {
+      data: { status: 'exited', session_id: sessionId, exec_id: execId, exit_code: code, notes },
+      text: `${execId} has ended, exit ${code}. ${notes.join('')}`,
+    };
+  }
   const next = `Read it with terminal_output {"exec_id":"${execId}"}; end it with terminal_stop.`;
   return {
     data: { status: 'running', session_id: sessionId, exec_id: execId, notes: [next] },

@@ -2,7 +2,7 @@
 import { collect } from '../client/collect.ts';
 import type { Client, ExecEvent, ExecId, ExecStream, SessionId } from '../client/index.ts';
 import { pause } from '../client/wait.ts';
-import { isTrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import type { ExecParams, Receipt } from '../protocol/types.ts';
 import { decideFor, pendingOf } from './asking.ts';
@@ -65,21 +65,33 @@ export async function runCommand(context: ToolContext, command: Command): Promis
     : { kind: 'ended', receipt };
 }
 
+/** One in the background; `exit_code`: `null` while it runs. */
+export interface Started {
+  readonly exec_id: ExecId;
+  readonly exit_code: number | null;
+}
+
 /** Starts it beside others, without waiting for its end; a question where a person must decide. */
 export async function startCommand(
   context: ToolContext,
   command: Command,
-): Promise<{ readonly exec_id: ExecId } | ApprovalView> {
+): Promise<Started | ApprovalView> {
+  const { client } = context;
   const { sessionId, params } = command;
   return withPerson(context, keyOf(command), {
     begin: async () => {
       const { command: text, ...rest } = params;
       const options = { ...common(context), ...rest };
-      const execId = await context.client.session(sessionId).start(text, options);
+      const execId = await client.session(sessionId).start(text, options);
       await withdrawIfOver(context, execId);
-      return { exec_id: execId };
+      return { exec_id: execId, exit_code: null };
     },
-    resume: async (execId) => ({ exec_id: execId }),
+    // It waited for a person, and may be over by now.
+    resume: async (execId) => {
+      const { error, exit_code: code = null } = await client.exec(execId);
+      if (error !== undefined) throw new TrlError(error.code, error.message);
+      return { exec_id: execId, exit_code: code };
+    },
   });
 }
 

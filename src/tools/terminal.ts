@@ -91,7 +91,7 @@ export const terminal: Tool = toolOf(
         });
         return 'approval_id' in started
           ? waitingResult(started)
-          : startedResult(sessionId, started.exec_id);
+          : startedResult(sessionId, started);
       }
       return runBounded(context, { sessionId, params, mode: 'foreground' }, args.timeout);
     },

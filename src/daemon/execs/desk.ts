@@ -8,6 +8,7 @@ import type { Inputs } from '../auditing/inputs.ts';
 import type { CoreOptions } from '../core.ts';
 import {
   execView,
+  fromWire,
   isOver,
   keysOf,
   waitingError,
@@ -98,7 +99,10 @@ export class ExecDesk implements ExecsDesk {
   }
 
   async start(caller: Caller, params: ExecParams): Promise<ExecId> {
-    return (await this.#begin(caller, params, 'detached')).record.id;
+    const { record } = await this.#begin(caller, params, 'detached');
+    // By its key, or after a wait: it was refused, or lost, and is not running.
+    if (record.lost !== null) throw fromWire(record.lost);
+    return record.id;
   }
 
   /** @throws TrlError `APPROVAL_REQUIRED` when a person must decide and nobody did in `wait_ms` */

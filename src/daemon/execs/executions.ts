@@ -272,6 +272,7 @@ export function execView(
     started_at: isoTime(record.startedAt),
     journal_from: journal?.from ?? outcome?.exit.journal_from ?? 0,
     journal_bytes: journal?.bytes ?? outcome?.exit.journal_bytes ?? 0,
+    ...(record.lost === null ? {} : { error: record.lost }),
     ...(outcome === null
       ? {}
       : { exit_code: outcome.exit.exit_code, receipt: receiptHead(record.facts, outcome) }),

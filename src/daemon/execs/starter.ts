@@ -381,8 +381,7 @@ export class Starter {
         const done = finish(this.#world, ground, id).then((outcome) => asSigned(outcome, end));
         return hinted(this.#options, ground, done);
       });
-    const held = this.#shares.hold(session, outcome);
-    const tracked = this.#execs.track(record, held);
+    const tracked = this.#execs.track(record, this.#shares.hold(session, outcome));
     if (record.mode === 'foreground') this.#occupy(session, tracked);
   }
 

@@ -79,6 +79,7 @@ export const exec = z.object({
   journal_from: word.count,
   journal_bytes: word.count,
   exit_code: z.exactOptional(word.count),
+  error: z.exactOptional(word.wireError),
   receipt: z.exactOptional(ended),
 });
 
