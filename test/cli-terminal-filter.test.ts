@@ -3,17 +3,18 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
+import type { Level } from '../src/cli/control-sequences.ts';
 import { TerminalFilter } from '../src/cli/terminal-filter.ts';
 
 const esc = '\x1b';
 
-function filter(chunks: readonly Uint8Array[], interactive = false): Buffer {
-  const one = new TerminalFilter({ interactive });
+function filter(chunks: readonly Uint8Array[], level: Level = 'display'): Buffer {
+  const one = new TerminalFilter(level);
   return Buffer.concat([...chunks.map((chunk) => one.push(chunk)), one.end()]);
 }
 
-const filterText = (text: string, interactive = false): string =>
-  filter([Buffer.from(text)], interactive).toString();
+const filterText = (text: string, level: Level = 'display'): string =>
+  filter([Buffer.from(text)], level).toString();
 
 /** Pieces of sequences, and whole ones, so that random joins are often nearly right. */
 const pieces = [
@@ -37,6 +38,7 @@ const bytes = fc.oneof(
     .map((parts) => Buffer.concat(parts)),
 );
 const runs = { numRuns: 2_000 };
+const levels = ['text', 'display', 'interactive'] as const satisfies readonly Level[];
 
 /** All that may ever reach a terminal, written down a second time and as one expression. */
 const allowed = new RegExp(
@@ -72,13 +74,14 @@ test('nothing but text and listed sequences ever reaches the terminal', () => {
 
 test('where the chunks are cut makes no difference', () => {
   fc.assert(
-    fc.property(bytes, fc.array(fc.nat(80)), (input, cuts) => {
-      const whole = filter([input]);
+    fc.property(bytes, fc.array(fc.nat(80)), fc.constantFrom(...levels), (input, cuts, level) => {
+      const whole = filter([input], level);
       const at = [0, ...cuts.filter((cut) => cut < input.length), input.length];
       const sorted = at.toSorted((a, b) => a - b);
       const chunks = sorted.slice(1).map((end, index) => input.subarray(sorted[index] ?? 0, end));
-      assert.deepEqual(filter(chunks), whole);
-      assert.deepEqual(filter([...input].map((byte) => Uint8Array.of(byte))), whole);
+      assert.deepEqual(filter(chunks, level), whole);
+      const each = [...input].map((byte) => Uint8Array.of(byte));
+      assert.deepEqual(filter(each, level), whole);
     }),
     runs,
   );
@@ -86,9 +89,9 @@ test('where the chunks are cut makes no difference', () => {
 
 test('what passed once passes again unchanged', () => {
   fc.assert(
-    fc.property(bytes, fc.boolean(), (input, interactive) => {
-      const once = filter([input], interactive);
-      assert.deepEqual(filter([once], interactive), once);
+    fc.property(bytes, fc.constantFrom(...levels), (input, level) => {
+      const once = filter([input], level);
+      assert.deepEqual(filter([once], level), once);
     }),
     runs,
   );
@@ -150,6 +153,8 @@ const takenOut: readonly string[] = [
   `${esc}[?1;1;0S`,
   `${esc}[5i`,
   `${esc}[x`,
+  `x${esc}[1000000b`.slice(1),
+  `${esc}[99999A`,
   `${esc}Z`,
   `${esc}[?1000h`,
   `${esc}[?2004h`,
@@ -190,8 +195,8 @@ test('of a list of modes those that are harmless remain', () => {
 
 test('a command that gets the keys may ask for mouse and paste reports', () => {
   const text = `${esc}[?1000;1006h${esc}[?2004h`;
-  assert.equal(filterText(text, true), text);
-  assert.equal(filterText(`${esc}[6n${esc}]52;c;QQ==\x07`, true), '');
+  assert.equal(filterText(text, 'interactive'), text);
+  assert.equal(filterText(`${esc}[6n${esc}]52;c;QQ==\x07`, 'interactive'), '');
 });
 
 test('bytes that are not UTF-8 become the replacement character', () => {
@@ -208,7 +213,7 @@ test('bytes that are not UTF-8 become the replacement character', () => {
 });
 
 test('a string without an end costs no memory', () => {
-  const one = new TerminalFilter({ interactive: false });
+  const one = new TerminalFilter('text');
   one.push(Buffer.from(`${esc}]52;c;`));
   const chunk = Buffer.alloc(1024 * 1024, 'A');
   // What is kept counts, not what waits to be collected.

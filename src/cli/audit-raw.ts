@@ -107,7 +107,7 @@ function shower(args: Args): (piece: RevealedPiece) => Promise<void> {
       sayJson({ stream, offset, data_b64: Buffer.from(bytes).toString('base64') });
     };
   }
-  const options = { raw: args.has('raw'), interactive: false };
+  const options = { raw: args.has('raw'), level: 'text' } as const;
   const outputs = {
     stdout: new Output(process.stdout, options, () => {}),
     stderr: new Output(process.stderr, options, () => {}),

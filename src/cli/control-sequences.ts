@@ -1,9 +1,11 @@
 /** Which control sequences pass to a terminal. Each function answers what is sent, or `null`. */
 
-export interface FilterOptions {
-  /** Whether keys go to the command: then it may ask for mouse, focus and paste reports. */
-  readonly interactive: boolean;
-}
+/**
+ * How far the terminal is the command's: `text`: it has none of its own, and `TextSequences` says
+ * what passes; `display`: it draws on this one; `interactive`: and it reads the keys, and may
+ * ask for mouse, focus and paste reports; `raw`: all passes.
+ */
+export type Level = 'text' | 'display' | 'interactive' | 'raw';
 
 /**
  * Save and restore (7 8), keypad (= >), index, next line, tab stop, reverse index (D E H M),
@@ -16,9 +18,10 @@ const links = /^8;[\w=:.-]*;(?:https?:\/\/[!-~]*)?$/;
 
 /**
  * Without a private marker: cursor movement, erasing, inserting, scrolling, repetition, tabs,
- * styles, margins, save and restore; cursor shape, soft reset, sideways scrolling.
+ * styles, margins, save and restore; cursor shape, soft reset, sideways scrolling. No number is
+ * longer than a screen: what is repeated a million times keeps a terminal busy for long.
  */
-const plainCsi = /^[\d;:]*(?:[@A-HIJKLMPSTXZ`abdefgmrsu]| q|!p| [@A])$/;
+const plainCsi = /^(?!.*\d{5})[\d;:]*(?:[@A-HIJKLMPSTXZ`abdefgmrsu]| q|!p| [@A])$/;
 const selectiveErase = /^\?[\d;]*[JK]$/;
 const modes = /^(?<marker>\??)(?<numbers>[\d;]*)(?<final>[hl])$/;
 
@@ -30,32 +33,33 @@ const displayModes: ReadonlySet<string> = new Set(
 );
 /** Keys and reports that belong to whoever reads the keys: arrows, mouse, focus, paste. */
 const inputModes: ReadonlySet<string> = new Set(
-  '1 66 9 1000 1001 1002 1003 1004 1005 1006 1007 1015 1016 2004'.split(' '),
+  '1 66 9 1000 1001 1002 1003 1004 1005 1006 1015 1016 2004'.split(' '),
 );
 
 /** `sequence` is what follows ESC. */
-export function passEscape(sequence: string): string | null {
-  return escapes.test(sequence) ? `\x1b${sequence}` : null;
+export function passEscape(sequence: string, level: Level): string | null {
+  if (level === 'raw') return `\x1b${sequence}`;
+  return level !== 'text' && escapes.test(sequence) ? `\x1b${sequence}` : null;
 }
 
 /** `sequence` is what follows the introducer, without the terminator. */
-export function passOsc(sequence: string): string | null {
-  return links.test(sequence) ? `\x1b]${sequence}\x1b\\` : null;
+export function passOsc(sequence: string, level: Level): string | null {
+  return level === 'raw' || links.test(sequence) ? `\x1b]${sequence}\x1b\\` : null;
 }
 
 /** `sequence` is what follows the introducer. Of a list of modes those that may be set remain. */
-export function passCsi(sequence: string, options: FilterOptions): string | null {
-  if (plainCsi.test(sequence) || selectiveErase.test(sequence)) {
+export function passCsi(sequence: string, level: Exclude<Level, 'text'>): string | null {
+  if (level === 'raw' || plainCsi.test(sequence) || selectiveErase.test(sequence)) {
     return `\x1b[${sequence}`;
   }
   const { marker = '', numbers = '', final = '' } = modes.exec(sequence)?.groups ?? {};
-  const passed = numbers.split(';').filter((mode) => maySet(marker, mode, options));
+  const passed = numbers.split(';').filter((mode) => maySet(marker, mode, level));
   return passed.length === 0 ? null : `\x1b[${marker}${passed.join(';')}${final}`;
 }
 
-function maySet(marker: string, mode: string, { interactive }: FilterOptions): boolean {
+function maySet(marker: string, mode: string, level: Level): boolean {
   if (marker === '') {
     return plainModes.has(mode);
   }
-  return displayModes.has(mode) || (interactive && inputModes.has(mode));
+  return displayModes.has(mode) || (level === 'interactive' && inputModes.has(mode));
 }

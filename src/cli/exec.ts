@@ -63,6 +63,7 @@ export async function attach(args: Args): Promise<number> {
   using interrupts = new Interrupts();
   await using client = await reach(args, { signal: interrupts.signal });
   const execId = await findExec(client, named);
+  const { pty: display = false } = await client.exec(execId);
   await using stream = client.attach(execId, { from });
   return await relay(client, stream, interrupts, {
     json: args.has('json'),
@@ -70,6 +71,7 @@ export async function attach(args: Args): Promise<number> {
     quiet: args.has('quiet'),
     stdin: false,
     pty: false,
+    display,
     cancels: false,
   });
 }
@@ -140,11 +142,10 @@ async function print(answer: ExecReadAnswer, raw: boolean): Promise<void> {
   if (answer.omitted_lines !== undefined) {
     sayAside(`${answer.omitted_lines} lines are cut or left out: ask for more with --max`);
   }
-  const how = { raw, interactive: false };
-  const outputs = {
-    stdout: new Output(process.stdout, how, () => {}),
-    stderr: new Output(process.stderr, how, () => {}),
-  };
+  const how = { raw, level: 'text' } as const;
+  using stdout = new Output(process.stdout, how, () => {});
+  using stderr = new Output(process.stderr, how, () => {});
+  const outputs = { stdout, stderr };
   for (const chunk of answer.chunks) {
     const bytes = 'data' in chunk ? Buffer.from(chunk.data) : Buffer.from(chunk.b64, 'base64');
     await outputs[chunk.stream].write(bytes);

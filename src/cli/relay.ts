@@ -21,6 +21,8 @@ export interface RelayOptions {
   readonly stdin: boolean;
   /** Whether the command has a terminal: then keys go to it as they are typed. */
   readonly pty: boolean;
+  /** Whether it has a terminal that is only looked at here. */
+  readonly display?: boolean;
   /** Whether an interruption ends the command too. */
   readonly cancels: boolean;
   /** Told how it ended, after everything else was said. */
@@ -108,11 +110,11 @@ async function show(
   options: RelayOptions,
   onBroken: OnBroken,
 ): Promise<ExecEnd> {
-  const how = { raw: options.raw, interactive: options.pty };
-  const outputs = {
-    stdout: new Output(process.stdout, how, onBroken),
-    stderr: new Output(process.stderr, how, onBroken),
-  };
+  const level = options.pty ? 'interactive' : options.display === true ? 'display' : 'text';
+  const how = { raw: options.raw, level } as const;
+  using stdout = new Output(process.stdout, how, onBroken);
+  using stderr = new Output(process.stderr, how, onBroken);
+  const outputs = { stdout, stderr };
   using progress = new Progress(!options.quiet && !options.pty);
   progress.begin('running');
   for await (const event of stream) {

@@ -1,17 +1,19 @@
 /**
  * Passes text and harmless control sequences to a terminal and takes out the rest, byte by byte.
  *
- * A list of what passes, as what a terminal may understand has no end: colours and styles, cursor
- * movement, erasing, scrolling, tabs, modes of display, character sets, links to the web. Taken
- * out are above all: the clipboard (OSC 52), titles (OSC 0 1 2), every query that makes the
- * terminal type an answer (DA, DSR, DECRQM, DECRQSS, XTVERSION, colours, checksums), DCS, APC, PM,
- * SOS, window operations, printing, key programming. Sequences begin with ESC or with a C1
- * control in UTF-8 (C2 80–9F); bytes that are not UTF-8 become U+FFFD, so no 8-bit C1 remains.
+ * A list of what passes, as what a terminal may understand has no end. To a command that draws on
+ * the terminal: colours and styles, cursor movement, erasing, scrolling, tabs, modes of display,
+ * character sets, links to the web; to one that has none, what text-sequences.ts says. Taken out
+ * are above all: the clipboard (OSC 52), titles (OSC 0 1 2), every query that makes the terminal
+ * type an answer (DA, DSR, DECRQM, DECRQSS, XTVERSION, colours, checksums), DCS, APC, PM, SOS,
+ * window operations, printing, key programming. Sequences begin with ESC or with a C1 control in
+ * UTF-8 (C2 80–9F); bytes that are not UTF-8 become U+FFFD, so no 8-bit C1 remains.
  *
  * Sequences as in ECMA-48 and xterm's ctlseqs, states as in VT500 parsers (vt100.net/emu).
  */
-import { passCsi, passEscape, passOsc } from './control-sequences.ts';
-import type { FilterOptions } from './control-sequences.ts';
+import { passCsi, passEscape, passOsc, type Level } from './control-sequences.ts';
+import type { TerminalModes } from './terminal-modes.ts';
+import { TextSequences } from './text-sequences.ts';
 
 /** A sequence longer than this is taken out, in `bytes`. */
 const heldBytesMax = 2_048;
@@ -22,6 +24,8 @@ const cancel = 0x18;
 const substitute = 0x1a;
 const backslash = 0x5c;
 const del = 0x7f;
+const newline = 0x0a;
+const shiftOut = 0x0e;
 const replacement = [0xef, 0xbf, 0xbd];
 /** DCS, SOS, PM, APC, and the title of `screen`: the byte behind ESC. */
 const stringIntroducers: ReadonlySet<number> = new Set([0x50, 0x58, 0x5e, 0x5f, 0x6b]);
@@ -38,7 +42,10 @@ type State =
   | 'string';
 
 export class TerminalFilter {
-  readonly #options: FilterOptions;
+  readonly #level: Level;
+  readonly #modes: TerminalModes | null;
+  readonly #text: TextSequences | null;
+  readonly #isPlain: (byte: number) => boolean;
   #state: State = 'ground';
   /** The sequence so far, without its introducer. */
   #held: number[] = [];
@@ -51,13 +58,19 @@ export class TerminalFilter {
   #characterBytes = 0;
   #out: number[] = [];
 
-  constructor(options: FilterOptions) {
-    this.#options = options;
+  /** @param modes is told of what passes, which it may have to put back */
+  constructor(level: Level, modes: TerminalModes | null = null) {
+    this.#level = level;
+    this.#modes = modes;
+    this.#text = level === 'text' ? new TextSequences() : null;
+    this.#isPlain = level === 'text' ? isText : isPlain;
   }
 
   /** What of `chunk`, and of what was held before, may pass now. */
   push(chunk: Uint8Array): Uint8Array {
-    if (this.#state === 'ground' && this.#characterBytes === 0 && chunk.every(isPlain)) {
+    const isGround = this.#state === 'ground' && this.#characterBytes === 0;
+    if (isGround && chunk.every((byte) => this.#isPlain(byte) && byte !== shiftOut)) {
+      for (const byte of chunk) if (byte === newline) this.#text?.newline();
       return chunk;
     }
     for (const byte of chunk) {
@@ -149,9 +162,10 @@ export class TerminalFilter {
       this.#enter('ground');
     } else if (byte < 0x20) {
       // Terminals obey a control within a sequence at once and then go on with the sequence.
-      if (isPlain(byte)) {
-        this.#out.push(byte);
-      }
+      if (!this.#isPlain(byte)) return;
+      this.#out.push(byte);
+      if (byte === newline) this.#text?.newline();
+      if (byte === shiftOut) this.#modes?.shifted();
     } else if (byte === del) {
       return;
     } else if (this.#state === 'ground') {
@@ -177,8 +191,10 @@ export class TerminalFilter {
     } else if (first && stringIntroducers.has(byte)) {
       this.#enter('string');
     } else {
-      const passed = passEscape(this.#sequence(byte));
+      const sequence = this.#sequence(byte);
+      const passed = passEscape(sequence, this.#level);
       this.#enter('ground');
+      if (passed !== null) this.#modes?.escape(sequence);
       this.#emit(passed);
     }
   }
@@ -188,8 +204,12 @@ export class TerminalFilter {
       this.#hold([byte]);
       return;
     }
-    const passed = passCsi(this.#sequence(byte), this.#options);
+    const sequence = this.#sequence(byte);
+    const passed =
+      this.#level === 'text' ? (this.#text?.csi(sequence) ?? null) : passCsi(sequence, this.#level);
     this.#enter('ground');
+    // Without the introducer, ESC and "[".
+    if (passed !== null) this.#modes?.csi(passed.slice(2));
     this.#emit(passed);
   }
 
@@ -217,8 +237,10 @@ export class TerminalFilter {
   }
 
   #endString(): void {
-    const passed = this.#state === 'osc' ? passOsc(this.#sequence()) : null;
+    const sequence = this.#sequence();
+    const passed = this.#state === 'osc' ? passOsc(sequence, this.#level) : null;
     this.#enter('ground');
+    if (passed !== null) this.#modes?.osc(sequence);
     this.#emit(passed);
   }
 
@@ -251,6 +273,11 @@ export class TerminalFilter {
 /** Printable ASCII and the controls that pass: BEL, BS, HT, LF, VT, FF, CR, SO, SI. */
 function isPlain(byte: number): boolean {
   return (byte >= 0x20 && byte < del) || (byte >= 0x07 && byte <= 0x0f);
+}
+
+/** The same for a command without a terminal: no shift, and no motion that it is not known for. */
+function isText(byte: number): boolean {
+  return isPlain(byte) && (byte < 0x0b || byte === 0x0d || byte >= 0x20);
 }
 
 /** Bytes of the character that `lead` begins, 0 when it begins none. */

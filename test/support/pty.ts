@@ -38,6 +38,8 @@ export interface Person extends Disposable {
   types(text: string): void;
   /** Everything shown so far, without control sequences. */
   shown(): string;
+  /** As the terminal got it. */
+  raw(): string;
   /** Of the program at the terminal. */
   readonly pid: number;
   /** The exit code of the program. */
@@ -57,10 +59,12 @@ export function person(
     env: { ...process.env, ...env, TERM: 'xterm' },
   });
   let text = '';
+  let raw = '';
   let at = 0;
   let wake = (): void => {};
   let code: number | null = null;
   child.onData((more) => {
+    raw += more;
     text = stripVTControlCharacters(text + more).replaceAll('\r', '');
     wake();
   });
@@ -88,6 +92,7 @@ export function person(
     },
     types: (keys) => child.write(keys),
     shown: () => text,
+    raw: () => raw,
     pid: child.pid,
     left: async () => {
       await until(() => code !== null, 'end');

@@ -19,6 +19,7 @@ export interface ScreenOptions {
 }
 
 const scrollbackLines = 5_000;
+const repeatedMax = 9_999;
 
 export function openScreen(box: HTMLElement, { typed, resized }: ScreenOptions): Screen {
   loadStyle();
@@ -74,6 +75,8 @@ function neverAnswer({ parser }: Terminal): void {
   parser.registerDcsHandler({ intermediates: '$', final: 'q' }, done);
   parser.registerDcsHandler({ intermediates: '+', final: 'q' }, done);
   parser.registerEscHandler({ final: 'Z' }, done);
+  // A character that is repeated without end would keep the page busy, and its other views with it.
+  parser.registerCsiHandler({ final: 'b' }, ([count]) => Number(count) > repeatedMax);
   for (const code of [4, 5, 8, 10, 11, 12, 52]) parser.registerOscHandler(code, done);
 }
 
