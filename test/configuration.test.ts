@@ -261,6 +261,46 @@ test('a file that cannot be used stops the start', async () => {
   }
 });
 
+test('bounds of the runtime are set by file, variable and flag', async () => {
+  fileOf('bounds/trl/config.yaml', 'limits: {sessions_active: 100, commands_concurrent: 40}\n');
+  const env = {
+    XDG_CONFIG_HOME: path.join(home, 'bounds'),
+    TRL_COMMANDS_CONCURRENT: '50',
+    TRL_SESSION_GONE_MS: '5',
+  };
+  const asked = { version: '9', systemFile: absent };
+  const found = await loadConfiguration({
+    ...asked,
+    env,
+    flags: { bounds: ['session_gone_ms=7'] },
+  });
+  assert.deepEqual(found.limits, {
+    sessionsActive: 100,
+    sessionRecords: 10_000,
+    commandsConcurrent: 50,
+    sessionIdleMs: 86_400_000,
+    sessionGoneMs: 7,
+  });
+  const own = found.settings.filter(({ key }) => key.startsWith('limits.'));
+  assert.deepEqual(
+    own.map(({ key, origins }) => [key, origins.join()]),
+    [
+      ['limits.sessions_active', `${path.join(home, 'bounds/trl/config.yaml')}:1:27`],
+      ['limits.session_records', 'default'],
+      ['limits.commands_concurrent', 'TRL_COMMANDS_CONCURRENT'],
+      ['limits.session_idle_ms', 'default'],
+      ['limits.session_gone_ms', '--bound'],
+    ],
+  );
+  for (const [bad, why] of [
+    ['commands_concurrent=257', /1 to 256/],
+    ['sessions_active=x', /no whole number/],
+    ['sesions=1', /sessions_active/],
+  ] as const) {
+    await assert.rejects(loadConfiguration({ ...asked, env: {}, flags: { bounds: [bad] } }), why);
+  }
+});
+
 test('the user’s file lies in $XDG_CONFIG_HOME/trl', async () => {
   fileOf('xdg/trl/config.yaml', 'terminal: {env_mode: legacy}\n');
   const env = { XDG_CONFIG_HOME: path.join(home, 'xdg') };

@@ -11,7 +11,8 @@ import type { Told } from '../src/daemon/auditing/auditing.ts';
 import { Repeats } from '../src/daemon/auditing/repeats.ts';
 import { limits, shareOf, shareTaken } from '../src/limits.ts';
 import { whyNoBox } from './support/box.ts';
-import type { Json } from './support/daemon.ts';
+import { raw, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { ask, auditText, data, startHttp, type HttpDaemon } from './support/http.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
@@ -162,6 +163,20 @@ test('the commands of one token leave room for others', { skip: whyNoBox }, asyn
   await ask(daemon, `/v1/sessions/${all}/cancel`, { token: greedy, body: {} });
   await ask(daemon, `/v1/sessions/${all}?force=true`, { token: greedy, method: 'DELETE' });
   while ((await start(greedy, await sessionOf(greedy))).status === 429) await sleep(20);
+});
+
+test('idle sessions of a token that was revoked end', async () => {
+  const own = token('agent', 'brief');
+  const body = { working_dir: daemon.root };
+  const { session_id: id } = await data(daemon, '/v1/sessions', { token: own, body });
+  using client = await raw(daemon.socketPath);
+  const listed = async (): Promise<boolean> =>
+    (await client.ask('session.list', {})).data.sessions.some((one: Json) => one.session_id === id);
+  assert.ok(await listed());
+  const config = { XDG_CONFIG_HOME: path.join(daemon.home, 'config') };
+  const env = { ...process.env, XDG_STATE_HOME: path.join(daemon.home, 'state'), ...config };
+  execFileSync(trl, ['token', 'revoke', 'brief'], { env });
+  await eventually('its end', async () => !(await listed()));
 });
 
 test('a bound within which no shell starts is named', { skip: whyNoBox }, async () => {

@@ -9,6 +9,8 @@ import { readLog, type FoundEvent } from '../../audit/read.ts';
 import type { SnapshotPair } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import { errorTable, TrlError, type ErrorCode } from '../../errors.ts';
+import { receiptChanges } from '../../protocol/answers/workspace.ts';
+import type { ChangeView } from '../../protocol/workspace.ts';
 import type { AuditMark } from '../../run.ts';
 
 const kinds = ['exec.ended', 'exec.failed', 'exec.changed', 'exec.statement'] as const;
@@ -23,6 +25,8 @@ export interface ToldEnd {
   readonly failure: TrlError | null;
   /** Of the workspace, as it was signed. */
   readonly snapshot: Pick<SnapshotPair, 'before' | 'after'> | null;
+  /** As many changes as the event names, and how many it does not; `null`: it tells of none. */
+  readonly changes: { readonly views: readonly ChangeView[]; readonly omitted: number } | null;
 }
 
 export interface LogToRead {
@@ -56,7 +60,8 @@ function withEvent(known: ToldEnd | undefined, found: FoundEvent, head: string):
   const told = new Set(known?.told).add(kind);
   const mark = known?.mark ?? { log, seq, leaf, head };
   const failure = kind === 'exec.failed' ? failureIn(data) : (known?.failure ?? null);
-  return { told, mark, failure, snapshot: known?.snapshot ?? snapshotIn(found.event) };
+  const snapshot = known?.snapshot ?? snapshotIn(found.event);
+  return { told, mark, failure, snapshot, changes: known?.changes ?? changesIn(found.event) };
 }
 
 const isCode = (code: unknown): code is ErrorCode =>
@@ -81,4 +86,11 @@ function snapshotIn({ kind, data }: AuditEvent): ToldEnd['snapshot'] {
   if (payload === undefined) return null;
   const text = Buffer.from(payload, 'base64').toString();
   return signed.safeParse(JSON.parse(text)).data?.predicate.changes ?? null;
+}
+
+const named = z.object({ changes: receiptChanges.shape.changes, omitted: z.number() });
+
+function changesIn({ kind, data }: AuditEvent): ToldEnd['changes'] {
+  const found = kind === 'exec.changed' ? named.safeParse(data).data : undefined;
+  return found === undefined ? null : { views: found.changes, omitted: found.omitted };
 }

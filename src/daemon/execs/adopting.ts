@@ -1,12 +1,13 @@
 /** What an earlier daemon left open, as the runner and the audit log know it. */
 import type { ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { Outcome } from '../../run.ts';
 import type { CoreOptions } from '../core.ts';
 import { revertLate } from '../sessions/ground.ts';
 import type { Auditing } from '../auditing/auditing.ts';
 import type { ToldEnd } from '../auditing/told-ends.ts';
+import { receiptViews } from '../workspaces/wire.ts';
 import type { ExecRecord } from './executions.ts';
+import type { Ended } from './receipt.ts';
 
 export interface RunnerEntry {
   readonly exec_id: string;
@@ -55,13 +56,12 @@ export function lostBecause(end: ToldEnd | undefined): TrlError {
 }
 
 /** The receipt says what was signed: others may have changed the workspace since. */
-export function asSigned(outcome: Outcome, end: ToldEnd | undefined): Outcome {
-  const { recorded } = outcome;
-  if (recorded === null || !end?.snapshot) return outcome;
-  return {
-    ...outcome,
-    recorded: { ...recorded, snapshot: { ...recorded.snapshot, ...end.snapshot } },
-  };
+export function asSigned(ended: Ended, end: ToldEnd | undefined): Ended {
+  const { workspace } = ended;
+  if (workspace?.snapshot == null || !end?.snapshot) return ended;
+  const told = end.changes === null ? {} : receiptViews(end.changes.views, end.changes.omitted);
+  const snapshot = { ...workspace.snapshot, ...end.snapshot };
+  return { ...ended, workspace: { ...workspace, ...told, snapshot } };
 }
 
 export const notStarted = ({ code, message, data }: TrlError): TrlError =>

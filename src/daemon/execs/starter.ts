@@ -378,8 +378,8 @@ export class Starter {
       .then(async (ground) => {
         const { id, command: text, workspaceMode: mode = null, startedAt } = record;
         await ground.changes?.begin({ id, text, mode, startedAt });
-        const done = finish(this.#world, ground, id).then((outcome) => asSigned(outcome, end));
-        return hinted(this.#options, ground, done);
+        const done = hinted(this.#options, ground, finish(this.#world, ground, id));
+        return asSigned(await done, end);
       });
     const tracked = this.#execs.track(record, this.#shares.hold(session, outcome));
     if (record.mode === 'foreground') this.#occupy(session, tracked);

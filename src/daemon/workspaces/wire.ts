@@ -98,6 +98,16 @@ export function receiptChanges(
   };
 }
 
+/** The same of changes that the log names; `omitted`: so many more it does not. */
+export function receiptViews(
+  views: readonly ChangeView[],
+  omitted: number,
+): Pick<ReceiptChanges, 'changes' | 'changes_omitted'> {
+  const sorted = views.toSorted((a, b) => urgency[a.state] - urgency[b.state]);
+  const changes = sorted.slice(0, limits.receiptChanges.max);
+  return { changes, changes_omitted: views.length - changes.length + omitted };
+}
+
 /** Sentences of a receipt about what did not simply happen. */
 export function changeHints(changes: readonly Change[], session: string): string[] {
   const count = (state: ChangeState): number =>
