@@ -8,6 +8,7 @@ import { askedInput } from '../src/daemon/approvals/asked-input.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
 import { cornerOf, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 const token = 'wq8-Zk2mmVV-911-aaQQ';
@@ -45,12 +46,10 @@ async function decide(daemon: Daemon, id: string, params: object = {}): Promise<
 }
 
 async function ended(session: TestSession, execId: string): Promise<Json> {
-  for (let tries = 0; tries < 400; tries += 1) {
+  return await eventually(`the end of ${execId}`, async () => {
     const info = (await session.client.ask('exec.info', { exec_id: execId })).data;
-    if (info.state !== 'waiting' && info.state !== 'running') return info;
-    await sleep(25);
-  }
-  throw new Error(`${execId} does not end`);
+    return info.state !== 'waiting' && info.state !== 'running' && info;
+  });
 }
 
 test('what is on the list runs as it was analysed, the rest waits', { skip }, async () => {
@@ -140,11 +139,11 @@ test('asking again attaches, also after the yes, and runs nothing twice', { skip
 test('a call can wait for the person, and hears what they said', { skip }, async () => {
   const daemon = cornerOf(shared);
   await using session = await guardedSession(daemon);
-  const asked = session.ask('echo hello', { wait_ms: 20_000 });
+  const asked = session.ask('echo hello', { wait_ms: 120_000 });
   const [first] = await pending(daemon, 1);
   await decide(daemon, first.approval_id);
   assert.equal((await asked).data.stdout, 'hello\n');
-  const refused = session.ask('touch no', { wait_ms: 20_000 });
+  const refused = session.ask('touch no', { wait_ms: 120_000 });
   const [second] = await pending(daemon, 1);
   await decide(daemon, second.approval_id, { decision: 'deny', words: 'use the other one' });
   const answer = await refused;
@@ -208,7 +207,7 @@ for (const { what, command, change, runs, more } of changes) {
     writeFileSync(script, '#!/bin/sh\necho run >>log\n', { mode: 0o755 });
     await using session = await guardedSession(daemon);
     // The session is busy when the yes comes, so the start waits for its turn.
-    const slow = await parked(session, 'sleep 2');
+    const slow = await parked(session, 'while ! test -e go; do sleep 0.05; done');
     const data = await parked(session, command, more);
     await decide(daemon, slow.approval_id);
     for (;;) {
@@ -218,6 +217,7 @@ for (const { what, command, change, runs, more } of changes) {
     }
     await decide(daemon, data.approval_id);
     await change(daemon, session);
+    writeFileSync(path.join(daemon.root, 'go'), '');
     await ended(session, slow.exec_id);
     const log = path.join(daemon.root, 'log');
     if (runs) {
@@ -236,12 +236,10 @@ for (const { what, command, change, runs, more } of changes) {
 
 async function pending(daemon: Daemon, count: number): Promise<Json[]> {
   using client = await raw(daemon.socketPath);
-  for (let tries = 0; tries < 400; tries += 1) {
+  return await eventually(`${count} questions`, async () => {
     const { data } = await client.ask('approval.list', { state: 'pending' });
-    if (data.approvals.length >= count) return data.approvals;
-    await sleep(25);
-  }
-  throw new Error(`there are no ${count} questions`);
+    return data.approvals.length >= count && data.approvals;
+  });
 }
 
 test('questions outlive the daemon; one yes starts one process', { skip }, async () => {
@@ -260,8 +258,10 @@ test('questions outlive the daemon; one yes starts one process', { skip }, async
   await decide(again, waiting[1].approval_id);
   using client = await raw(again.socketPath);
   const log = path.join(again.root, 'log');
-  for (let tries = 0; tries < 400 && !existsSync(log); tries += 1) await sleep(25);
-  await sleep(300);
+  await eventually('its end', async () => {
+    const { data } = await client.ask('exec.info', { exec_id: waiting[1].exec_id });
+    return data.state === 'exited';
+  });
   assert.equal(readFileSync(log, 'utf8'), '2\n');
   const { data } = await client.ask('exec.info', { exec_id: waiting[1].exec_id });
   assert.deepEqual([data.state, data.exit_code], ['exited', 0]);
@@ -285,7 +285,12 @@ test('values are not kept: after a restart the caller brings them again', { skip
   using client = await raw(again.socketPath);
   await sleep(200);
   assert.ok(!existsSync(path.join(again.root, 'log')));
-  const answer = await client.ask('exec.run', { session_id: id, command, ...more, wait_ms: 9_000 });
+  const answer = await client.ask('exec.run', {
+    session_id: id,
+    command,
+    ...more,
+    wait_ms: 120_000,
+  });
   assert.deepEqual([answer.data.exec_id, answer.data.exit_code], [data.exec_id, 0]);
   assert.equal(readFileSync(path.join(again.root, 'log'), 'utf8'), 'open-sesame\n');
   session.client.drop();

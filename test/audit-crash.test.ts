@@ -32,7 +32,7 @@ for (const [mode, promise] of [
       return;
     }
     const run = [`${mount} && exec "$0" "$@"`, process.execPath, trouble, mode, '/mnt'];
-    const options = { encoding: 'utf8', timeout: 60_000 } as const;
+    const options = { encoding: 'utf8', timeout: 240_000 } as const;
     const { status, stderr } = spawnSync('unshare', [...inside, ...run], options);
     assert.equal(status, 0, stderr);
   });
@@ -45,7 +45,7 @@ test('where files may not grow appends are refused until they may', (t) => {
   }
   const root = mkdtempSync(path.join(tmpdir(), 'trl-audit-'));
   try {
-    const options = { encoding: 'utf8', timeout: 60_000 } as const;
+    const options = { encoding: 'utf8', timeout: 240_000 } as const;
     const { status, stderr } = spawnSync(process.execPath, [trouble, 'limit', root], options);
     assert.equal(status, 0, stderr);
   } finally {

@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { eventOfLine } from '../src/audit/line.ts';
 import { startRuntime, type Daemon } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { openSession } from './support/session.ts';
 
 const MiB = 1024 * 1024;
@@ -75,14 +75,14 @@ test('a full disk stops what runs, and its end is told', { skip: noMount() }, as
   await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
   await session.run('true');
   const id = await session.start('while :; do echo tick; sleep 0.1; done');
-  await sleep(1_500);
+  const isTold = (): boolean =>
+    eventsOf(daemon).some(({ kind, exec }) => kind === 'exec.output' && exec === id);
+  await eventually('a record of its output', isTold);
   fill(daemon);
-  let info = await session.client.ask('exec.info', { exec_id: id });
-  for (let tries = 0; tries < 200 && info.data.state === 'running'; tries += 1) {
-    await sleep(100);
-    info = await session.client.ask('exec.info', { exec_id: id });
-  }
-  assert.notEqual(info.data.state, 'running', JSON.stringify(info));
+  await eventually('its end', async () => {
+    const info = await session.client.ask('exec.info', { exec_id: id });
+    return info.data.state !== 'running';
+  });
   // Room was put by for the end.
   const ended = eventsOf(daemon).find((one) => one.kind === 'exec.ended' && one.exec === id);
   assert.equal(ended?.data['stopped'], 'audit-failed', JSON.stringify(ended));

@@ -32,7 +32,7 @@ after(() => daemon.stop());
 
 function runIn(home: string, ...args: string[]) {
   const env = { ...process.env, ...surroundings(home) };
-  const options = { env, cwd: home, encoding: 'utf8', timeout: 20_000 } as const;
+  const options = { env, cwd: home, encoding: 'utf8', timeout: 120_000 } as const;
   const { status, stdout, stderr } = spawnSync(trl, ['audit', ...args], options);
   return { status, stdout, stderr };
 }

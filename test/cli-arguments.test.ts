@@ -273,7 +273,7 @@ test('zsh completes verbs, flags and values, and prints no error', (t) => {
   };
   const env = { ...process.env, HOME: place.path, FILE: file, MADE: made };
   const args = ['-f', '-c', script, 'zsh', ...Object.keys(wanted)];
-  const { stdout } = spawnSync('zsh', args, { env, encoding: 'utf8', timeout: 60_000 });
+  const { stdout } = spawnSync('zsh', args, { env, encoding: 'utf8', timeout: 240_000 });
   assert.deepEqual(readFileSync(made, 'utf8').split('\n'), [...Object.values(wanted), '']);
   assert.doesNotMatch(stdout, /_trl:|_arguments:|error|not found/);
 });

@@ -10,7 +10,7 @@ import { onSocket, startInside } from './support/inside.ts';
 import type { Inside } from './support/inside.ts';
 
 const skip = whyNoBox;
-const timeout = 60_000;
+const timeout = 240_000;
 let inside: Inside;
 before(async () => {
   inside = await startInside();

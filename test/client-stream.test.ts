@@ -11,6 +11,7 @@ import { connect } from '../src/local/index.ts';
 import type { Client, ExecStream, Session } from '../src/client/index.ts';
 import { startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
+import { withGrowingTimeout } from './support/processes.ts';
 
 const client_ts = path.join(path.dirname(import.meta.dirname), 'src/local/index.ts');
 let daemon: Daemon;
@@ -105,7 +106,11 @@ for (const frames of ['bin', 'json'] as const) {
 
 test('a time-out is an answer with the partial output', async () => {
   await using opened = await open();
-  const receipt = await opened.session.run('echo begun; sleep 60', { timeout_ms: 500 });
+  const receipt = await withGrowingTimeout(
+    300,
+    (timeout_ms) => opened.session.run('echo begun; sleep 900', { timeout_ms }),
+    ({ stdout }) => stdout !== '',
+  );
   const { stdout, exit_code: code, timed_out: late } = receipt;
   assert.deepEqual([stdout, code, late], ['begun\n', 124, true]);
 });

@@ -19,7 +19,7 @@ import { raw, startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
 
 const skip = whyNoBox;
-const timeout = 60_000;
+const timeout = 240_000;
 let daemon: Daemon;
 let client: Client;
 before(async () => {

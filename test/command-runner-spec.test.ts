@@ -48,7 +48,7 @@ after(() => daemon.stop());
 
 function audit(home: string, ...args: readonly string[]) {
   const env = { ...process.env, ...surroundings(home) };
-  return spawnSync(trl, ['audit', ...args], { env, cwd: home, encoding: 'utf8', timeout: 20_000 });
+  return spawnSync(trl, ['audit', ...args], { env, cwd: home, encoding: 'utf8', timeout: 120_000 });
 }
 
 /** A workspace of its own, with what its commands must not see. */

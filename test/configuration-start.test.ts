@@ -28,7 +28,7 @@ function run(at: string, args: readonly string[], env: object = {}) {
     cwd: path.join(at, 'work'),
     env: { ...process.env, ...surroundings(at), ...env },
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 240_000,
   });
 }
 

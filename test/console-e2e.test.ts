@@ -52,7 +52,7 @@ async function mayAnswer(): Promise<void> {
 /** Asks for `command`, and goes on with its result when a person has answered. */
 function ask(command: string): Promise<unknown> {
   const asked = agent.createSession({ name: 'build', working_dir: daemon.root });
-  const run = asked.then((session) => session.run(command, { wait_ms: 30_000 }));
+  const run = asked.then((session) => session.run(command, { wait_ms: 120_000 }));
   return run.catch((error: unknown) => error);
 }
 
@@ -126,7 +126,7 @@ test('a value that is typed goes to the runtime, and is found nowhere else', opt
   const asked = agent.call('secrets.request', {
     name: 'DEPLOY_KEY',
     reason: 'To publish the package',
-    wait_ms: 30_000,
+    wait_ms: 120_000,
   });
   await open('secrets');
   await person.sees('To publish the package');

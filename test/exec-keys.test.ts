@@ -16,7 +16,6 @@ import { raw, type Json, type RawClient } from './support/daemon.ts';
 import { ask, data, startHttp, type Answer, type HttpDaemon } from './support/http.ts';
 
 const skip = whyNoBox;
-const bounded = { skip, timeout: 20_000 };
 const tool = `name: once
 description: Leaves a line, and takes a while.
 command: [sh, -c, 'echo x >>"$0"; sleep 1.5; wc -l <"$0"', "{input.file}"]
@@ -92,7 +91,7 @@ function structured({ text }: Answer): Json {
   return JSON.parse(line.replace('data: ', '')).result.structuredContent;
 }
 
-test('a request made again after the runtime was killed runs nothing twice', bounded, async () => {
+test('a request made again after the runtime was killed runs nothing twice', { skip }, async () => {
   const target = `/v1/sessions/${session}/execs`;
   const asked = {
     body: { command: counting('rest') },
@@ -166,7 +165,7 @@ test('a key of another session, or of no command, is another request', { skip },
 
 test(
   'a call of a tool runs once, answered or not when the runtime is killed',
-  bounded,
+  { skip },
   async () => {
     const call = (file: string, exec_key: string): Promise<Json> =>
       wire.ask('tool.call', { name: 'once', arguments: { file }, session_id: session, exec_key });
@@ -186,7 +185,7 @@ test(
   },
 );
 
-test('neither does a call by MCP that has a key', bounded, async () => {
+test('neither does a call by MCP that has a key', { skip }, async () => {
   const [args, headers] = [{ command: counting('named') }, { 'Idempotency-Key': 'mcp-1' }];
   const asked = structured(await mcp(args, headers));
   await approve(asked.approval_id);

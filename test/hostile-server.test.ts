@@ -116,7 +116,7 @@ async function python(text: string): Promise<string> {
       HTTP_PROXY: elsewhereUrl,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 30_000,
+    timeout: 120_000,
     killSignal: 'SIGKILL',
   });
   let [stdout, stderr] = ['', ''];
@@ -176,7 +176,7 @@ trl._RECONNECT_SECONDS = 0
 for name in [*(f"event-{i}" for i in range(${wrong.length})), "endless-event"]:
     client = trl.connect(url=f"{sys.argv[1]}/{name}", token=sys.argv[2], call_seconds=5)
     try:
-        with client.session("s-1").stream("true", deadline=10) as stream:
+        with client.session("s-1").stream("true", deadline=120) as stream:
             stream.collect()
         print(name, "was taken")
     except trl.TrlError as error:

@@ -84,7 +84,7 @@ test('of what is told together nothing is lost, and few are told', async () => {
   await fc.assert(property, { numRuns: 50 });
 });
 
-test('requests within a WebSocket count as those beside it', { timeout: 30_000 }, async () => {
+test('requests within a WebSocket count as those beside it', async () => {
   const own = token('agent', 'fast');
   const ws = webSocket('/rpc', own);
   await once(ws, 'open');
@@ -216,7 +216,7 @@ test('a command that waits for a person says how to go on', { skip: whyNoBox }, 
   const { digest } = await data(daemon, `/v1/approvals/${approval}`, { token: by });
   const answer = { decision: 'approve', digest: digest.slice(0, 8) };
   await data(daemon, `/v1/approvals/${approval}/decision`, { token: by, body: answer });
-  const done = await data(daemon, target, { ...asked, body: { ...asked.body, wait_ms: 10_000 } });
+  const done = await data(daemon, target, { ...asked, body: { ...asked.body, wait_ms: 120_000 } });
   assert.deepEqual([done.exec_id, done.exit_code], [exec, 0]);
 });
 

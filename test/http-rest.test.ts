@@ -8,6 +8,7 @@ import { routes, unrouted } from '../src/daemon/http/routes.ts';
 import type { Json } from './support/daemon.ts';
 import { ask, data, mainToken, startHttp } from './support/http.ts';
 import type { Ask, HttpDaemon } from './support/http.ts';
+import { withGrowingTimeout } from './support/processes.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 let daemon: HttpDaemon;
@@ -63,8 +64,13 @@ test('a command runs in a session, and is found by what it left', async () => {
 });
 
 test('a command that runs out of time has a receipt that says so', async () => {
-  const body = { command: 'echo early; sleep 60', timeout_ms: 300 };
-  const receipt = await data(daemon, `/v1/sessions/${session}/execs`, { body });
+  const command = 'echo early; sleep 900';
+  const receipt = await withGrowingTimeout(
+    300,
+    (timeout_ms) =>
+      data(daemon, `/v1/sessions/${session}/execs`, { body: { command, timeout_ms } }),
+    ({ stdout }) => stdout !== '',
+  );
   assert.deepEqual([receipt.timed_out, receipt.exit_code, receipt.stdout], [true, 124, 'early\n']);
 });
 
@@ -75,7 +81,7 @@ test('a detached command takes input, is waited for and ended', async () => {
   const at = `/v1/execs/${JSON.parse(started.text).exec_id}`;
   assert.equal(started.headers.location, at);
   await data(daemon, `${at}/input`, { body: { data: 'hello\n' } });
-  const waited = await data(daemon, `${at}/output?wait_ms=10000`);
+  const waited = await data(daemon, `${at}/output?wait_ms=60000`);
   assert.equal(waited.chunks[0].data, 'hello\n');
   assert.deepEqual((await data(daemon, `${at}/cancel`, { method: 'POST' })).stopped.length, 1);
 });

@@ -15,7 +15,7 @@ import { callOf, httpTo, mcpClient, nobody } from './support/mcp.ts';
 import type { Person } from './support/mcp.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
-const bounded = { timeout: 60_000 };
+const bounded = { timeout: 240_000 };
 let daemon: HttpDaemon;
 before(async () => {
   daemon = await startHttp({

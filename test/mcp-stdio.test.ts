@@ -20,7 +20,7 @@ const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const lasting = `sleep 300.${process.pid}`;
 const isLasting = new RegExp(`^${lasting.replace('.', '\\.')} ?$`);
 /** What waits for a process would else wait for ever. */
-const bounded = { timeout: 60_000 };
+const bounded = { timeout: 240_000 };
 let daemon: Daemon;
 before(async () => {
   daemon = await startRuntime();

@@ -82,7 +82,7 @@ test('commands, their output and what is known of them', async () => {
   await ask('exec.write', { exec_id: started, data: 'y\n' });
   let state = 'running';
   for (let from = 0; state === 'running';) {
-    const read = await ask('exec.read', { exec_id: started, from, wait_ms: 10_000 });
+    const read = await ask('exec.read', { exec_id: started, from, wait_ms: 60_000 });
     ({ state, next: from } = read);
   }
   await ask('exec.info', { exec_id: started });
@@ -127,7 +127,7 @@ test('questions to a person, and what is told of them', async () => {
     await ask('approval.list', { state: 'pending' });
     await ask('approval.decide', { approval_id: approvalId, decision, digest, words: 'seen' });
     for (let state = 'waiting'; state === 'waiting' || state === 'running';) {
-      ({ state } = await ask('exec.read', { exec_id: parked.data.exec_id, wait_ms: 10_000 }));
+      ({ state } = await ask('exec.read', { exec_id: parked.data.exec_id, wait_ms: 60_000 }));
     }
     for (let state = 'pending'; state === 'pending' || state === 'approved';) {
       const told = await watcher.json();

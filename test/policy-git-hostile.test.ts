@@ -76,7 +76,7 @@ function runs(repo: Repository, run: Hardened, extra: Record<string, string> = {
     );
     if (taken) delete env[name];
   }
-  spawnSync(program, argv, { cwd: repo.directory, env: { ...env, ...run.set }, timeout: 20_000 });
+  spawnSync(program, argv, { cwd: repo.directory, env: { ...env, ...run.set }, timeout: 120_000 });
   return existsSync(marker);
 }
 

@@ -30,7 +30,7 @@ const skip = hasRipgrep ? false : 'there is no rg';
 function search(argv: readonly string[], variables: Record<string, string>): string {
   rmSync(marker, { force: true });
   const [program = '', ...rest] = argv;
-  const options = { cwd: ground, env: variables, input: '', timeout: 20_000 };
+  const options = { cwd: ground, env: variables, input: '', timeout: 120_000 };
   return String(spawnSync(program, [...rest, './'], options).stdout);
 }
 

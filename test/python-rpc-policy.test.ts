@@ -6,11 +6,12 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime, type Daemon, type Json, type RawClient } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { openSession } from './support/session.ts';
 
 const noPython = existsSync('/usr/bin/python3') ? false : 'there is no /usr/bin/python3';
 const skip = whyNoBox || noPython;
-const python = { language: 'python', timeout_ms: 30_000 };
+const python = { language: 'python', timeout_ms: 240_000 };
 
 const rules = `
 name: tested
@@ -34,15 +35,12 @@ async function decide(daemon: Daemon, id: string, more: object = {}): Promise<Js
 
 /** What an execution is when it has ended, with its output. */
 async function ended(client: RawClient, id: string): Promise<Json> {
-  for (let tries = 0; tries < 400; tries += 1) {
-    const info = (await client.ask('exec.info', { exec_id: id })).data;
-    if (info.state !== 'waiting' && info.state !== 'running') {
-      const { chunks } = (await client.ask('exec.read', { exec_id: id })).data;
-      return { ...info, text: chunks.map(({ data }: Json) => data).join('') };
-    }
-    await sleep(25);
-  }
-  throw new Error(`${id} does not end`);
+  const info = await eventually(`the end of ${id}`, async () => {
+    const { data } = await client.ask('exec.info', { exec_id: id });
+    return data.state !== 'waiting' && data.state !== 'running' && data;
+  });
+  const { chunks } = (await client.ask('exec.read', { exec_id: id })).data;
+  return { ...info, text: chunks.map(({ data }: Json) => data).join('') };
 }
 
 test(
@@ -114,7 +112,7 @@ test('a rule of a person holds for what a script starts', { skip }, async () => 
 });
 
 test('a script whose runtime is killed meanwhile is told, and goes on', { skip }, async () => {
-  const daemon = await startRuntime({ env: { TRL_RUNNER_LINGER_MS: '20000' } });
+  const daemon = await startRuntime({ env: { TRL_RUNNER_LINGER_MS: '120000' } });
   let second: Daemon | null = null;
   try {
     const session = await openSession(daemon.socketPath, { working_dir: daemon.root });
@@ -135,7 +133,7 @@ for _ in range(2):
     }
     await daemon.kill();
     session.client.drop();
-    second = await startRuntime({ home: daemon.home, env: { TRL_RUNNER_LINGER_MS: '20000' } });
+    second = await startRuntime({ home: daemon.home, env: { TRL_RUNNER_LINGER_MS: '120000' } });
     using client = await raw(second.socketPath);
     const { text, exit_code: code } = await ended(client, id);
     // The first call was under way; the second one comes to a runtime that does not know it.

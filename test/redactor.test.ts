@@ -5,7 +5,13 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoBox } from './support/box.ts';
 import { raw, shareRuntime, startRuntime } from './support/daemon.ts';
-import { descendantsOf, eventually, runnerPid, type Found } from './support/processes.ts';
+import {
+  type Found,
+  descendantsOf,
+  eventually,
+  runnerPid,
+  withGrowingTimeout,
+} from './support/processes.ts';
 import { openSession } from './support/session.ts';
 
 const token = 'Zq7TfKx2pLw9VbRd4Nc8';
@@ -65,7 +71,7 @@ describe('what a command prints', { skip: whyNoBox }, () => {
       env: { API_TOKEN: token },
     });
     const first = await client.json();
-    assert.equal(first.data, 'Continue? [y/N] ');
+    assert.equal(first.data, 'Continue? [y/N] ', JSON.stringify(first));
     const exec = first.stream_id;
     using other = await raw(daemon.socketPath);
     await other.ask('exec.write', { exec_id: exec, data: 'y\n', eof: true });
@@ -83,11 +89,12 @@ describe('what a command prints', { skip: whyNoBox }, () => {
     const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const halves = `printf ${token.slice(0, 10)}; sleep 0.3; printf ${token.slice(10)}; read x`;
-    const { data } = await session.ask(halves, {
-      stdin_open: true,
-      env: { API_TOKEN: token },
-      timeout_ms: 1_500,
-    });
+    const params = { stdin_open: true, env: { API_TOKEN: token } };
+    const { data } = await withGrowingTimeout(
+      1_000,
+      (timeout_ms) => session.ask(halves, { ...params, timeout_ms }),
+      (answer) => answer.data?.stdout !== '',
+    );
     assert.match(data.stdout, /^\[HIDDEN:[0-9a-f]{6,}\]$/);
   });
 });

@@ -235,7 +235,7 @@ test(
   () => {
     const program = path.join(import.meta.dirname, 'support/overlay-mounts.ts');
     const args = ['-m', '--propagation', 'private', process.execPath, program];
-    const done = spawnSync('unshare', args, { encoding: 'utf8', timeout: 60_000 });
+    const done = spawnSync('unshare', args, { encoding: 'utf8', timeout: 240_000 });
     assert.equal(done.status, 0, done.stderr);
     assert.deepEqual(JSON.parse(done.stdout), {
       first: 'in\ndeep\n.:\na\nin\nvol\n\nin/deep:\nin\n\nvol:\nin\nw\n',

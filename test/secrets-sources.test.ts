@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -13,7 +14,6 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { isTrlError } from '../src/errors.ts';
 import { CommandSource } from '../src/secrets/command-source.ts';
@@ -22,6 +22,7 @@ import { parseDotenv } from '../src/secrets/dotenv.ts';
 import { EnvironmentSource } from '../src/secrets/environment-source.ts';
 import { KeyringSource } from '../src/secrets/keyring-source.ts';
 import { SystemdSource } from '../src/secrets/systemd-source.ts';
+import { eventually, withGrowingTimeout } from './support/processes.ts';
 
 const home = mkdtempSync(path.join(tmpdir(), 'trl-secrets-'));
 after(() => rmSync(home, { recursive: true, force: true }));
@@ -250,10 +251,16 @@ test('a command is ended with all that it started, however it ends', async () =>
   const mark = path.join(home, 'pid');
   const ends = [`wait`, `echo ${value}`, 'exit 3', 'kill -9 $$'];
   for (const end of ends) {
-    // Only the first waits for it; all have written the mark by then.
-    const timeoutMs = end === 'wait' ? 2_000 : 20_000;
-    const source = script(`sleep 1000 & echo $! > ${mark}; ${end}`, { timeoutMs });
-    const said = await source.read('API_KEY').catch(() => 'refused');
+    rmSync(mark, { force: true });
+    const said = await withGrowingTimeout(
+      // Only the first waits for it.
+      end === 'wait' ? 500 : 20_000,
+      (timeoutMs) =>
+        script(`sleep 1000 & echo $! > ${mark}; ${end}`, { timeoutMs })
+          .read('API_KEY')
+          .catch(() => 'refused'),
+      () => existsSync(mark),
+    );
     assert.equal(said, end.startsWith('echo') ? value : 'refused');
     const pid = Number(readFileSync(mark, 'utf8'));
     assert.ok(pid > 1);
@@ -263,12 +270,10 @@ test('a command is ended with all that it started, however it ends', async () =>
 
 /** Until the process is gone or only waits to be reaped; fails the test when it stays. */
 async function hasEnded(pid: number): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    const look = `cut -d' ' -f3 /proc/${pid}/stat 2>/dev/null || echo X`;
-    if (/[XZ]/.test(execFileSync('sh', ['-c', look], { encoding: 'utf8' }))) return;
-    await sleep(20);
-  }
-  assert.fail(`process ${pid} runs on`);
+  const look = `cut -d' ' -f3 /proc/${pid}/stat 2>/dev/null || echo X`;
+  await eventually(`the end of process ${pid}`, () =>
+    /[XZ]/.test(execFileSync('sh', ['-c', look], { encoding: 'utf8' })),
+  );
 }
 
 test('a keyring is asked for entries of "trl"; one that is not there says so', async () => {

@@ -237,7 +237,7 @@ test('executions of one session share its loopback', sandboxed, async () => {
     'LocalPort=>3000,Listen=>5,ReuseAddr=>1) or die; $|=1; print "up\n"; ' +
     'while(my $c=$s->accept){print $c "SERVED\n"; close $c}\'';
   const started = await session.start(server);
-  const up = await session.client.ask('exec.read', { exec_id: started, wait_ms: 20_000 });
+  const up = await session.client.ask('exec.read', { exec_id: started, wait_ms: 60_000 });
   assert.equal(up.data.chunks[0]?.data, 'up\n', JSON.stringify(up));
   const fetch = 'exec 9<>/dev/tcp/127.0.0.1/3000 && cat <&9';
   assert.equal((await session.run(fetch)).stdout, 'SERVED\n');
@@ -294,7 +294,7 @@ test(
       const found = data.execs.find(({ state }: Json) => state === 'running');
       return found?.exec_id ?? null;
     });
-    const read = await second.ask('exec.read', { exec_id: id, wait_ms: 20_000 });
+    const read = await second.ask('exec.read', { exec_id: id, wait_ms: 60_000 });
     assert.equal(read.data.chunks[0]?.data, 'up\n');
     const refused = await second.ask('exec.run', params);
     assert.equal(refused.error?.code, 'SESSION_BUSY');

@@ -188,7 +188,7 @@ test('a content that is put again just before its last record goes is still ther
 
 test('a full disk is said, and nothing is lost when there is room again', (t) => {
   const program = path.join(import.meta.dirname, 'prove', 'snapshot-full.ts');
-  const run = spawnSync(process.execPath, [program], { encoding: 'utf8', timeout: 60_000 });
+  const run = spawnSync(process.execPath, [program], { encoding: 'utf8', timeout: 240_000 });
   if (run.stdout.startsWith('skipped: ')) {
     t.skip(run.stdout.trim());
     return;

@@ -5,13 +5,13 @@ import { EventEmitter, once } from 'node:events';
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { connect } from '../src/local/index.ts';
 import { isTrlError } from '../src/errors.ts';
 import { callUntil } from '../src/tools/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, surroundings, type Daemon, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 const skip = whyNoBox;
@@ -44,8 +44,8 @@ output: json
   slow: `
 name: slow
 description: Takes long.
-command: [sh, -c, "echo begun; sleep 60"]
-timeout: 1
+command: [sh, -c, "echo begun; sleep 900"]
+timeout: 3
 `,
   terminal: 'name: terminal\ndescription: Shadows one that is there.\ncommand: [id]\n',
   broken: 'name: broken\ncommand: id\n',
@@ -206,7 +206,7 @@ test('is asked about under a policy that asks, with its words and its file', { s
   const { asked, digest } = (await ask('approval.get', { approval_id: id })).data;
   assert.deepEqual(asked.argv, ['printf', '%s|', 'hello you']);
   assert.match(asked.tool.sha256, /^[0-9a-f]{64}$/);
-  const waiting = strict.client.ask('tool.call', { ...params, wait_ms: 20_000 });
+  const waiting = strict.client.ask('tool.call', { ...params, wait_ms: 120_000 });
   await ask('approval.decide', { approval_id: id, decision: 'approve', digest });
   const { receipt } = (await waiting).data;
   assert.deepEqual([receipt.stdout, receipt.exec_id], ['hello you|', first.data.exec_id]);
@@ -369,7 +369,7 @@ test('of a program is told when nobody waits for its answer any more', { skip },
 
 /** What the daemon says may come a moment later. */
 async function logged(daemon: Daemon, wanted: RegExp): Promise<void> {
-  for (let tries = 0; !wanted.test(daemon.log()) && tries < 200; tries += 1) await sleep(20);
+  await eventually(String(wanted), () => wanted.test(daemon.log()));
   assert.match(daemon.log(), wanted);
 }
 

@@ -62,7 +62,7 @@ export class Busy {
     void working.then(() => (over.isSo = true));
     const isUnderWay = (): boolean => over.isSo || this.receipts.size > before;
     this.#moments += 1;
-    if (this.#moments % 2 === 1) await eventually('the first receipt', isUnderWay, 60_000);
+    if (this.#moments % 2 === 1) await eventually('the first receipt', isUnderWay);
     await sleep(randomInt(withinMs));
   }
 

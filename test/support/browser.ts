@@ -11,7 +11,7 @@ import type { Daemon } from './daemon.ts';
 const root = path.dirname(path.dirname(import.meta.dirname));
 const program = '/usr/bin/chromium';
 const axeSource = path.join(root, 'node_modules/axe-core/axe.min.js');
-const waitMs = 15_000;
+const waitMs = 120_000;
 
 /** Why tests with a browser cannot run here, else `false`. */
 export const noBrowser: string | false = existsSync(program) ? false : `there is no ${program}`;

@@ -87,7 +87,7 @@ interface Way {
 /** How long a stream that was opened is listened to, in ms. */
 const listenMs = 50;
 /** How long an answer may take, in ms: none of the requests waits for anything. */
-const answerMs = 20_000;
+const answerMs = 120_000;
 
 function send({ agent, origin, token }: Way, drawn: Drawn): Promise<Answer> {
   const { hostname: host, port } = new URL(origin);

@@ -1,11 +1,8 @@
 /** Commands that wait for a person, over the wire: asked, decided, waited for. */
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { raw, type Daemon, type Json } from './daemon.ts';
+import { eventually } from './processes.ts';
 import { openSession, type TestSession } from './session.ts';
-
-const tries = 800;
-const pollMs = 25;
 
 export const guarded = { env: { TRL_POLICY: 'guarded' } } as const;
 
@@ -34,12 +31,7 @@ export async function decide(daemon: Daemon, id: string, params: object = {}): P
 
 /** Asks until `done` says so. */
 export async function until<T>(what: string, look: () => Promise<T | null>): Promise<T> {
-  for (let left = tries; left > 0; left -= 1) {
-    const found = await look();
-    if (found !== null) return found;
-    await sleep(pollMs);
-  }
-  throw new Error(`never: ${what}`);
+  return await eventually(what, look);
 }
 
 /** `exec.info` of an execution once it is in one of `states`. */

@@ -68,8 +68,11 @@ export function runnerPid(daemon: Daemon): number | null {
   return processesWhere(isRunner)[0]?.pid ?? null;
 }
 
+/** How long is waited for what must come: it costs time where it never does, and only there. */
+const hangMs = 120_000;
+
 /** Looks until nothing is found, at most so long; answers what is still there. */
-export async function noneLeft(look: () => readonly Found[], withinMs = 5_000): Promise<Found[]> {
+export async function noneLeft(look: () => readonly Found[], withinMs = hangMs): Promise<Found[]> {
   const end = Date.now() + withinMs;
   for (;;) {
     const found = look();
@@ -82,7 +85,7 @@ export async function noneLeft(look: () => readonly Found[], withinMs = 5_000): 
 export async function eventually<T>(
   what: string,
   look: () => T | null | false | Promise<T | null | false>,
-  withinMs = 20_000,
+  withinMs = hangMs,
 ): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
@@ -90,6 +93,21 @@ export async function eventually<T>(
     if (found !== null && found !== false) return found;
     if (Date.now() > end) throw new Error(`it never came: ${what}`);
     await sleep(pollMs);
+  }
+}
+
+/**
+ * Runs with a time-out, from `firstMs` on, that grows until the answer `isFar`: a busy machine may
+ * need longer to get there. Answers the last of them.
+ */
+export async function withGrowingTimeout<T>(
+  firstMs: number,
+  run: (timeoutMs: number) => Promise<T>,
+  isFar: (answer: T) => boolean,
+): Promise<T> {
+  for (let timeoutMs = firstMs; ; timeoutMs *= 4) {
+    const answer = await run(timeoutMs);
+    if (isFar(answer) || timeoutMs > 60_000) return answer;
   }
 }
 

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 const trl = path.join(root, 'trl');
-const waitMs = 60_000;
+const waitMs = 120_000;
 
 interface Pty {
   onData(listener: (text: string) => void): unknown;

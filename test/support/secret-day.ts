@@ -213,7 +213,7 @@ export async function dayOfUse(commands: number): Promise<Day> {
       const pass = own ? { env: { [name]: value } } : { env_keys: [name] };
       const command = way.replaceAll('$S', `$${name}`).replaceAll("['S']", `['${name}']`);
       const method = n % 5 === 4 ? 'exec.stream' : 'exec.run';
-      await tap.ask(method, { session_id: data.session_id, command, timeout_ms: 20_000, ...pass });
+      await tap.ask(method, { session_id: data.session_id, command, timeout_ms: 120_000, ...pass });
     }
     // A caller that writes the value itself: recorded masked.
     const [{ value: typed } = { value: '' }] = secrets;
