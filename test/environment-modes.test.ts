@@ -1,10 +1,12 @@
 // Variables by name of commands that wait for a person, and the mode that passes all of them on.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { whyNoBox } from './support/box.ts';
+import { launcherVariables } from '../src/launcher-variables.ts';
+import { temporary, whyNoBox } from './support/box.ts';
 import { raw, type Daemon, type Json } from './support/daemon.ts';
 import { begin, hash, hostEnv, secret, sum, withheldNames } from './support/environment.ts';
 import { decide, ended, parked, until } from './support/parked.ts';
@@ -87,6 +89,26 @@ describe('legacy', { skip }, () => {
       assert.match(answer.error?.message ?? '', /withheld/, name);
     }
     assert.equal((await session.run('echo $TERM $HOME')).stdout.startsWith('dumb /'), true);
+  });
+
+  test('has nothing of the launcher’s, and what the caller exported as it was', () => {
+    using place = temporary();
+    using work = temporary();
+    const own = ['root', 'node', 'self', 'link', 'failure', 'stamp', 'runner', 'found', 'word'];
+    const exported = Object.fromEntries(own.map((name) => [name, `of the caller: ${name}`]));
+    const names = ['NODE_COMPILE_CACHE', 'TRL_COMPILE_CACHE', ...own];
+    const command = names.map((one) => `echo "\${${one}-none}"`).join(';');
+    const home = { HOME: place.path, XDG_STATE_HOME: place.path, XDG_CONFIG_HOME: place.path };
+    const env = { PATH: process.env['PATH'], TRL_ENV_MODE: 'legacy', ...home, ...exported };
+    const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+    const ran = spawnSync(trl, ['run', command], { env, cwd: work.path, encoding: 'utf8' });
+    const wanted = ['none', 'none', ...own.map((name) => exported[name])];
+    assert.deepEqual(ran.stdout.trim().split('\n'), wanted, ran.stderr);
+    // Whose value it is says the mark.
+    const cache = '/home/me/cache';
+    assert.deepEqual(launcherVariables({ NODE_COMPILE_CACHE: cache }), []);
+    const nested = { NODE_COMPILE_CACHE: cache, TRL_COMPILE_CACHE: '/checkout' };
+    assert.deepEqual(launcherVariables(nested), []);
   });
 
   test('is no way around what policy asks about or blocks by name', async () => {

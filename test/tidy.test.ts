@@ -19,6 +19,7 @@ const words = [
   'errors.ts',
   'frame.ts',
   'hidden.ts',
+  'launcher-variables.ts',
   'limits.ts',
   'names.ts',
   'nearest.ts',

@@ -3,6 +3,7 @@
  * for nothing else.
  */
 import { TrlError } from '../errors.ts';
+import { takeLauncherVariables } from '../launcher-variables.ts';
 import { parseArgs, usage } from './args.ts';
 import { sayFailure } from './show.ts';
 import { takesCommand } from './verb.ts';
@@ -106,6 +107,7 @@ function refuseNowhere(): void {
   }
 }
 
+takeLauncherVariables(process.env);
 // A reader that went away is no failure of this program; `run` ends its command for it.
 process.stderr.on('error', () => {});
 const unwritten: Error[] = [];

@@ -20,6 +20,7 @@ import {
   statfsSync,
   writeSync,
 } from 'node:fs';
+import { launcherVariables } from '../launcher-variables.ts';
 
 const { O_DIRECTORY, O_RDWR } = constants;
 /** Linux; Node does not name it. */
@@ -34,7 +35,7 @@ const handedOver = 'TRL_ENVIRONMENT_FD';
 export type IsTaken = (name: string, value: string) => boolean;
 
 export class OwnEnvironment {
-  /** Everything that the daemon was started with, what was taken out included. */
+  /** What the daemon was started with, what was taken out included; not what is for Node alone. */
   readonly env: Readonly<Record<string, string>>;
   readonly #taken = new Set<string>();
 
@@ -46,7 +47,10 @@ export class OwnEnvironment {
   static open(): OwnEnvironment {
     const before = process.env[handedOver] === '0' ? readHandedOver() : {};
     delete process.env[handedOver];
-    const own = new OwnEnvironment({ ...copyOf(process.env), ...before });
+    const all = { ...copyOf(process.env), ...before };
+    const launchers = launcherVariables(all);
+    const kept = Object.entries(all).filter(([name]) => !launchers.includes(name));
+    const own = new OwnEnvironment(Object.fromEntries(kept));
     Object.keys(before).forEach((name) => own.#taken.add(name));
     return own;
   }

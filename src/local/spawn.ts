@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { streamChannel } from '../client/index.ts';
 import type { Channel } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
+import { takenLauncherVariables } from '../launcher-variables.ts';
 import { codeOf } from './socket.ts';
 
 /** The daemon that a client starts for itself when nothing listens. */
@@ -80,7 +81,7 @@ export function daemonEnvironment(): Record<string, string> {
     value === undefined || ofNode.has(name) ? [] : [[name, value] as const],
   );
   // Node gives this one to whatever it starts, unless it is named.
-  return { ...Object.fromEntries(kept), NODE_V8_COVERAGE: '' };
+  return { ...Object.fromEntries(kept), ...takenLauncherVariables(), NODE_V8_COVERAGE: '' };
 }
 
 /** The daemon's program: what a checkout builds before it starts anything, or what is published. */

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { daemonCommand } from '../../src/local/spawn.ts';
 
 const trl = path.join(path.dirname(path.dirname(import.meta.dirname)), 'trl');
-const startMs = 160_000;
+const startMs = 120_000;
 const stopMs = 60_000;
 const pollMs = 10;
 /** Tests that share a daemon. */
