@@ -156,19 +156,17 @@ test('input is written to a running command, and ends', async () => {
   assert.deepEqual([bytes.get('0'), bytes.get('1'), bytes.get('2')], [4, 4, 0]);
 });
 
-test('a reader that stops reading does not make the daemon grow, nor stop others', async () => {
+// Nor does it make the daemon grow: test/prove/memory.ts.
+test('a reader that stops reading stops nobody else', async () => {
   using slow = await raw(daemon.socketPath);
   const session = await newSession(slow);
   slow.pause();
   const command = 'head -c 60000000 /dev/zero | tr "\\0" x';
   await slow.send({ id: 's', method: 'exec.stream', params: { session_id: session, command } });
   using other = await raw(daemon.socketPath);
-  const before = (await other.ask('system.stats')).data.memory_rss_bytes;
-  let most = before;
   for (let turn = 0; turn < 200; turn += 1) {
-    most = Math.max(most, (await other.ask('system.stats')).data.memory_rss_bytes);
+    assert.equal((await other.ask('system.stats')).ok, true);
   }
-  assert.ok(most - before < 50_000_000, `the daemon grew by ${most - before} bytes`);
   slow.drop();
   assert.equal((await other.ask('system.ping')).ok, true);
 });

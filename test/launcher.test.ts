@@ -9,7 +9,8 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 
 const root = path.dirname(import.meta.dirname);
-const overheadMaxMs = 100;
+/** How often as long as Node alone a start by the launcher may take. */
+const overheadMax = 4;
 
 function checkout(t: TestContext, program: string, runner = 'export {};'): string {
   const dir = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-launcher-')));
@@ -63,13 +64,20 @@ test('what came with an older date runs, and so does a bundle that is missing', 
   assert.equal(run(), 'second\n');
 });
 
-test(`the launcher adds less than ${overheadMaxMs} ms to the Node it starts`, (t) => {
+test('the launcher adds little to the Node it starts', (t) => {
   const dir = checkout(t, 'export {};');
-  const launched = fastest(() => spawnSync(path.join(dir, 'trl')).status);
+  const trl = path.join(dir, 'trl');
   const main = path.join(dir, 'dist/cli.js');
-  const bare = fastest(() => spawnSync(process.execPath, [main]).status);
+  // By turns, so that other work of the machine meets both alike.
+  const times = Array.from({ length: 10 }, () => [
+    msOf(() => spawnSync(trl).status),
+    msOf(() => spawnSync(process.execPath, [main]).status),
+  ]);
+  const [launched = 0, bare = 0] = [0, 1].map((at) =>
+    Math.min(...times.map((one) => one[at] ?? 0)),
+  );
   t.diagnostic(`launched ${launched.toFixed(1)} ms, bare ${bare.toFixed(1)} ms`);
-  assert.ok(launched - bare < overheadMaxMs);
+  assert.ok(launched < overheadMax * bare);
 });
 
 /** What is bundled: a command line and a runner of these texts, and programs that do nothing. */
@@ -86,12 +94,9 @@ function programs(dir: string, cli: string, runner: string): void {
   }
 }
 
-/** The least of ten times, in `ms`: what the machine's other work does not touch. */
-function fastest(run: () => number | null): number {
-  const times = Array.from({ length: 10 }, () => {
-    const begun = performance.now();
-    assert.equal(run(), 0);
-    return performance.now() - begun;
-  });
-  return Math.min(...times);
+/** How long it takes, in `ms`. */
+function msOf(run: () => number | null): number {
+  const begun = performance.now();
+  assert.equal(run(), 0);
+  return performance.now() - begun;
 }

@@ -62,14 +62,20 @@ describe('others', { skip: whyNoBox }, () => {
     await using daemon = await startRuntime({ env: { KNOWN_TOKEN: token } });
     await using hog = await openSession(daemon.socketPath, { working_dir: daemon.root });
     await using other = await openSession(daemon.socketPath, { working_dir: daemon.root });
-    const id = await hog.start('yes "password = hunter2hunter2"');
+    const msOfTen = async (): Promise<number> => {
+      const begun = performance.now();
+      for (let n = 0; n < 10; n += 1) {
+        assert.equal((await other.run(`echo ${n}`)).stdout, `${n}\n`);
+      }
+      return performance.now() - begun;
+    };
     await other.run('true');
+    const alone = await msOfTen();
+    const id = await hog.start('yes "password = hunter2hunter2"');
     await sleep(500);
-    const begun = performance.now();
-    for (let n = 0; n < 10; n += 1) assert.equal((await other.run(`echo ${n}`)).stdout, `${n}\n`);
-    const took = performance.now() - begun;
-    // In order of arrival it was a second for each: the bound is for that class, not for speed.
-    assert.ok(took < 8_000, `${took} ms`);
+    const beside = await msOfTen();
+    // In order of arrival it was a second for each, ten times what it is alone.
+    assert.ok(beside < Math.max(8_000, 8 * alone), `${beside} ms, ${alone} ms alone`);
     await hog.client.ask('exec.cancel', { exec_id: id });
   });
 });
