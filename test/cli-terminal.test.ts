@@ -81,7 +81,8 @@ test('a command that does not care is ended by the second', { skip }, async () =
 test('why the runtime ended a command is said, at a terminal or not', { skip }, () => {
   const ran = piped('run', '--timeout', '300ms', 'sleep 60');
   assert.equal(ran.status, 124);
-  const said = /^trl: ended after \d+ ms: its time-out; --timeout TIME gives it longer; it had no /;
+  const said =
+    /^trl: ended after [\d.]+ m?s: its time-out; --timeout TIME gives it longer; it had no /;
   assert.match(ran.stderr, said);
   assert.equal(piped('run', '--quiet', '--timeout', '300ms', 'sleep 60').stderr, '');
   assert.match(piped('run', '--idle-timeout', '300ms', 'sleep 60').stderr, /--idle-timeout allows/);

@@ -70,12 +70,17 @@ test('a stream answers first, then sends events without id, then exit', async ()
 test('a cut character arrives whole, and bytes that are no text as base64', async () => {
   using client = await raw(daemon.socketPath);
   const session = await newSession(client);
-  const command =
-    "printf 'a\\342'; sleep 0.3; printf '\\202\\254b'; sleep 0.3; printf '\\377\\376'";
+  const command = "printf 'a\\342'; read _; printf '\\202\\254b'; read _; printf '\\377\\376'";
   // Where somebody may type, an unfinished line is not held back for long.
-  await client.ask('exec.stream', { session_id: session, command, stdin_open: true });
-  const { events } = await eventsOf(client);
-  const chunks = events.slice(0, -1).map(({ data, b64, seq }) => ({ data, b64, seq }));
+  const params = { session_id: session, command, stdin_open: true };
+  const { exec_id: execId } = (await client.ask('exec.stream', params)).data;
+  using other = await raw(daemon.socketPath);
+  const events: Json[] = [];
+  for (let event = await client.json(); event.stream !== 'exit'; event = await client.json()) {
+    events.push(event);
+    await other.ask('exec.write', { exec_id: execId, data: '\n' });
+  }
+  const chunks = events.map(({ data, b64, seq }) => ({ data, b64, seq }));
   assert.deepEqual(chunks, [
     { data: 'a', b64: undefined, seq: 0 },
     { data: '€b', b64: undefined, seq: 1 },

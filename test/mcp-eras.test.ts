@@ -129,7 +129,7 @@ for (const era of eras) {
         const waiting = await callOf(client, 'terminal_exec', next);
         assert.equal(waiting.status, 'waiting', waiting.text);
         await decide(waiting.approval_id, 'approve');
-        const output = { exec_id: waiting.exec_id, max: 100, wait_ms: 10_000 };
+        const output = { exec_id: waiting.exec_id, max: 100, wait_ms: 60_000 };
         const begun = await callOf(client, 'terminal_output', output);
         assert.equal(begun.output.slice(0, 12), 'row 1\nrow 2\n', begun.text);
         execId = waiting.exec_id;
@@ -140,7 +140,7 @@ for (const era of eras) {
       await talk(way, era, nobody(), async (client) => {
         let read = '';
         for (let from = 100; ;) {
-          const asked = { exec_id: execId, from, wait_ms: 10_000 };
+          const asked = { exec_id: execId, from, wait_ms: 60_000 };
           const piece = await callOf(client, 'terminal_output', asked);
           read += piece.output;
           if (piece.next === from && piece.exit_code !== undefined) break;
@@ -186,7 +186,7 @@ async function attachesByCallingAgain(client: McpClient, name: string): Promise<
   const same = await callOf(client, 'terminal', args);
   assert.equal(same.approval_id, waiting.approval_id);
   await approve(waiting.approval_id);
-  const output = { exec_id: waiting.exec_id, wait_ms: 10_000 };
+  const output = { exec_id: waiting.exec_id, wait_ms: 60_000 };
   await callOf(client, 'terminal_output', output);
   const done = await callOf(client, 'terminal', args);
   assert.equal(done.exec_id, waiting.exec_id);

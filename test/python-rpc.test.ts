@@ -97,7 +97,7 @@ test('is in no argument list and no environment of the host', { skip }, async ()
     stdin_open: true,
   });
   const { exec_id: id } = started.data;
-  await session.client.ask('exec.read', { exec_id: id, wait_ms: 20_000 });
+  await session.client.ask('exec.read', { exec_id: id, wait_ms: 60_000 });
   const seen = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => ['cmdline', 'environ'].map((file) => `/proc/${pid}/${file}`))

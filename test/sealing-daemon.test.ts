@@ -103,7 +103,8 @@ describe('a runtime with an auditor', { skip: whyNoBox }, () => {
       renameSync(directory, `${directory}.kept`);
       // A file in the directory's place: nothing can be made in it, as root neither.
       writeFileSync(directory, '');
-      const { data } = await session.ask('echo x; sleep 0.5; exit 3');
+      const more = required ? 'sleep 900' : 'sleep 0.5';
+      const { data } = await session.ask(`echo x; ${more}; exit 3`, { timeout_ms: 240_000 });
       assert.equal(data.stopped, required ? 'audit-failed' : null);
       if (!required) assert.equal(data.exit_code, 3);
       assert.match(data.warnings.join('\n'), /raw log does not hold all output/);

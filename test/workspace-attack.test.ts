@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import path from 'node:path';
 import { test } from 'node:test';
 import { raw, shareRuntime, startRuntime, type Json } from './support/daemon.ts';
-import { openSession, type TestSession } from './support/session.ts';
+import { openSession, runUntil, type TestSession } from './support/session.ts';
 
 const corner = shareRuntime();
 
@@ -73,7 +73,9 @@ test('what a running command had applied is taken back, though more of it was he
   const { dir, session } = ws;
   const file = path.join(dir, 'f');
   await session.run('echo old > f');
-  const receipt = await session.run('echo new > f; sleep 2.5; rm f; ln -s /etc f');
+  const command = 'echo new > f; read _; rm f; ln -s /etc f';
+  const isApplied = (): boolean => readFileSync(file, 'utf8') === 'new\n';
+  const receipt = await runUntil(session, ws.socketPath, command, isApplied);
   assert.deepEqual(told(receipt), ['type f held']);
   assert.equal(readFileSync(file, 'utf8'), 'new\n');
   const undone = await session.client.ask('exec.undo', { exec_id: receipt.exec_id });

@@ -19,14 +19,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { raw, shareRuntime, startRuntime, surroundings, type Json } from './support/daemon.ts';
-import { openSession, type TestSession } from './support/session.ts';
+import { openSession, runUntil, type TestSession } from './support/session.ts';
 
 const corner = shareRuntime();
 
-async function workspace(): Promise<{ dir: string; session: TestSession } & AsyncDisposable> {
+async function workspace(): Promise<
+  { dir: string; session: TestSession; socketPath: string } & AsyncDisposable
+> {
   const { root: dir, socketPath } = await corner();
   const session = await openSession(socketPath, { working_dir: dir });
-  return { dir, session, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
+  return { dir, session, socketPath, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
 }
 
 const stateOf = (receipt: Json, name: string): string =>
@@ -36,17 +38,18 @@ const states = (receipt: Json): string[] => [
   ...new Set<string>(receipt.changes.map((one: Json) => one.state)),
 ];
 
-/** Longer than it takes until what a running command did is in the real tree. */
-const untilLooked = 'sleep 2.5';
-
 test('a directory goes whose entries went while the command still ran', async () => {
   await using ws = await workspace();
   const { dir, session } = ws;
   mkdirSync(path.join(dir, 'old/below'), { recursive: true });
   for (const name of ['a', 'b', 'below/c']) writeFileSync(path.join(dir, 'old', name), name);
   await session.run('ls -R');
-  const receipt = await session.run(
-    `rm old/a old/below/c; mkdir new; echo x > new/x; ${untilLooked}; rm -r old new`,
+  const there = (name: string): boolean => existsSync(path.join(dir, name));
+  const receipt = await runUntil(
+    session,
+    ws.socketPath,
+    'rm old/a old/below/c; mkdir new; echo x > new/x; read _; rm -r old new',
+    () => there('new/x') && !there('old/a') && !there('old/below/c'),
   );
   assert.deepEqual(states(receipt), ['applied'], JSON.stringify(receipt.changes));
   assert.deepEqual(readdirSync(dir), []);

@@ -1,5 +1,6 @@
 /** One session on a connection of its own, so that sessions run side by side. */
 import { raw, type Json, type RawClient } from './daemon.ts';
+import { eventually } from './processes.ts';
 
 export interface TestSession extends AsyncDisposable {
   readonly id: string;
@@ -11,6 +12,26 @@ export interface TestSession extends AsyncDisposable {
   /** `exec.start`; answers the execution's id. */
   start(command: string, more?: object): Promise<string>;
   destroy(): Promise<void>;
+}
+
+/**
+ * Runs a command that reads a line where it is to wait for `until`; then gives it that line.
+ *
+ * @returns its receipt
+ */
+export async function runUntil(
+  session: TestSession,
+  socketPath: string,
+  command: string,
+  until: () => boolean,
+): Promise<Json> {
+  const running = session.run(command, { stdin_open: true });
+  using other = await raw(socketPath);
+  await eventually('what it waits for', until);
+  const { data } = await other.ask('exec.list', { session_id: session.id });
+  const found = data.execs.find(({ state }: Json) => state === 'running');
+  await other.ask('exec.write', { exec_id: found?.exec_id, data: '\n', eof: true });
+  return await running;
 }
 
 /** @throws Error when the session is refused */
