@@ -106,7 +106,7 @@ describe('of a megabyte of output', { skip: whyNoBox }, () => {
     const never = (): Promise<never> => Promise.reject(new Error('no session is asked for'));
     const context = {
       client,
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(240_000),
       progress: () => {},
       workspace: { root: daemon.root },
       sessions: { session: never, likely: never, open: never, parked: new Map() },

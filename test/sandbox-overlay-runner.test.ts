@@ -17,6 +17,9 @@ const written = (ws: Layered, name: string): string =>
   readFileSync(path.join(ws.overlay.upper, name), 'utf8');
 const isThere = (name: string): boolean => statSync(name, { throwIfNoEntry: false }) !== undefined;
 
+/** Below the time after which what refreshes an overlay ends by itself. */
+const unaskedMs = 25_000;
+
 /** Processes in a mount namespace that has this workspace's overlay; none may be left behind. */
 const inside = (ws: Layered) => () =>
   processesWhere((pid) => {
@@ -53,7 +56,7 @@ test(
     assert.equal(readdirSync(ws.overlay.work).length, 1, 'it was mounted once');
     await runner.link.request({ op: 'close', session_id: runner.session });
     assert.deepEqual(await runner.refresh(), { holder: 'none', why: null });
-    assert.deepEqual(await noneLeft(inside(ws)), []);
+    assert.deepEqual(await noneLeft(inside(ws), unaskedMs), []);
   },
 );
 
@@ -139,7 +142,7 @@ test('a killed runner leaves no mount and no process', sandboxed, async () => {
     await runner.refresh();
     assert.ok(inside(ws)().length > 0);
     process.kill(runner.link.pid, 'SIGKILL');
-    assert.deepEqual(await noneLeft(inside(ws)), []);
+    assert.deepEqual(await noneLeft(inside(ws), unaskedMs), []);
   }
   assert.equal(hostMounts(path.dirname(ws.tree)), before);
   assert.equal(readFileSync(path.join(ws.tree, 'a.txt'), 'utf8'), 'old\n');

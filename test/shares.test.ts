@@ -98,7 +98,7 @@ describe('on the socket', { skip: whyNoBox }, () => {
     assert.equal((await run(other, free)).data.exit_code, 0);
     await endAll(other, [free]);
     await using runtime = await connect({ socketPath: daemon.socketPath });
-    const context = { client: runtime, signal: AbortSignal.timeout(60_000), progress: () => {} };
+    const context = { client: runtime, signal: AbortSignal.timeout(240_000), progress: () => {} };
     const sessions = { session: never, likely: never, open: never, parked: new Map() };
     const full = { ...context, sessions, workspace: { root: daemon.root } };
     const closed = await callTool(full, 'terminal_close', { session_id: oldest });
