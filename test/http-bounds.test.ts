@@ -84,19 +84,31 @@ test('of what is told together nothing is lost, and few are told', async () => {
   await fc.assert(property, { numRuns: 50 });
 });
 
-test('requests within a WebSocket count as those beside it', async () => {
+test('requests within a WebSocket count as those beside it', async (t) => {
   const own = token('agent', 'fast');
   const ws = webSocket('/rpc', own);
+  t.after(() => ws.terminate());
   await once(ws, 'open');
   let text = '';
   ws.on('message', (data: Buffer) => {
     text += data.toString();
   });
-  const times = 8_000;
   const line = `${JSON.stringify({ id: 'p', method: 'system.ping', params: {} })}\n`;
-  ws.send(line.repeat(times));
-  while (text.split('\n').length <= times) await sleep(20);
-  const answers = text.trimEnd().split('\n');
+  const answered = (): number => text.split('\n').length - 1;
+  const begun = performance.now();
+  // A busy machine takes longer to answer more than comes back each second.
+  for (let sent = 0; !text.includes('QUOTA_EXCEEDED');) {
+    const seconds = (performance.now() - begun) / 1_000;
+    if (seconds > 60 && answered() < 1_500 * seconds) {
+      return t.skip(`this machine answers ${Math.round(answered() / seconds)} a second`);
+    }
+    if (sent - answered() < 8_000) {
+      ws.send(line.repeat(2_000));
+      sent += 2_000;
+    }
+    await sleep(20);
+  }
+  const answers = text.slice(0, text.lastIndexOf('\n')).split('\n');
   const codes = new Set(answers.map((one) => JSON.parse(one).error?.code ?? 'answered'));
   assert.deepEqual(codes, new Set(['answered', 'QUOTA_EXCEEDED']));
   assert.match(text, /Cannot take the request: this caller asks too often; wait 1 s/);
@@ -109,7 +121,7 @@ test('requests within a WebSocket count as those beside it', async () => {
     }
   }
   assert.equal((await ask(daemon, '/v1/ping')).status, 200);
-  ws.terminate();
+  return undefined;
 });
 
 function webSocket(target: string, own: string): WebSocket {
