@@ -16,7 +16,7 @@ const skip = whyNoBox;
 
 describe('a command that waits for a person', { skip }, () => {
   test('gets its secret after the yes, also from a daemon that starts over', async () => {
-    const policy = { TRL_POLICY: 'guarded', TRL_RUNNER_LINGER_MS: '20000' };
+    const policy = { TRL_POLICY: 'guarded', TRL_RUNNER_LINGER_MS: '120000' };
     const first = await begin(policy);
     const session = await openSession(first.socketPath, { working_dir: first.root });
     const command = `${sum('MY_API_TOKEN')} > found`;
@@ -32,7 +32,7 @@ describe('a command that waits for a person', { skip }, () => {
   });
 
   test('is asked about anew when the value is another one by then', async () => {
-    const policy = { TRL_POLICY: 'guarded', TRL_RUNNER_LINGER_MS: '20000' };
+    const policy = { TRL_POLICY: 'guarded', TRL_RUNNER_LINGER_MS: '120000' };
     const first = await begin(policy);
     const session = await openSession(first.socketPath, { working_dir: first.root });
     const data = await parked(session, 'touch ran', { env_keys: ['MY_API_TOKEN'] });
