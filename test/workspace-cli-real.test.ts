@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
-import { startRuntime, surroundings } from './support/daemon.ts';
+import { shareRuntime, startRuntime, surroundings } from './support/daemon.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 
@@ -76,8 +76,10 @@ async function alone(body: (place: Place) => Promise<void>): Promise<void> {
   }
 }
 
+const corner = shareRuntime();
+
 async function served(body: (place: Place) => Promise<void>): Promise<void> {
-  await using daemon = await startRuntime();
+  const daemon = await corner();
   await body(new Place(daemon.home, daemon.root, daemon.socketPath));
 }
 
@@ -89,65 +91,74 @@ function execIn({ stderr }: Ran): string {
 }
 
 const skip = whyNoBox;
-for (const [where, within] of [
-  ['without a server', alone],
-  ['with a server', served],
-] as const) {
-  test(`a command is looked at and taken back (${where})`, { skip }, () =>
-    within(async (place) => {
-      place.write('a', 'old\n');
-      place.write('gone', 'here\n');
-      const ran = await place.run('run', '-v', 'echo new > a; echo b > b; rm gone');
-      assert.equal(ran.code, 0, ran.stderr);
-      assert.match(ran.stderr, /^M {2}a\nA {2}b\nD {2}gone\n/);
-      const exec = execIn(ran);
-      const diff = await place.run('diff');
-      assert.equal(diff.code, 0, diff.stderr);
-      assert.match(diff.stdout, /^-old\n\+new\n/m);
-      const named = await place.run('diff', exec, 'b');
-      assert.match(named.stdout, /^\+b\n/m);
-      assert.doesNotMatch(named.stdout, /[+]new/);
-      const listed = await place.run('snapshot', 'list');
-      assert.match(listed.stdout, new RegExp(`^${exec} .* A1 M1 D1 +direct +echo new > a;`, 'm'));
-      const shown = await place.run('snapshot', 'show', exec);
-      assert.match(shown.stdout, /undone +no\n\nM {2}a\nA {2}b\nD {2}gone\n$/);
-      const dry = await place.run('undo', '--dry-run', exec);
-      assert.deepEqual([dry.code, dry.stderr], [0, 'trl: 3 paths would be restored\n']);
-      assert.equal(place.read('a'), 'new\n');
-      const undone = await place.run('undo', exec);
-      assert.deepEqual([undone.code, undone.stderr], [0, 'trl: 3 paths restored\n']);
-      const now = ['a', 'b', 'gone'].map((name) => place.read(name));
-      assert.deepEqual(now, ['old\n', null, 'here\n']);
-      assert.match((await place.run('snapshot', 'show', exec)).stdout, /undone +yes\n/);
-    }),
-  );
+test('a command is looked at and taken back', { skip }, () =>
+  served(async (place) => {
+    place.write('a', 'old\n');
+    place.write('gone', 'here\n');
+    const ran = await place.run('run', '-v', 'echo new > a; echo b > b; rm gone');
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.match(ran.stderr, /^M {2}a\nA {2}b\nD {2}gone\n/);
+    const exec = execIn(ran);
+    const diff = await place.run('diff');
+    assert.equal(diff.code, 0, diff.stderr);
+    assert.match(diff.stdout, /^-old\n\+new\n/m);
+    const named = await place.run('diff', exec, 'b');
+    assert.match(named.stdout, /^\+b\n/m);
+    assert.doesNotMatch(named.stdout, /[+]new/);
+    const listed = await place.run('snapshot', 'list');
+    assert.match(listed.stdout, new RegExp(`^${exec} .* A1 M1 D1 +direct +echo new > a;`, 'm'));
+    const shown = await place.run('snapshot', 'show', exec);
+    assert.match(shown.stdout, /undone +no\n\nM {2}a\nA {2}b\nD {2}gone\n$/);
+    const dry = await place.run('undo', '--dry-run', exec);
+    assert.deepEqual([dry.code, dry.stderr], [0, 'trl: 3 paths would be restored\n']);
+    assert.equal(place.read('a'), 'new\n');
+    const undone = await place.run('undo', exec);
+    assert.deepEqual([undone.code, undone.stderr], [0, 'trl: 3 paths restored\n']);
+    const now = ['a', 'b', 'gone'].map((name) => place.read(name));
+    assert.deepEqual(now, ['old\n', null, 'here\n']);
+    assert.match((await place.run('snapshot', 'show', exec)).stdout, /undone +yes\n/);
+  }),
+);
 
-  test(`what somebody changed since stays when a command is undone (${where})`, { skip }, () =>
-    within(async (place) => {
-      place.write('a', '1\n');
-      place.write('b', '1\n');
-      const exec = execIn(await place.run('run', '-v', 'echo 2 > a; echo 2 > b'));
-      place.write('b', 'mine\n');
-      const undone = await place.run('undo', exec);
-      assert.equal(undone.code, 1, undone.stderr);
-      assert.match(undone.stderr, /1 path changed by somebody since, so theirs stands:\n.* b /);
-      assert.deepEqual([place.read('a'), place.read('b')], ['1\n', 'mine\n']);
-    }),
-  );
+test('a command is looked at and taken back without a server', { skip }, () =>
+  alone(async (place) => {
+    place.write('a', 'old\n');
+    place.write('gone', 'here\n');
+    const exec = execIn(await place.run('run', '-v', 'echo new > a; rm gone'));
+    assert.match((await place.run('diff')).stdout, /^-old\n\+new\n/m);
+    const listed = await place.run('snapshot', 'list');
+    assert.match(listed.stdout, new RegExp(`^${exec} .* M1 D1 +direct +echo new > a;`, 'm'));
+    const undone = await place.run('undo', exec);
+    assert.deepEqual([undone.code, undone.stderr], [0, 'trl: 2 paths restored\n']);
+    assert.deepEqual([place.read('a'), place.read('gone')], ['old\n', 'here\n']);
+  }),
+);
 
-  test(`to go back before a command takes back the later ones as well (${where})`, { skip }, () =>
-    within(async (place) => {
-      place.write('a', '0\n');
-      const first = execIn(await place.run('run', '-v', 'echo 1 > a'));
-      await place.run('run', 'echo 2 >> a; echo x > later');
-      place.write('mine', 'mine\n');
-      const back = await place.run('snapshot', 'restore', first);
-      assert.equal(back.code, 0, back.stderr);
-      const now = ['a', 'later', 'mine'].map((name) => place.read(name));
-      assert.deepEqual(now, ['0\n', null, 'mine\n']);
-    }),
-  );
-}
+test('what somebody changed since stays when a command is undone', { skip }, () =>
+  served(async (place) => {
+    place.write('a', '1\n');
+    place.write('b', '1\n');
+    const exec = execIn(await place.run('run', '-v', 'echo 2 > a; echo 2 > b'));
+    place.write('b', 'mine\n');
+    const undone = await place.run('undo', exec);
+    assert.equal(undone.code, 1, undone.stderr);
+    assert.match(undone.stderr, /1 path changed by somebody since, so theirs stands:\n.* b /);
+    assert.deepEqual([place.read('a'), place.read('b')], ['1\n', 'mine\n']);
+  }),
+);
+
+test('to go back before a command takes back the later ones as well', { skip }, () =>
+  served(async (place) => {
+    place.write('a', '0\n');
+    const first = execIn(await place.run('run', '-v', 'echo 1 > a'));
+    await place.run('run', 'echo 2 >> a; echo x > later');
+    place.write('mine', 'mine\n');
+    const back = await place.run('snapshot', 'restore', first);
+    assert.equal(back.code, 0, back.stderr);
+    const now = ['a', 'later', 'mine'].map((name) => place.read(name));
+    assert.deepEqual(now, ['0\n', null, 'mine\n']);
+  }),
+);
 
 test('a dry run is shown and changes nothing', { skip }, () =>
   alone(async (place) => {
