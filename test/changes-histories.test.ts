@@ -1,4 +1,5 @@
 // Random histories of commands: what is told is exact after each, whatever was cleared before.
+// Hundreds of them: test/prove/changes-battery.ts.
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
@@ -11,10 +12,10 @@ test(
   async () => {
     using attributes = new LayerAttributes();
     const prove = fc.asyncProperty(history, (steps) => proveOverlay(steps, attributes));
-    await fc.assert(prove, { numRuns: 20 });
+    await fc.assert(prove, { numRuns: 8 });
   },
 );
 
 test('every command of a history without an overlay is told exactly', async () => {
-  await fc.assert(fc.asyncProperty(history, proveIndex), { numRuns: 20 });
+  await fc.assert(fc.asyncProperty(history, proveIndex), { numRuns: 8 });
 });

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
 import { startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { isFull } from './support/form.ts';
 import {
   descendantsOf,
   noneLeft,
@@ -35,7 +36,6 @@ const ways = [
   { shell: 'bash', sandbox: 'none' },
 ] as const;
 type Way = (typeof ways)[number];
-const isFull = process.env['TRL_PROVE'] === 'full';
 
 /** All in `npm run prove`; else bash in a sandbox and, unless that says it, another by turns. */
 function waysOf(row: Row, at: number): readonly Way[] {

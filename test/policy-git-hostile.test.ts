@@ -3,7 +3,15 @@
 // the test.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -30,11 +38,35 @@ interface Repository {
 
 let count = 0;
 
-/** A repository with two commits, a merge, and a file whose times changed since. */
+/** A repository with two commits, a merge, and a file whose times changed since: made once. */
 function repository(): Repository {
+  template ??= made(path.join(ground, 'template'));
   count += 1;
   const directory = path.join(ground, `r${count}`);
+  cpSync(template.directory, directory, { recursive: true });
+  return within(directory);
+}
+
+let template: Repository | undefined;
+
+function made(directory: string): Repository {
   mkdirSync(directory);
+  const { git, write } = within(directory);
+  git('init', '-q', '-b', 'main');
+  write('a.txt', 'one\n');
+  git('add', '.');
+  git('commit', '-q', '-m', 'one');
+  git('checkout', '-q', '-b', 'side');
+  write('a.txt', 'side\n');
+  git('commit', '-q', '-a', '-m', 'side');
+  git('checkout', '-q', 'main');
+  write('a.txt', 'main\n');
+  git('commit', '-q', '-a', '-m', 'main');
+  git('merge', '-q', '-s', 'ours', '-m', 'merge', 'side');
+  return { directory, git, write };
+}
+
+function within(directory: string): Repository {
   const git = (...argv: readonly string[]): void => {
     const identity = [
       '-c',
@@ -51,17 +83,6 @@ function repository(): Repository {
   const write = (name: string, text: string): void => {
     writeFileSync(path.join(directory, name), text);
   };
-  git('init', '-q', '-b', 'main');
-  write('a.txt', 'one\n');
-  git('add', '.');
-  git('commit', '-q', '-m', 'one');
-  git('checkout', '-q', '-b', 'side');
-  write('a.txt', 'side\n');
-  git('commit', '-q', '-a', '-m', 'side');
-  git('checkout', '-q', 'main');
-  write('a.txt', 'main\n');
-  git('commit', '-q', '-a', '-m', 'main');
-  git('merge', '-q', '-s', 'ours', '-m', 'merge', 'side');
   return { directory, git, write };
 }
 

@@ -16,6 +16,7 @@ import { isRoot, whyNoBox } from './support/box.ts';
 import { makePlace, ownDaemon, placeOf, play, playKillOfRun } from './support/cases.ts';
 import { playShared, sharesSession, type Row } from './support/cases.ts';
 import { startRuntime, type Daemon } from './support/daemon.ts';
+import { isFull } from './support/form.ts';
 import { layBait, type Bait } from './support/host.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
@@ -93,7 +94,6 @@ function whySkip(row: Row): string | false {
 /** Whether `trl run` is killed with all its processes: both in `npm run prove`, else by turns. */
 function killsOfRun(row: Row): readonly boolean[] {
   const turn = rows.filter((one) => one.kill_runner_after_ms !== undefined).indexOf(row);
-  const isFull = process.env['TRL_PROVE'] === 'full';
   return [false, true].filter((_, at) => turn >= 0 && (isFull || at === turn));
 }
 

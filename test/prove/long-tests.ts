@@ -1,5 +1,7 @@
 // npm run prove: tests of `npm test` that run a part of their cases there, with all of them.
+import '../changes-battery.test.ts';
 import '../nasty.test.ts';
 import '../policy-hostile.test.ts';
+import '../redaction-known-hostile.test.ts';
 import '../sandbox-cases.test.ts';
 import '../sandbox-user.test.ts';
