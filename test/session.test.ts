@@ -329,7 +329,7 @@ for (const signal of ['SIGUSR2', 'SIGKILL'] as const) {
     const first = await startRuntime();
     const session = await openSession(first.socketPath, { working_dir: first.root });
     await session.run('export A=1; mkdir in; cd in');
-    const id = await session.start('for i in $(seq 40); do echo $i; sleep 0.1; done; exit 5');
+    const id = await session.start('for i in $(seq 20); do echo $i; sleep 0.1; done; exit 5');
     await first.kill(signal);
     await using second = await startRuntime({ home: first.home });
     using client = await raw(second.socketPath);
@@ -342,7 +342,7 @@ for (const signal of ['SIGUSR2', 'SIGKILL'] as const) {
       assert.equal(event.exit_code, 5, JSON.stringify(event));
       break;
     }
-    assert.equal(text, Array.from({ length: 40 }, (_, at) => `${at + 1}\n`).join(''));
+    assert.equal(text, Array.from({ length: 20 }, (_, at) => `${at + 1}\n`).join(''));
     const params = { session_id: session.id, command: 'echo $A $PWD' };
     const next = await client.ask('exec.run', params);
     assert.equal(next.data?.stdout, `1 ${first.root}/in\n`, JSON.stringify(next));

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { noOverlay } from './support/changes.ts';
 import { raw, startRuntime, type Daemon } from './support/daemon.ts';
 import { findings, findingsAlone, usableProbes } from './support/denied-daemon.ts';
+import { isFull } from './support/form.ts';
 import { deniedProbes, deniedRules, plantDenied } from './support/denied-probes.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
@@ -48,8 +49,10 @@ test(
     const alone = probes.filter((probe) => probe.alone === true);
     const together = probes.filter((probe) => probe.alone !== true);
     assert.ok(probes.length >= 200, `${probes.length} probes`);
-    const seen = await findings(open, together);
-    const blind = together.filter(({ name }) => !seen.has(name)).map(({ name }) => name);
+    // `projection-denied` shows this of every probe, on an overlay without a daemon.
+    const seeing = together.filter((_, at) => isFull || at % 4 === 0);
+    const seen = await findings(open, seeing);
+    const blind = seeing.filter(({ name }) => !seen.has(name)).map(({ name }) => name);
     assert.deepEqual(blind, [], 'these find nothing where nothing is denied');
     const policy = { read: { deny: deniedRules } };
     await using closed = await sessionOf(daemon, { mode: 'staged', policy });

@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { raw, shareRuntime, startRuntime, surroundings, type Json } from './support/daemon.ts';
+import { rounds } from './support/form.ts';
 import { openSession, runUntil, type TestSession } from './support/session.ts';
 
 const corner = shareRuntime();
@@ -179,7 +180,7 @@ test('a runtime that ends with its command ends without a word', () => {
     const trl = path.join(path.dirname(import.meta.dirname), 'trl');
     const env = { ...process.env, ...surroundings(home) };
     // It ends while the layer is cleared: now and then before that is done.
-    for (let time = 0; time < 6; time += 1) {
+    for (let time = 0; time < rounds(3, 12); time += 1) {
       const run = spawnSync(trl, ['run', '--quiet', 'echo x > x; rm x; date > y'], {
         cwd: work,
         env,

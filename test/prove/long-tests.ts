@@ -5,3 +5,5 @@ import '../policy-hostile.test.ts';
 import '../redaction-known-hostile.test.ts';
 import '../sandbox-cases.test.ts';
 import '../sandbox-user.test.ts';
+import '../workspace-denied.test.ts';
+import '../workspace-everyday.test.ts';
