@@ -56,9 +56,7 @@ export class KnownValues {
   /** A sentence about what of `value` output shows, or `null`. */
   warning(value: string): string | null {
     const checks = maskedParts(value).map((part) => this.#check(part));
-    return checks.some((check) => check.ok && check.isWeak)
-      ? weakWarning
-      : null;
+    return checks.some((check) => check.ok && check.isWeak) ? weakWarning : null;
   }
 
   /** A sentence why `value` cannot be used as a secret, or `null`. */
