@@ -62,7 +62,7 @@ test(
         !cwd.startsWith(`${daemon.root}/leads`) && path.resolve(cwd).startsWith('/tmp/');
       const wanted = code === 'WORKSPACE_ESCAPE' && isOwn ? 'INVALID_PARAMS' : code;
       assert.deepEqual([run.ok, run.error?.code, run.data], [false, wanted, undefined], name);
-      const said = wanted === code ? says : /inside the sandbox there is none/;
+      const said = wanted === code ? says : /does not exist inside the sandbox/;
       assert.match(run.error.message, said, name);
     }
     const fine = await session.run('pwd', { cwd: `${daemon.root}/inside/../inside/deep` });

@@ -168,10 +168,10 @@ for (const [text, one, wanted] of files) {
 const shows: readonly (readonly [string, string])[] = [
   ['echo "$DEPLOY_TOKEN"; echo "$DEPLOY_TOKEN" | rev | base64', 'DEPLOY_TOKEN'],
   ['sh -c \'echo "token: $DEPLOY_TOKEN"\'', 'DEPLOY_TOKEN'],
-  ['echo "$T_TOKEN" | docker login --password-stdin -u me', 'T_TOKEN'],
+  ['echo "$T_TOKEN" | wc -c', 'T_TOKEN'],
   ['printf %s "$NPM_TOKEN" > .npmrc', 'NPM_TOKEN'],
   ['cat > .npmrc <<EOF\n//r/:_authToken=$NPM_TOKEN\nEOF', 'NPM_TOKEN'],
-  ['gh auth login --with-token <<< "$GH_TOKEN"', 'GH_TOKEN'],
+  ['cat <<< "$GH_TOKEN"', 'GH_TOKEN'],
   ['declare -p API_KEY', 'API_KEY'],
   ['python3 -c "import os; print(os.environ[\'API_KEY\'])"', 'API_KEY'],
 ];
@@ -182,6 +182,13 @@ test('auto lets a command show a secret that it was granted, where it is held', 
     const grant = { command, requested: [secret(name)] };
     assert.equal(verdictOf(auto, grant).decision, 'allow', command);
     assert.equal(verdictOf(auto, { ...grant, reach: online }).decision, 'ask', command);
+  }
+  for (const [command, name] of [
+    ['echo "$T_TOKEN" | docker login --password-stdin -u me', 'T_TOKEN'],
+    ['gh auth login --with-token <<< "$GH_TOKEN"', 'GH_TOKEN'],
+  ] as const) {
+    const grant = { command, requested: [secret(name)] };
+    assert.equal(verdictOf(auto, grant).decision, 'block', 'logging in is a person’s');
   }
   const [first] = shows;
   assert.ok(first !== undefined);

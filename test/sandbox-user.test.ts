@@ -43,6 +43,7 @@ test(
       'pure-rand',
       're2js',
       'unbash',
+      'ws',
       'yaml',
       'zod',
     ];
