@@ -69,7 +69,7 @@ test(
     assert.equal(fine.stdout, `${daemon.root}/inside/deep\n`);
     const within = await session.ask('echo NO', { cwd: '/tmp/nothing-here' });
     assert.equal(within.error?.code, 'INVALID_PARAMS');
-    assert.match(within.error.message, /inside the sandbox there is none/);
+    assert.match(within.error.message, /does not exist inside the sandbox/);
     assert.equal((await session.run('echo works')).stdout, 'works\n');
   },
 );
