@@ -15,6 +15,7 @@ import {
   type DecodeBounds,
   type Left,
 } from './decode-bounds.ts';
+import { basesOf } from './decode-bases.ts';
 import { viewsOf } from './decode-escapes.ts';
 import { patchRunsOf } from './decode-git-patch.ts';
 import * as kinds from './decode-kind.ts';
@@ -30,6 +31,7 @@ import {
 } from './decode-part.ts';
 import { decimalRunsOf, runsOf, spacedRunsOf, type Run } from './decode-runs.ts';
 import { sourcesOf } from './decode-sources.ts';
+import { turnedOf } from './decode-turned.ts';
 import { fromWide, stringsOf } from './decode-unicode.ts';
 
 export type { DecodeBounds, Part, Unscannable };
@@ -143,6 +145,18 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
     }
   }
   if (isDeep) return;
+  for (const run of basesOf(text)) {
+    looked += 1;
+    if (looked % looksAtOnce === 0) yield null;
+    if (hasMeaning({ ...run, mixed: false })) {
+      yield* open(run.bytes, inner(span(run.span), run.via, 'guess'), left);
+    }
+  }
+  // Words turned round are text and hold nothing more that is encoded.
+  for (const view of place.encodings === 0 ? turnedOf(text) : []) {
+    const turned = inner(span(view.span), view.via, 'guess');
+    if (yield* take(view.bytes, turned, left)) yield part(view.bytes, turned, true);
+  }
   for (const view of viewsOf(text)) {
     looked += 1;
     if (view === null || looked % looksAtOnce === 0) yield null;
@@ -153,7 +167,7 @@ function* openText(bytes: Uint8Array, place: Place, left: Left): Opened {
 }
 
 /** Whether letters may stand for something: most words are letters of base64. */
-function hasMeaning({ bytes, mixed }: Run): boolean {
+function hasMeaning({ bytes, mixed }: Pick<Run, 'bytes' | 'mixed'>): boolean {
   if (bytes.length < 8) return false;
   if (mixed && bytes.length >= guessBytesMin) return true;
   // A few bytes without control characters are met by chance; valid UTF-8 besides is not.
