@@ -1,9 +1,14 @@
 // What a simple filter rewrote before it leaves is found as the denied text that it was.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
+import { DeniedFiles } from '../src/daemon/publishing/denied-files.ts';
 import { openItem } from '../src/publish/decode.ts';
 import { DeniedIndex, matchText } from '../src/publish/index.ts';
+import { bytePathOf } from '../src/workspace/byte-path.ts';
 
 const secret = `fn reconcile_overdraft(ledger: &Ledger, horizon: Span) -> Result<Balance, Fault> {
     let stale = ledger.rows().filter(|row| row.posted_at + horizon < ledger.closing_instant());
@@ -27,7 +32,7 @@ async function novelOf(text: string): Promise<number> {
 const python = (code: string): string =>
   execFileSync(
     'python3',
-    ['-c', `import sys,base64,codecs,binascii\ns=sys.stdin.read()\n${code}`],
+    ['-c', `import sys,base64,codecs,binascii,html\ns=sys.stdin.read()\n${code}`],
     {
       input: secret,
       encoding: 'utf8',
@@ -39,6 +44,18 @@ for i in range(0,len(b),45): print(binascii.b2a_uu(b[i:i+45]).decode(),end='')
 print(chr(96)+'\nend')`;
 
 for (const [name, code] of [
+  ['upper case', 'print(s.upper())'],
+  ['title case', 'print(s.title())'],
+  ['_ for spaces', "print(s.replace(' ','_'))"],
+  ['- for spaces', "print(s.replace(' ','-'))"],
+  ['. for spaces', "print(s.replace(' ','.'))"],
+  ['full-width letters', "print(''.join(chr(ord(c)+65248) if c>' ' else c for c in s))"],
+  ['bold letters', "print(''.join(chr(ord(c)+119737) if 'a'<=c<='z' else c for c in s))"],
+  [
+    'a span a word',
+    "print(' '.join('<span class=k>'+html.escape(w)+'</span>' for w in s.split()))",
+  ],
+  ['asterisks round words', "print(' '.join('**'+w+'**' for w in s.split()))"],
   ['rot13', "print(codecs.encode(s,'rot13'))"],
   ['rev', String.raw`print('\n'.join(l[::-1] for l in s.split('\n')))`],
   ['the whole text backwards', 'print(s[::-1])'],
@@ -58,3 +75,43 @@ test('a text of other words is no denied one, however it is turned', async () =>
     0,
   );
 });
+
+const cities = ['Aurich', 'Bremervoerde', 'Celle', 'Duderstadt', 'Einbeck', 'Friesoythe'];
+const table = [
+  'account,holder,limit',
+  ...Array.from({ length: 24 }, (_, row) => {
+    const holder = `${cities[row % 6]} Holdings ${String.fromCharCode(65 + row)}${row * 37}`;
+    return `DE${(row + 3) * 7919}-${row * row * 31},"${holder}, Ltd",${(row + 1) * 1250}`;
+  }),
+].join('\n');
+
+for (const [column, name] of ['account', 'holder'].entries()) {
+  test(`the column "${name}" of a denied table is found by itself`, async () => {
+    const directory = mkdtempSync(path.join(tmpdir(), 'trl-columns-'));
+    try {
+      const root = path.join(directory, 'root');
+      mkdirSync(root);
+      writeFileSync(path.join(root, 'limits.csv'), table);
+      const files = await DeniedFiles.open(path.join(directory, 'state'));
+      await files.update(
+        root,
+        [{ path: bytePathOf('limits.csv'), key: '', size: table.length }],
+        [],
+      );
+      const cells = table
+        .split('\n')
+        .slice(1)
+        .map((row) => cellsOf(row)[column] ?? '');
+      const found = await files.match(Buffer.from(cells.join('\n')), async () => {});
+      const [most] = found;
+      assert.ok((most?.novel ?? 0) >= 120);
+      assert.deepEqual([most?.path, most?.lines[1]], ['limits.csv', 25]);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+}
+
+function cellsOf(row: string): string[] {
+  return row.split(/,(?! )/).map((cell) => cell.replaceAll('"', ''));
+}

@@ -4,7 +4,7 @@
  * so whatever `gramChars + windowGrams - 1` = 40 characters are copied, one of theirs is kept. A
  * text that is looked for is asked with all of its grams, so shorter copies are mostly found too.
  */
-import { lineEnd } from './view-normal.ts';
+import { passedOver } from './view-normal.ts';
 
 export const gramChars = 24;
 const windowGrams = 17;
@@ -24,7 +24,7 @@ export class Grams {
   starts = new Uint32Array(0);
   count = 0;
 
-  /** All grams of `chars[0, length)`; line ends are passed over. */
+  /** All grams of `chars[0, length)`, without what comparisons pass over. */
   of(chars: Uint8Array, length: number): void {
     if (this.hashes.length < length) {
       this.hashes = new Uint32Array(length);
@@ -37,15 +37,15 @@ export class Grams {
     let hash = 0;
     for (let i = 0; i < length; i += 1) {
       const char = chars[i] ?? 0;
-      if (char === lineEnd) continue;
+      if (passedOver[char] === 1) continue;
       hash = (Math.imul(hash, base) + char) | 0;
       seen += 1;
       if (seen < gramChars) continue;
-      while (chars[oldest] === lineEnd) oldest += 1;
+      while (passedOver[chars[oldest] ?? 0] === 1) oldest += 1;
       if (seen > gramChars) {
         hash = (hash - Math.imul(chars[oldest] ?? 0, leaving)) | 0;
         oldest += 1;
-        while (chars[oldest] === lineEnd) oldest += 1;
+        while (passedOver[chars[oldest] ?? 0] === 1) oldest += 1;
       }
       let mixed = hash ^ (hash >>> 15);
       mixed = Math.imul(mixed, 0x2c1b3c6d);
@@ -95,7 +95,7 @@ function telling(chars: Uint8Array, start: number): boolean {
   let seen = 0;
   for (let i = start; seen < gramChars && i < chars.length; i += 1) {
     const char = chars[i] ?? 0;
-    if (char === lineEnd) continue;
+    if (passedOver[char] === 1) continue;
     seen += 1;
     if (char === one || char === two || char === three || char === four) continue;
     if (one < 0) one = char;

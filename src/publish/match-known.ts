@@ -29,7 +29,7 @@ const attributes =
   'href|id|lang|link|name|rel|src|style|text|title|type|valign|vlink|width';
 const markup = new RegExp(
   String.raw`</?(?:${elements})(?=[>/"]|[a-zA-Z-]{1,20}=|$)/?>?|"?(?:${attributes})="|"/?>`,
-  'g',
+  'gi',
 );
 /** White space is gone; directives to tools that read source files, without their reasons. */
 const directive = new RegExp(

@@ -1,8 +1,8 @@
 /** Runs: stretches of a text and of a denied content that are the same, character by character. */
 import type { Content } from './index-contents.ts';
-import { lineEnd, type NormalText } from './view-normal.ts';
+import { passedOver, type NormalText } from './view-normal.ts';
 
-/** Offsets `[from, to)` of characters, line ends among them not counted in `length`. */
+/** Offsets `[from, to)` of characters, what comparisons pass over not counted in `length`. */
 export interface Run {
   readonly content: Content;
   readonly textFrom: number;
@@ -19,16 +19,16 @@ export function runThrough(text: NormalText, textAt: number, content: Content, a
   let [textTo, to] = [textAt, at];
   let same = 0;
   for (let [i, j] = [textAt, at]; i < length && j < denied.length; i += 1, j += 1) {
-    while (i < length && chars[i] === lineEnd) i += 1;
-    while (j < denied.length && denied[j] === lineEnd) j += 1;
+    while (i < length && passedOver[chars[i] ?? 0] === 1) i += 1;
+    while (j < denied.length && passedOver[denied[j] ?? 0] === 1) j += 1;
     if (i === length || j === denied.length || chars[i] !== denied[j]) break;
     same += 1;
     [textTo, to] = [i + 1, j + 1];
   }
   let [textFrom, from] = [textAt, at];
   for (let [i, j] = [textAt - 1, at - 1]; i >= 0 && j >= 0; i -= 1, j -= 1) {
-    while (i >= 0 && chars[i] === lineEnd) i -= 1;
-    while (j >= 0 && denied[j] === lineEnd) j -= 1;
+    while (i >= 0 && passedOver[chars[i] ?? 0] === 1) i -= 1;
+    while (j >= 0 && passedOver[denied[j] ?? 0] === 1) j -= 1;
     if (i < 0 || j < 0 || chars[i] !== denied[j]) break;
     same += 1;
     [textFrom, from] = [i, j];

@@ -1,13 +1,18 @@
 /**
  * Text reduced to what survives re-indenting, re-wrapping and a formatter: white space and
- * invisible characters are dropped, all quotes are one. Line ends stay as marks that neither
- * fingerprints nor comparisons see: they tell where lines are.
+ * invisible characters are dropped, all quotes are one, letters are small and of one width. Line
+ * ends, and signs that filters put for spaces or around words, stay as marks that neither
+ * fingerprints nor comparisons see.
  */
 
 export const lineEnd = 0x0a;
 const quote = 0x22;
 const drop = 0;
 const special = 1;
+
+/** Marks (1) of the characters that comparisons pass over. */
+export const passedOver = new Uint8Array(256);
+for (const char of '\n_-.+*~') passedOver[char.charCodeAt(0)] = 1;
 
 const classes = new Uint8Array(256).map((_, byte) => classOf(byte));
 
@@ -16,6 +21,8 @@ function classOf(byte: number): number {
   if (byte <= 0x20 || byte === 0x7f) return drop;
   if (byte === 0x22 || byte === 0x27 || byte === 0x60) return quote;
   if (byte === 0xc2 || byte === 0xe2 || byte === 0xe3 || byte === 0xef) return special;
+  if (byte === 0xf0) return special;
+  if (byte >= 0x41 && byte <= 0x5a) return byte + 32;
   return byte;
 }
 
@@ -47,10 +54,12 @@ export class NormalText {
           i += bytes - 1;
           continue;
         }
-        if (typographicQuote(text, i)) {
-          char = quote;
+        const other = compatible(text, i);
+        if (other !== null) {
+          char = classes[other.char] ?? drop;
+          if (char === drop) continue;
           at[length] = i;
-          i += 2;
+          i += other.bytes - 1;
           chars[length] = char;
           length += 1;
           continue;
@@ -79,10 +88,24 @@ function invisible(text: Uint8Array, at: number): number {
   return b === 0x81 && c >= 0x9f && c <= 0xaf ? 3 : 0;
 }
 
-/** U+2018..U+201F. */
-function typographicQuote(text: Uint8Array, at: number): boolean {
-  const c = text[at + 2] ?? 0;
-  return text[at] === 0xe2 && text[at + 1] === 0x80 && c >= 0x98 && c <= 0x9f;
+/** What stands for an ASCII character: a typographic quote, a letter of another width or font. */
+function compatible(
+  text: Uint8Array,
+  at: number,
+): { readonly char: number; readonly bytes: number } | null {
+  const [a = 0, b = 0, c = 0, d = 0] = [text[at], text[at + 1], text[at + 2], text[at + 3]];
+  // U+2018..U+201F.
+  if (a === 0xe2) return b === 0x80 && c >= 0x98 && c <= 0x9f ? { char: quote, bytes: 3 } : null;
+  // U+FF01..U+FF5E.
+  if (a === 0xef && (b === 0xbc || b === 0xbd)) {
+    const char = (b << 6) + c - 0xbc * 0x40 - 0x81 + 0x21;
+    return char >= 0x21 && char <= 0x7e ? { char, bytes: 3 } : null;
+  }
+  // U+1D400..U+1D7FF: letters of mathematics.
+  if (a !== 0xf0 || b !== 0x9d || c < 0x90 || c > 0x9f) return null;
+  const code = 0x1d000 + ((c & 0x3f) << 6) + (d & 0x3f);
+  const char = String.fromCodePoint(code).normalize('NFKC').codePointAt(0) ?? 0;
+  return char < 0x80 ? { char, bytes: 4 } : null;
 }
 
 /** The characters of a whole file, in an array of their own. */

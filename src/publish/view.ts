@@ -3,6 +3,7 @@
  * its lines or made string literals of them. Each is a list of ranges of the text to be read one
  * after the other, so that what is found can be shown where it stands.
  */
+import { unmarkedRanges } from './view-markup.ts';
 import { undoubledRanges } from './view-doubled.ts';
 import { literalRanges } from './view-literal.ts';
 import {
@@ -15,7 +16,7 @@ import {
 } from './view-prefix.ts';
 import { sharedPrefixes } from './view-shared.ts';
 
-export type ViewName = 'text' | 'prefix' | 'marker' | 'literal' | 'doubled';
+export type ViewName = 'text' | 'prefix' | 'marker' | 'literal' | 'doubled' | 'markup';
 
 export interface View {
   readonly name: ViewName;
@@ -26,7 +27,7 @@ export interface View {
 /** Lines before and after a changed one that are read with it. */
 const contextLines = 2;
 
-/** At most twelve, the text itself first; the others only where they differ from it. */
+/** At most thirteen, the text itself first; the others only where they differ from it. */
 export function viewsOf(bytes: Uint8Array): readonly View[] {
   // One character a byte, so that places in the string are places in the bytes.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
@@ -58,6 +59,8 @@ export function viewsOf(bytes: Uint8Array): readonly View[] {
   if (literals.length > 0) all.push({ name: 'literal', ranges: literals });
   const undoubled = undoubledRanges(text);
   if (undoubled.length > 0) all.push({ name: 'doubled', ranges: undoubled });
+  const unmarked = unmarkedRanges(text);
+  if (unmarked.length > 0) all.push({ name: 'markup', ranges: unmarked });
   return all;
 }
 

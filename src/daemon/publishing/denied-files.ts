@@ -28,7 +28,8 @@ const readBytesMax = 256 * 1024 * 1024;
 const tellingBytesMin = 24;
 /** What many projects have in the same words. */
 const license = /(?:^|\/)(?:un)?(?:licen[cs]e|copying|notice|patents)[^/]*$/i;
-const tableVersion = 1;
+/** Changes whenever files are indexed in other pieces. */
+const tableVersion = 2;
 
 export type PackageNames = ReturnType<typeof packageNames>;
 

@@ -1,4 +1,8 @@
-/** Long files are indexed in pieces: each takes some milliseconds, and others wait meanwhile. */
+/**
+ * Long files are indexed in pieces: each takes some milliseconds, and others wait meanwhile. Tables
+ * are indexed by columns besides.
+ */
+import { columnsOf } from './columns.ts';
 
 const pieceBytes = 256 * 1024;
 /** A passage that lies across two pieces is whole in one of them up to this length. */
@@ -7,7 +11,7 @@ const lineFeed = 10;
 const mark = '\n';
 
 /** No path of a file that is shown has a line feed before a number like this one. */
-const numbered = /^([^]*)\n(\d+)$/;
+const numbered = /^([^]*)\n(\d+)(?:,\d+)?$/;
 
 export interface Piece {
   readonly name: string;
@@ -16,12 +20,17 @@ export interface Piece {
 
 /** Cut at line ends where there are some; each name says which line the piece begins with. */
 export function piecesOf(name: string, bytes: Uint8Array): Piece[] {
-  if (bytes.length <= pieceBytes) return [{ name, bytes }];
+  const columns = columnsOf(name, bytes).flatMap((column, at) => cut(name, column, `,${at + 1}`));
+  return [...cut(name, bytes, ''), ...columns];
+}
+
+function cut(name: string, bytes: Uint8Array, column: string): Piece[] {
+  if (bytes.length <= pieceBytes && column === '') return [{ name, bytes }];
   const pieces: Piece[] = [];
   let line = 1;
   for (let from = 0; from < bytes.length;) {
     const to = Math.min(from + pieceBytes, bytes.length);
-    pieces.push({ name: `${name}${mark}${line}`, bytes: bytes.subarray(from, to) });
+    pieces.push({ name: `${name}${mark}${line}${column}`, bytes: bytes.subarray(from, to) });
     if (to === bytes.length) break;
     const next = lineStart(bytes, to - overlapBytes, from + 1);
     line += linesIn(bytes, from, next);
