@@ -2,7 +2,7 @@
  * Takes the path of the runtime's socket. The kernel is the only guard here: who may connect is
  * who may write to the socket file, so it is never open to others, not even while it is made.
  */
-import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
+import { lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Server } from 'node:net';
 import path from 'node:path';
@@ -28,14 +28,14 @@ export async function bind(server: Server, place: SocketPlace): Promise<void> {
   }
   prepareDirectory(place);
   await replaceStale(place);
-  const mask = process.umask(0o077);
+  // The socket is born with its mode: who connects between two calls would find a wider one.
+  const mask = process.umask(0o777 & ~socketMode);
   const bound = new Promise<void>((resolve, reject) => {
     server.once('listening', resolve).once('error', reject);
   });
   try {
     // Binds before it returns, so no other file is made under this mask.
     server.listen({ path: place.path });
-    if (server.listening) chmodSync(place.path, socketMode);
   } finally {
     process.umask(mask);
   }
