@@ -29,6 +29,8 @@ export interface SecretHit {
   readonly span: readonly [number, number];
   /** 0 to 1: how sure it is that this is one. Known values have 1. */
   readonly score: number;
+  /** Whether its letters alone say so, and nothing beside it. Default false. */
+  readonly bare?: boolean;
 }
 
 /** What the gate holds items against. None of the callbacks may throw for what is in an item. */

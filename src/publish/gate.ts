@@ -23,6 +23,9 @@ const pieceBytes = 256 * 1_024;
 /** What is looked for is shorter. */
 const overlapBytes = 8 * 1_024;
 const textMax = 200;
+/** Looks for one finding in the text as it is take long; what comes after these is told. */
+const judgedMax = 256;
+const turnedVias: ReadonlySet<string> = new Set(['rot13', 'reversed']);
 
 /**
  * The strictest finding decides. Findings are the strictest 200 at most, each one once.
@@ -112,6 +115,7 @@ async function* findingsOf(
   }
   const passages = new Passages();
   const told = new Set<string>();
+  let straight: Uint8Array | null = null;
   for (const part of openInSteps(item)) {
     input.signal?.throwIfAborted();
     // To find the next part may take long, too.
@@ -131,7 +135,8 @@ async function* findingsOf(
     }
     if (!part.text) continue;
     for (const match of await input.match(part.bytes)) passages.add(match, part);
-    yield* secretsIn(part, input);
+    yield* secretsIn(part, input, part.whole ? null : straight);
+    if (part.whole) straight = part.bytes;
     yield* exactIn(part, canaries, input);
   }
   told.delete(name);
@@ -164,7 +169,7 @@ async function* textOfNames(
       await input.turn();
       for (const match of await input.match(part.bytes)) passages.add(match, part);
       // A digest in a name looks like a key.
-      for await (const found of secretsIn(part, input)) {
+      for await (const found of secretsIn(part, input, null)) {
         if (found.rule === 'secret.known') yield found;
       }
       for await (const found of exactIn(part, canaries, input)) {
@@ -217,9 +222,21 @@ function* memberNames(full: string, item: string, input: GateInput): Generator<F
   }
 }
 
-async function* secretsIn(part: Part, { findSecrets }: GateInput): AsyncGenerator<Found> {
+/** @param straight the text that the part is another reading of; `null`: of none */
+async function* secretsIn(
+  part: Part,
+  { findSecrets }: GateInput,
+  straight: Uint8Array | null,
+): AsyncGenerator<Found> {
   const told = new Set<string>();
-  for (const { name: source, kind, span, score } of await findSecrets(part.bytes)) {
+  const text = straight && Buffer.from(straight.buffer, straight.byteOffset, straight.length);
+  let looks = 0;
+  for (const hit of await findSecrets(part.bytes)) {
+    const { name: source, kind, span, score } = hit;
+    if (hit.bare === true && text !== null && looks < judgedMax) {
+      looks += 1;
+      if (isJudged(part, span, text)) continue;
+    }
     if (told.has(`${kind} ${source}`)) continue;
     told.add(`${kind} ${source}`);
     const decision = kind === 'known' || score >= likelyScoreBlock ? 'block' : 'review';
@@ -227,6 +244,19 @@ async function* secretsIn(part: Part, { findSecrets }: GateInput): AsyncGenerato
     const evidence = { source, via: part.via, span: spanIn(part, span) };
     yield exact(part.name, { rule, decision, ...evidence });
   }
+}
+
+/**
+ * Whether what another reading shows stands in the text as it is, where it was told apart by what
+ * is around it; words that are turned round are as mixed as keys.
+ */
+function isJudged(
+  { bytes, via }: Part,
+  span: readonly [number, number],
+  straight: Buffer,
+): boolean {
+  const last = via.at(-1) ?? '';
+  return turnedVias.has(last) || straight.includes(Buffer.from(bytes.subarray(...span)));
 }
 
 /** Names and planted texts. */
