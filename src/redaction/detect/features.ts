@@ -8,6 +8,8 @@ export interface Surroundings {
   readonly lineEnd: number;
   /** The line has a name that may belong to a secret: "key", "token", "created". */
   readonly labelled: boolean;
+  /** How many of its characters are looked at. Default 512. */
+  readonly charactersMax?: number;
 }
 
 export const featureCount = 42;
@@ -31,7 +33,6 @@ interface Tally {
 
 /**
  * Numbers between about -1 and 1. Valid until the next call.
- * @param start @param end At most 512 characters are looked at.
  */
 export function featuresOf(
   text: string,
@@ -39,7 +40,7 @@ export function featuresOf(
   end: number,
   around: Surroundings,
 ): Float64Array {
-  const stop = Math.min(end, start + 512);
+  const stop = Math.min(end, start + (around.charactersMax ?? 512));
   const length = stop - start;
   const tally = tallyOf(text, start, stop);
   const { mean, low, high } = bitsOf(text, start, stop);

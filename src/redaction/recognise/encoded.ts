@@ -51,8 +51,12 @@ export function recogniseEncoded(
   if (!alone || length > 76) return null;
   const wrapped = length === 64 || length === 70 || length === 76;
   const whole = text.slice(start, end);
-  if (wrapped && /^[A-Za-z0-9+/]+$/.test(whole)) return 'base64-line';
-  if (length % 4 !== 0 || !/^[A-Za-z0-9]*[+/]/.test(whole)) return null;
+  // Base64 this long has letters of both cases; base32 and base36 have not.
+  const mixed = /[a-z]/.test(whole) && /[A-Z]/.test(whole);
+  if (wrapped && mixed && /^[A-Za-z0-9+/]+$/.test(whole)) return 'base64-line';
+  if (length % 4 !== 0 || !/^[A-Za-z0-9]*[+/=]/.test(whole)) return null;
+  // 32 bytes: the usual size of a key, and of one last line in 48.
+  if (length === 44 && /[^=]=$/.test(whole)) return null;
   // Without padding a last line could be a key; the secret keys of AWS have 40 characters.
   const tail = whole.endsWith('=') || (length !== 40 && /^[A-Za-z0-9+/]{16,60}$/.test(whole));
   return tail ? 'base64-tail' : null;

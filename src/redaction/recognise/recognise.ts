@@ -117,6 +117,7 @@ function recogniseForm(
     return 'ulid';
   }
   if (token.startsWith('arn:aws')) return 'arn';
+  if (token.startsWith('urn:')) return 'url';
   if (token.startsWith('0x')) return recogniseAddress(token);
   if ('_?$h'.includes(token.charAt(0)) || token.includes('17h') || token.includes('::h')) {
     if (isMangled(token)) return 'mangled-symbol';
