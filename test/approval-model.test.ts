@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Approval } from '../src/approval/approval.ts';
 import { askedDigest } from '../src/approval/request.ts';
 import type { ApprovalId, ApprovalState, ExecId } from '../src/command.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { changesBetween } from '../src/approval/changes.ts';
 import { macOf } from '../src/approval/key.ts';
 import { confirmSame } from '../src/approval/approve.ts';

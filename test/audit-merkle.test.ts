@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { consistencyProof, emptyRoot, inclusionProof, isConsistent } from '../src/audit/merkle.ts';
 import { isIncluded, leafHash, storedHashCount, storedHashIndex } from '../src/audit/merkle.ts';
 import { Tree, treeAt } from '../src/audit/merkle.ts';

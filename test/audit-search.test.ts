@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { exportLog } from '../src/audit/export.ts';
 import { openAuditKey } from '../src/audit/key.ts';
 import { readEvents } from '../src/audit/read.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { canonicalJson } from '../src/canonical.ts';
 
 const published: readonly (readonly [name: string, input: string, output: string])[] = [

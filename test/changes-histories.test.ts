@@ -2,6 +2,7 @@
 // Hundreds of them: test/prove/changes-battery.ts.
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
 import { history, proveIndex, proveOverlay } from './support/changes-histories.ts';
 import { noOverlay } from './support/changes.ts';

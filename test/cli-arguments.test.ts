@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { parseArgs } from '../src/cli/args.ts';
 import { commandText } from '../src/cli/command-text.ts';
 import { helpOf } from '../src/cli/help.ts';

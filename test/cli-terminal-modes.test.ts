@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { TerminalFilter } from '../src/cli/terminal-filter.ts';
 import { TerminalModes } from '../src/cli/terminal-modes.ts';
 import { whyNoBox } from './support/box.ts';

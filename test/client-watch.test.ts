@@ -6,6 +6,7 @@ import path from 'node:path';
 import { Duplex } from 'node:stream';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { isTrlError } from '../src/client/index.ts';
 import type { Client, ErrorCode, FeedEvent } from '../src/client/index.ts';
 import { Latest } from '../src/client/latest.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { AnsiText } from '../src/console/text/ansi.ts';
 import type { Run } from '../src/console/text/ansi.ts';
 import { parseDiff, rowsOf } from '../src/console/text/diff.ts';

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { launchAgent, serviceUnit, socketUnit } from '../src/cli/daemon-units.ts';
 import { isTrlError } from '../src/errors.ts';
 import { surroundings } from './support/daemon.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { PolicyProfile } from '../src/command.ts';
 import type { Reach, RequestedName } from '../src/policy/decide.ts';
 import { readPolicy } from '../src/policy/files/load.ts';

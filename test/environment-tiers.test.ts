@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { inherited, legacyWarning, toolManaged, withheldOf } from '../src/environment/tiers.ts';
 import { usedVariables } from '../src/environment/usage.ts';
 

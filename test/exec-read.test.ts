@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { LineSearch } from '../src/daemon/execs/searching.ts';
 import { connect } from '../src/local/index.ts';
 import { callTool } from '../src/tools/index.ts';

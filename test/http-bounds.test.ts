@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Told } from '../src/daemon/auditing/auditing.ts';
 import { Repeats } from '../src/daemon/auditing/repeats.ts';
 import { limits, shareOf, shareTaken } from '../src/limits.ts';

@@ -5,6 +5,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, connect, Socket } from 'node:net';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { readHttpFlags } from '../src/daemon/http/address.ts';
 import { Connections } from '../src/daemon/http/connections.ts';
 import { Kept } from '../src/daemon/http/kept.ts';

@@ -20,6 +20,7 @@ import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { TrlError } from '../src/errors.ts';
 import { Logins } from '../src/identity/logins.ts';
 import { readRecords, showRecords } from '../src/identity/record.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Verdict } from '../src/command.ts';
 import { fits, globFits, strictestRule } from '../src/policy/match.ts';
 import { decisions, type CommandRule, type WordPattern } from '../src/policy/policy.ts';

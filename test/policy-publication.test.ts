@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { loadPolicy, readPolicy } from '../src/policy/files/load.ts';
 import { PolicyError } from '../src/policy/files/problem.ts';
 import { readPolicyFile, type Origin } from '../src/policy/files/read.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { array, assert as check, constantFrom, nat, property } from 'fast-check';
+import './support/seed.ts';
 import { analyseShell } from '../src/policy/analyse.ts';
 
 const blocked = [

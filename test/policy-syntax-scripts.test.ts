@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { openBudget } from '../src/policy/syntax/budget.ts';
 import { readScript } from '../src/policy/syntax/read.ts';
 import { acceptedByBash, hidden } from './support/policy-scripts.ts';

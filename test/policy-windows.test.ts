@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import * as z from 'zod/mini';
 import type { Analysis } from '../src/policy/analysis.ts';
 import { analyseWindows } from '../src/policy/windows/analyse.ts';

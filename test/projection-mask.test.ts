@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { PathRules } from '../src/command.ts';
 import { LayerAttributes } from '../src/workspace/changes/layer-attributes.ts';
 import { compileMask, type Mask } from '../src/workspace/projection/mask.ts';

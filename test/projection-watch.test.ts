@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { TreeWatch, type Settled, type WatchCursor } from '../src/workspace/projection/watch.ts';
 
 const none: Settled = { changed: false };

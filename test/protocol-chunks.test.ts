@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { ChunkWriter, chunkBytesMax } from '../src/protocol/chunks.ts';
 import type { StreamChunk } from '../src/protocol/types.ts';
 

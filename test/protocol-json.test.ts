@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
 import { keysMax, parseObject } from '../src/protocol/json.ts';

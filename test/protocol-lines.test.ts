@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { LineReader } from '../src/protocol/lines.ts';
 import { heldBytes } from './support/cost.ts';
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { ed25519Signer, inTotoPayload, openEnvelope } from '../src/provenance/dsse.ts';
 import { keyIdOf, preAuthEncoding, seal } from '../src/provenance/dsse.ts';
 import { payloadOf, statementOf } from '../src/provenance/statement.ts';

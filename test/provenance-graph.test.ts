@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { toDot } from '../src/provenance/dot.ts';
 import { inTotoPayload, seal } from '../src/provenance/dsse.ts';
 import { CommandGraph, type Graph, type GraphNode } from '../src/provenance/graph.ts';

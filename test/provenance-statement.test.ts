@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { fromJSONSchema } from 'zod';
 import { limits } from '../src/limits.ts';
 import { nameOf, pathOf } from '../src/provenance/names.ts';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { openItem, type Part, type Unscannable } from '../src/publish/decode.ts';
 
 const secret = `export function settle(ledger) {

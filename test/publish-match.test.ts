@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { DeniedIndex, matchText, type Match } from '../src/publish/index.ts';
 import { forms } from './support/publish-forms.ts';
 

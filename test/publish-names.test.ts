@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { Patterns } from '../src/publish/exact-patterns.ts';
 import { squeeze } from '../src/publish/exact-squeeze.ts';
 import { DeniedNames, packageNames } from '../src/publish/names.ts';

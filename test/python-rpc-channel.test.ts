@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { duplexPair } from 'node:stream';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { limits } from '../src/limits.ts';
 import { ScriptChannel } from '../src/runner/script-channel.ts';
 

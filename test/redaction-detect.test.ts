@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import test from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { readCorpus } from '../bench/secrets/corpus.ts';
 import { ours } from '../bench/secrets/finders.ts';
 import { measure, sumOf } from '../bench/secrets/measure.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { checkMaskable } from '../src/redaction/known/maskable.ts';
 import { findKnown, maskText } from '../src/redaction/known/whole.ts';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { KnownValue, Piece } from '../src/redaction/finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';
 import { KnownMasker } from '../src/redaction/known/masker.ts';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
 import type { KnownValue, Piece } from '../src/redaction/finding.ts';
 import { KnownIndex } from '../src/redaction/known/known-index.ts';

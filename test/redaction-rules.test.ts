@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Finding } from '../src/redaction/finding.ts';
 import { endsInCrc32, hasBcryptCost, hasJwtHead } from '../src/redaction/rules/checksum.ts';
 import { RuleSet } from '../src/redaction/rules/ruleset.ts';

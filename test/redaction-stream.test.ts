@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Finding, Piece } from '../src/redaction/finding.ts';
 import { StreamRedactor, type Masker, type Redaction } from '../src/redaction/stream.ts';
 import { Tags } from '../src/redaction/tag.ts';

@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { decodeBech32, encodeBech32 } from '../src/sealing/bech32.ts';
 import {
   newIdentity,

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { RawLog } from '../src/command.ts';
 import { encodeBech32 } from '../src/sealing/bech32.ts';
 import { SealingError, type SealingReason } from '../src/sealing/error.ts';

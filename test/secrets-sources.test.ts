@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
 import { CommandSource } from '../src/secrets/command-source.ts';
 import { DotenvSource } from '../src/secrets/dotenv-source.ts';

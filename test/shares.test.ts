@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { shareOf, shareTaken } from '../src/limits.ts';
 import { callTool } from '../src/tools/index.ts';
 import { connect } from '../src/local/index.ts';

@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { isTrlError } from '../src/errors.ts';
 import { SnapshotStore, type SnapshotStoreOptions } from '../src/snapshot/store.ts';
 

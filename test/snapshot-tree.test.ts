@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Entry, TreeId } from '../src/change.ts';
 import { TreeIdentity } from '../src/snapshot/tree.ts';
 import { rootHash, withLeaf, withoutLeaf, type Trie } from '../src/snapshot/trie.ts';

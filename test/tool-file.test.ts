@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import { readTool, ToolFileError } from '../src/configuration/tool-file.ts';
 import { badSchema, whyUnfit, type InputSchema } from '../src/configuration/tool-input.ts';
 import { fillCommand, parseTemplate } from '../src/configuration/tool-template.ts';

@@ -18,6 +18,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Change, Difference, Entry } from '../src/change.ts';
 import { redactedDiff } from '../src/daemon/diffs/diff-redaction.ts';
 import { Masking } from '../src/daemon/secrets/masking.ts';

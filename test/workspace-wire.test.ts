@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import './support/seed.ts';
 import type { Change, Entry } from '../src/change.ts';
 import { netChanges } from '../src/daemon/diffs/net-changes.ts';
 import {

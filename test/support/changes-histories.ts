@@ -12,6 +12,7 @@ import {
   unlinkSync,
 } from 'node:fs';
 import * as fc from 'fast-check';
+import './seed.ts';
 import type { Captured, UpperOptions } from '../../src/workspace/changes/captured.ts';
 import { IndexCapture } from '../../src/workspace/changes/index-capture.ts';
 import type { LayerAttributes } from '../../src/workspace/changes/layer-attributes.ts';

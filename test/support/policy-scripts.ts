@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as fc from 'fast-check';
+import './seed.ts';
 
 /** Words around a command in place of `@`; each keeps the command executed in bash. */
 const inWords = [

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as fc from 'fast-check';
+import './seed.ts';
 import { openBudget } from '../../src/policy/syntax/budget.ts';
 import { readScript } from '../../src/policy/syntax/read.ts';
 import type { Script } from '../../src/policy/syntax/script.ts';

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
+import './seed.ts';
 import { startRuntime, type Json } from './daemon.ts';
 import { filesOf, replaceDirectory, save, seenBy } from './second-writer.ts';
 import { openSession, type TestSession } from './session.ts';
