@@ -88,6 +88,13 @@ const stream = fc
   .array(fc.oneof(noise, embedded), { minLength: 1, maxLength: 8 })
   .map((parts) => Buffer.from(parts.join(''), 'latin1'));
 
+/** A line that begins as a dump's and is longer than one: how much had come decided what it is. */
+const longLine = Buffer.from(
+  `00000010: 5741 ${Array.from(token).join('","')}` +
+    Array.from(token, (c) => `\\U${c.charCodeAt(0).toString(16).padStart(8, '0')}`).join('') +
+    token,
+);
+
 test('any split of the stream, down to single bytes, gives the same output', () => {
   const index = new KnownIndex(secrets.map((value, at) => known(value, `S${at}`)));
   fc.assert(
@@ -103,7 +110,7 @@ test('any split of the stream, down to single bytes, gives the same output', () 
         assert.deepEqual(merged(inPieces(index, bytes, [1])), merged(whole));
       },
     ),
-    { numRuns: 400 },
+    { numRuns: 400, examples: [[longLine, [1]]] },
   );
 });
 
@@ -153,6 +160,26 @@ test('after a forced flush in the middle of a secret its rest is hidden', () => 
     const left = shown(pieces).replaceAll('[KEY]', '');
     assert.equal(left, token.slice(0, cut <= 10 ? cut : 0), `cut at ${cut}`);
   }
+});
+
+test('what stands behind the digits of a dump is hidden, unless they say the same', () => {
+  const index = new KnownIndex([known(token)]);
+  const lines = [
+    '00000010: 5741 ',
+    '00000010  57 41  |',
+    '0000: 12 34 56 78 ',
+    '0000020 040527 066545 ',
+    '1700000000: 12 login ',
+    '2024001 12 34 user root, token ',
+    '00000018: 01110011 01101111  ',
+  ];
+  for (const line of lines) {
+    for (const end of ['', '\n', '|\n', ' and more\n']) {
+      assert.equal(maskText(index, `${line}${token}${end}`).text, `${line}[KEY]${end}`);
+    }
+  }
+  const innocent = '00000000: 736f 6d65 2074 6578 74  some text\n';
+  assert.equal(maskText(index, innocent).text, innocent);
 });
 
 test('a second secret on a line, and the same again, each has its tag', () => {

@@ -7,7 +7,8 @@
  *          2	o1FsqJUH                                                           cat -n
  *
  * The gutter, and the column that repeats the bytes as characters, are left out of the symbols, so
- * that what goes on from line to line stays in one piece.
+ * that what goes on from line to line stays in one piece. A line whose column says anything else
+ * is no dump: what it says is read as any text.
  */
 import { hexDigit } from './escapes.ts';
 
@@ -61,9 +62,10 @@ export function dumpLine(
     const numbered = decimal && count <= 7 && (next === tab || (next === colon && !list));
     return numbered ? { data: place + 1, digitsEnd: null, end: place + 1 } : null;
   }
-  const lineEnd = endOfLine(bytes, place, end);
-  if (lineEnd === end && !last && lineEnd - at <= dumpLineBytesMax) return 'more';
-  return parse(bytes, place, lineEnd, count);
+  const feed = bytes.subarray(place, Math.min(end, at + dumpLineBytesMax + 1)).indexOf(lineFeed);
+  if (feed < 0 && end - at > dumpLineBytesMax) return null;
+  if (feed < 0 && !last) return 'more';
+  return parse(bytes, place, feed < 0 ? end : place + feed, count);
 }
 
 const blank = (byte: number | undefined): boolean => byte === space || byte === tab;
@@ -71,11 +73,6 @@ const blank = (byte: number | undefined): boolean => byte === space || byte === 
 /** Whether these digits look like an offset: they start with a zero, or a colon follows. */
 function lookAhead(bytes: Uint8Array, from: number, gutterEnd: number): boolean {
   return bytes[from] === 0x30 || bytes[gutterEnd] === colon || gutterEnd - from >= 6;
-}
-
-function endOfLine(bytes: Uint8Array, from: number, end: number): number {
-  const found = bytes.subarray(from, Math.min(end, from + dumpLineBytesMax)).indexOf(lineFeed);
-  return found < 0 ? end : from + found;
 }
 
 function parse(bytes: Uint8Array, gutterEnd: number, end: number, width: number): DumpLine | null {
@@ -104,7 +101,42 @@ function parse(bytes: Uint8Array, gutterEnd: number, end: number, width: number)
     if (withColon && place - gap > 1) break;
   }
   // `0010 20 apples` is text; so few digits need more than one group behind them.
-  return columns < (width < 6 ? 2 : 1) ? null : { data, digitsEnd, end };
+  if (columns < (width < 6 ? 2 : 1)) return null;
+  const text = (from: number, to: number): string =>
+    Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('latin1');
+  return repeats(text(digitsEnd, end), text(data, digitsEnd)) ? { data, digitsEnd, end } : null;
+}
+
+/** Whether no letter or digit of a line's end is another than the one that its digits say. */
+function repeats(column: string, digits: string): boolean {
+  const shown = column.replace(/^[ \t]*[|>]?/, '').replace(/[|<]?\s*$/, '');
+  if (!/[\p{L}\p{N}]/u.test(shown)) return true;
+  return readings(digits.trim().split(/[ \t]+/)).some((wanted) =>
+    Array.from(shown).every(
+      (sign, at) => !/[\p{L}\p{N}]/u.test(sign) || sign.charCodeAt(0) === wanted[at],
+    ),
+  );
+}
+
+/** The bytes that groups of digits may say. */
+function readings(groups: readonly string[]): readonly Uint8Array[] {
+  const all = (form: RegExp): boolean => groups.every((group) => form.test(group));
+  const found: Uint8Array[] = [];
+  if (all(/^(?:..)+$/)) {
+    const said = groups.map((group) => Buffer.from(group, 'hex'));
+    // `xxd -e`, and `od -t x2z`, show words whose last byte is the first.
+    found.push(Buffer.concat(said));
+    found.push(Buffer.concat(said.map((group) => Uint8Array.from(group).reverse())));
+  }
+  for (const [form, base] of [
+    [/^[01]{8}$/, 2],
+    [/^[0-3][0-7]{2}$/, 8],
+  ] as const) {
+    if (all(form)) found.push(Uint8Array.from(groups, (group) => Number.parseInt(group, base)));
+  }
+  // Blanks of the column cannot be told from those before it.
+  const blanks = (bytes: Uint8Array): number => bytes.findIndex((byte) => byte !== space);
+  return [...found, ...found.map((bytes) => bytes.subarray(Math.max(0, blanks(bytes))))];
 }
 
 /** How many hexadecimal digits start here and are followed by a blank or the end. */
