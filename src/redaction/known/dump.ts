@@ -126,7 +126,7 @@ function readings(groups: readonly string[]): readonly Uint8Array[] {
     const said = groups.map((group) => Buffer.from(group, 'hex'));
     // `xxd -e`, and `od -t x2z`, show words whose last byte is the first.
     found.push(Buffer.concat(said));
-    found.push(Buffer.concat(said.map((group) => Uint8Array.from(group).reverse())));
+    found.push(Buffer.concat(said.map((group) => Uint8Array.from(group).toReversed())));
   }
   for (const [form, base] of [
     [/^[01]{8}$/, 2],
