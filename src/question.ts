@@ -8,7 +8,7 @@ import { bind, type Bound } from './policy/binding/bind.ts';
 import { gatherFacts, type Facts } from './policy/facts.ts';
 import type { Reading } from './policy/judge.ts';
 import { interpreterName } from './policy/python/interpreter.ts';
-import { mentionsOf, withCarried } from './policy/shell/mentions.ts';
+import { mentionsOf, readsInputWhy, withCarried } from './policy/shell/mentions.ts';
 import type { Asking, Ground, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';
 
@@ -113,5 +113,13 @@ export function question(
     session: plan.session_id,
     requester,
     ...bound,
+    binding: typed(bound.binding, plan),
   };
+}
+
+/** Of a script that is typed while it runs nobody knows the text beforehand. */
+function typed(binding: Bound['binding'], { stdin, pty }: Plan): Bound['binding'] {
+  const isTyped = stdin.kind === 'open' || pty !== null;
+  if (!isTyped || binding.kind !== 'workspace') return binding;
+  return binding.why.includes(readsInputWhy) ? { kind: 'unbound', why: binding.why } : binding;
 }

@@ -75,6 +75,10 @@ export interface Mentions {
   readonly writes: ReadonlySet<string>;
   /** Directories that it goes to, as it says: empty text is HOME, `*` one that is not known. */
   readonly moves: ReadonlySet<string>;
+  /** What the commands are given that may run files which they do not name. */
+  readonly loads: ReadonlySet<string>;
+  /** Programs that write what others send. */
+  readonly fetches: ReadonlySet<string>;
   /** Why it may run files that it does not name, one clause each; empty: it does not. */
   readonly open: ReadonlySet<string>;
 }

@@ -89,7 +89,8 @@ export function bindingText({ binding }: Pick<AskedView, 'binding'>): string | n
       return null;
     case 'workspace': {
       const bound = `a yes binds all ${binding.entries} files of the workspace as they are`;
-      return `It may run files that it does not name, so ${bound} (${binding.why})`;
+      const why = `${bound} (${binding.why})`;
+      return `It may run files that it does not name, so ${why}, and none in HOME or /tmp`;
     }
     case 'unbound':
       return `WHAT IT RUNS IS NOT BOUND: it may change before it starts (${binding.why})`;

@@ -57,7 +57,13 @@ export async function bind(mentions: Mentions, place: BindingPlace): Promise<Bou
   const followed = follow(mentions, { ...place, workspace });
   const found = await contentsOf(followed.found, workspace);
   const state = followed.open.size > 0 ? await stateOf(workspace, layer).catch(() => null) : null;
-  return { contents: joined(contents, found), binding: bindingOf(followed, state) };
+  const away = [...(state?.leaving ?? [])].filter(([, to]) => place.isPrivate(to));
+  const unseen = [
+    ...followed.unseen,
+    ...away.map(([name]) => `${name} leads out of the workspace`),
+  ];
+  const binding = bindingOf({ ...followed, unseen: new Set(unseen) }, state);
+  return { contents: joined(contents, found), binding };
 }
 
 function bindingOf(
@@ -71,7 +77,8 @@ function bindingOf(
   if (reasons.length === 0) return { kind: 'named' };
   if (unseen.size > 0) return { kind: 'unbound', why };
   if (state === null) return { kind: 'unbound', why: `${why}; ${tooLarge}` };
-  return { kind: 'workspace', ...state, why };
+  const { sha256, entries } = state;
+  return { kind: 'workspace', sha256, entries, why };
 }
 
 /** A script that is also a file that was named is told once, with the right to run it. */
@@ -145,7 +152,8 @@ async function stateOf(workspace: string, layer: string | null): Promise<TreeSta
   });
   if (waiting === null || waiting.entries === 0) return waiting === null ? null : own;
   const sha256 = digestOf(`${own.sha256} ${waiting.sha256}`);
-  return { sha256, entries: own.entries + waiting.entries };
+  const leaving = new Map([...own.leaving, ...waiting.leaving]);
+  return { sha256, entries: own.entries + waiting.entries, leaving };
 }
 
 const digestOf = (bytes: string | Uint8Array): string =>

@@ -41,6 +41,9 @@ export function tokensOf(text: string): ReadonlySet<string> {
     add(part);
     if (/^-[A-Za-z]./.test(part)) add(part.slice(2));
   }
+  // `-fmy file`, `-nfmy file`
+  const [, letters = ''] = /^-([A-Za-z]{1,8})./s.exec(text) ?? [];
+  for (let at = 1; at <= letters.length; at += 1) add(text.slice(at + 1));
   const [, value] = /^[^=]*=([^]*)$/.exec(text) ?? [];
   if (value !== undefined) add(value);
   return found;
@@ -69,6 +72,16 @@ export class Names {
   /** Every file and directory that was named so far, by its name. */
   get found(): ReadonlyMap<string, NamedFile> {
     return this.#found;
+  }
+
+  /** Every file that a name may mean, whether something is there or not. */
+  places(name: string): readonly string[] {
+    const layer = this.#layer;
+    const files = [...this.#bases].map((base) => path.resolve(base, name));
+    const own = files.filter((file) => isInside(file, this.#workspace));
+    const inLayer = (file: string): string | [] =>
+      layer === null ? [] : path.join(layer, path.relative(this.#workspace, file));
+    return [...own, ...own.flatMap((file) => inLayer(file))];
   }
 
   addText(text: string): void {

@@ -1,24 +1,37 @@
 /** The state of a whole tree, told by what the file system says of each entry. Reads no content. */
 import { createHash } from 'node:crypto';
-import { lstatSync, readdirSync, type BigIntStats } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  type BigIntStats,
+} from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
+import { isInside } from '../inside.ts';
 
 /** Entries that are looked at, about 20 µs each; a larger tree is not bound. */
 export const entriesMax = 50_000;
 const entriesPerTurn = 256;
 
-/** Git's own stores: nothing in them is run, and each look of git at its tree may write there. */
-const stores = /\/\.git\/(?:objects|logs|lfs|FETCH_HEAD)$/;
+/** Written anew by each fetch, also where nothing came: told by its content. */
+const fetched = /\/\.git\/FETCH_HEAD$/;
+const fetchedBytesMax = 65_536;
 
 export interface TreeState {
   /** SHA-256 (hex). */
   readonly sha256: string;
   readonly entries: number;
+  /** Where links of it lead that leave it, by their names. */
+  readonly leaving: ReadonlyMap<string, string>;
 }
 
 /**
- * `null`: it has more entries than are looked at.
+ * `null`: it has more entries than are looked at, or hides some.
  *
  * @param isKnown says of an entry that it tells nothing new
  */
@@ -28,23 +41,48 @@ export async function treeState(
   max = entriesMax,
 ): Promise<TreeState | null> {
   const lines: string[] = [];
+  const leaving = new Map<string, string>();
   const queue = [root];
   let seen = 0;
   for (const directory of queue) {
-    for (const name of list(directory)) {
+    const names = list(directory);
+    if (names === null) return null;
+    for (const name of names) {
       const file = path.join(directory, name);
       seen += 1;
       if (seen > max) return null;
       if (seen % entriesPerTurn === 0) await turn();
       const stat = statOf(file);
-      if (stat === null || stores.test(file)) continue;
+      if (stat === null) continue;
       if (stat.isDirectory()) queue.push(file);
       const relative = path.relative(root, file);
-      if (!isKnown(relative, stat)) lines.push(`${relative}\0${spell(stat)}`);
+      if (isKnown(relative, stat)) continue;
+      const to = stat.isSymbolicLink() ? targetOf(file) : null;
+      if (to !== null && !isInside(to, root)) leaving.set(relative, to);
+      lines.push(`${relative}\0${identityOf(file, stat)}`);
     }
   }
   const sha256 = createHash('sha256').update(lines.toSorted().join('\n')).digest('hex');
-  return { sha256, entries: lines.length };
+  return { sha256, entries: lines.length, leaving };
+}
+
+/** Of a link, what it leads to as well: that may lie outside. */
+function identityOf(file: string, stat: BigIntStats): string {
+  if (fetched.test(file) && stat.isFile() && stat.size <= fetchedBytesMax) {
+    return createHash('sha256').update(readFileSync(file)).digest('hex');
+  }
+  if (!stat.isSymbolicLink()) return spell(stat);
+  const there = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return `${spell(stat)} ${there === undefined ? '' : spell(there)}`;
+}
+
+/** As far as it is there; `null`: nowhere. */
+function targetOf(file: string): string | null {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    return null;
+  }
 }
 
 /** Of a directory its size and times say only that something in it came or went. */
@@ -69,11 +107,16 @@ const isAbsence = (error: unknown): boolean =>
   'code' in error &&
   (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 
-/** What this process may not list, no command may: it has no more rights. */
-function list(directory: string): readonly string[] {
+/** `null`: its names are hidden, and can be used; what may not even be entered, no command may. */
+function list(directory: string): readonly string[] | null {
   try {
     return readdirSync(directory);
   } catch {
-    return [];
+    try {
+      accessSync(directory, constants.X_OK);
+      return statOf(directory) === null ? [] : null;
+    } catch {
+      return [];
+    }
   }
 }

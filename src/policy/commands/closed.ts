@@ -16,7 +16,7 @@ export const inert = setOf(
 export const closed = setOf(
   'arch b2sum base32 base64 basename basenc bunzip2 bzcat cat chgrp chmod chown cksum cmp column',
   'comm cp csplit curl cut dd df diff dir dirname du egrep expand expr factor fgrep file fmt fold',
-  'free grep groups gunzip gzip head hexdump join jq link ln logname ls mapfile md5sum',
+  'free grep groups gunzip gzip head hexdump join link ln logname ls mapfile md5sum',
   'mkdir mkfifo mktemp mv nl numfmt od paste pathchk pgrep pkill pr printenv readarray readlink',
   'realpath rev rm rmdir sha1sum sha224sum sha256sum sha384sum sha512sum shasum shred stat',
   'strings sum sync tac tail tee touch tr trap tree truncate tsort unexpand uniq unlink unxz',
@@ -42,3 +42,17 @@ export const transparent = setOf(
 export const readableShells = setOf(
   'sh bash dash ash zsh ksh ksh93 mksh pdksh oksh yash rbash bash5 zsh5 source .',
 );
+
+/** They write what others send: a person cannot know beforehand what that is. */
+export const fetchers = setOf(
+  'aria2c curl fetch ftp http https lynx lwp-download nc ncat netcat scp sftp socat telnet wget xh',
+);
+
+/** Files of HOME that a shell reads before all else, by its options. */
+export function startupOf(name: string, options: readonly string[]): readonly string[] {
+  if (/^(?:zsh\d?)$/.test(name)) return ['~/.zshenv'];
+  // `exec -l sh` and `exec -a -sh sh` start one, too.
+  const isLogin = options.some((text) => /^-[A-Za-z]*[il]|^--(?:login|interactive)/.test(text));
+  const isNamed = name === 'exec' && options.some((text) => /^-[cl]*[al]/.test(text));
+  return isNamed || (readableShells.has(name) && isLogin) ? ['~/.profile'] : [];
+}

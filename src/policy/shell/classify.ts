@@ -8,7 +8,7 @@ import { readScript } from '../syntax/read.ts';
 import type { Budget, Command, Script } from '../syntax/script.ts';
 import { deedsOf } from './code.ts';
 import { holds } from './evaluate.ts';
-import { isUnread, mention, noMentions, unread } from './mentions.ts';
+import { isUnread, mention, noMentions, noteSource, unread } from './mentions.ts';
 import { nameContent } from './named.ts';
 import { anyOrigin, assignedFrom, originOf, within } from './origin.ts';
 import { programs, readsInput, type Program } from './payload.ts';
@@ -90,6 +90,7 @@ export function openFound(budget: Budget, foreign: Foreign | null = null): Found
 
 /** Every command of the script, at any depth. */
 export function classifyScript(walk: Walk): void {
+  noteSource(walk.source, walk.found.mentions);
   for (const command of walk.script.commands) {
     if (spent(walk, command)) return;
     classifyCommand(command, walk);
@@ -132,7 +133,7 @@ export function classifyCommand(given: Command, walk: Walk): void {
   const called = first?.value ?? null;
   const named = called === null ? undefined : lookUp(called);
   const { mentions: found } = walk.found;
-  mention(command, named?.node, { found, defined: walk.script.defined });
+  mention(given, named?.node, { found, defined: walk.script.defined });
   if (called === null) return;
   nameContent(called, command, named?.node, walk);
   if (foreignShell.test(baseName(called))) walk.found.foreign?.(command, walk);

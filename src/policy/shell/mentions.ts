@@ -5,17 +5,19 @@
 import type { Mentions } from '../analysis.ts';
 import {
   closed,
+  fetchers,
   filters,
   inert,
   readableShells,
+  startupOf,
   transparent,
   writers,
 } from '../commands/closed.ts';
 import { parseOptions } from '../commands/grammar.ts';
 import type { Node } from '../commands/schema.ts';
 import { baseName } from '../commands/table.ts';
-import { isInjectionName } from '../../names.ts';
 import type { Command, Input, Word } from '../syntax/script.ts';
+import { changesPrograms, runsVariables, setsUnknown } from './assigning.ts';
 import { readsInput } from './payload.ts';
 import { gapText, isStandardInput, literalInput, tail } from './word.ts';
 
@@ -26,6 +28,8 @@ export interface MentionsSoFar extends Mentions {
   readonly scripts: Set<string>;
   readonly writes: Set<string>;
   readonly moves: Set<string>;
+  readonly loads: Set<string>;
+  readonly fetches: Set<string>;
   readonly open: Set<string>;
 }
 
@@ -35,10 +39,15 @@ export const noMentions = (): MentionsSoFar => ({
   scripts: new Set(),
   writes: new Set(),
   moves: new Set(),
+  loads: new Set(),
+  fetches: new Set(),
   open: new Set(),
 });
 
 const wordsMax = 8_192;
+
+/** Also where nobody knows yet what will be typed. */
+export const readsInputWhy = 'it reads a script from its standard input';
 
 export const unread = 'not all of its text is understood';
 
@@ -51,31 +60,68 @@ export function mention(
   node: Node | undefined,
   { found, defined }: { readonly found: MentionsSoFar; readonly defined: readonly string[] },
 ): void {
-  const { words, assignments, redirects, input } = command;
+  const { words, assignments } = command;
   for (const word of words) noteWord(word, found);
   for (const { name, value } of assignments) {
     if (value !== null) noteWord(value, found);
     if (changesPrograms(name)) found.open.add(`it sets ${name}`);
   }
+  noteRedirects(command, found);
+  if (found.words.size > wordsMax) found.open.add('it names too many files to look at');
+  const [first, ...rest] = words;
+  const program = baseName(first?.value ?? '');
+  noteWrites(program, rest, found);
+  noteMove(program, rest, found);
+  if (fetchers.has(program)) found.fetches.add(program);
+  if (first === undefined) return;
+  if (defined.includes(first.value ?? '')) {
+    // A program of that name runs where the function is unset, not defined yet, or passed over.
+    found.scripts.add(first.value ?? '');
+    return;
+  }
+  const why = whyOpen(command, node, found);
+  if (why === null) return;
+  found.open.add(why);
+  const { redirects, input } = command;
+  const read = redirects.flatMap(({ operator, target }) => (operator === '<' ? [target] : []));
+  const values = assignments.map(({ value }) => value);
+  for (const word of [...rest, ...values, ...read, input.kind === 'file' ? input.target : null]) {
+    if (word !== null) found.loads.add(word.value ?? textOf(word));
+  }
+}
+
+function noteRedirects({ redirects, input }: Command, found: MentionsSoFar): void {
   for (const { operator, descriptor, target } of redirects) {
     if (operator.includes('>') && target !== null) found.writes.add(writtenBy(target));
     if (!operator.startsWith('<') || operator === '<&' || target === null) continue;
     noteWord(target, found);
     // What another descriptor reads may be given to a shell.
-    if ((descriptor ?? 0) !== 0) found.scripts.add(target.value ?? target.glob ?? '');
+    if ((descriptor ?? 0) !== 0) noteScript(target, found);
     if (isDynamic(target)) found.open.add(unknownWord);
   }
   if (input.kind === 'file') noteWord(input.target, found);
   if (input.kind === 'text') found.words.add(gapText(input.pieces));
-  if (found.words.size > wordsMax) found.open.add('it names too many files to look at');
-  const [first, ...rest] = words;
-  const program = baseName(first?.value ?? '');
-  if (writers.has(program)) found.writes.add('*');
-  if (program === 'tee') for (const word of rest) found.writes.add(writtenBy(word));
-  noteMove(program, rest, found);
-  if (first === undefined || defined.includes(first.value ?? '')) return;
-  const why = whyOpen(command, node, found);
-  if (why !== null) found.open.add(why);
+}
+
+/** Notes the name or pattern of what is run. */
+function noteScript(word: Word, { scripts, open }: MentionsSoFar): void {
+  const name = word.value ?? (isHere(word) ? textOf(word) : word.glob);
+  if (name === null) open.add(unknownWord);
+  else scripts.add(name);
+}
+
+/** `uniq IN OUT`, `tree -o OUT`, `sed -i` and `w`, and what is named among those that write. */
+function noteWrites(program: string, words: readonly Word[], { writes }: MentionsSoFar): void {
+  const texts = words.map(({ value }) => value ?? '');
+  const isSecond = texts.filter((text) => !text.startsWith('-')).length > 1;
+  const isWriter =
+    writers.has(program) ||
+    (/^(?:uniq|xxd)$/.test(program) && isSecond) ||
+    (program === 'tree' && texts.some((text) => text.startsWith('-'))) ||
+    (program === 'sed' && texts.some((text) => /^-\w*[is]|^--[is]|[wW]\s/.test(text))) ||
+    (program === 'awk' && texts.some((text) => text.includes('>')));
+  if (isWriter) writes.add('*');
+  if (program === 'tee') for (const word of words) writes.add(writtenBy(word));
 }
 
 /** Where a text goes before it runs something. */
@@ -98,18 +144,13 @@ function noteMove(program: string, words: readonly Word[], { moves }: MentionsSo
 const unknownWord = 'a word of it is put together while it runs';
 
 function noteWord(word: Word, { words, globs, open }: MentionsSoFar): void {
-  const set = /^([A-Za-z_]\w*)\+?=/.exec(word.pieces[0] ?? '')?.[1];
+  const set = /^([A-Za-z_]\w*)(?:\+?=|$)/.exec(word.pieces[0] ?? '')?.[1];
   if (set !== undefined && changesPrograms(set)) open.add(`it sets ${set}`);
-  if (word.glob !== null) globs.add(word.glob);
-  if (word.value !== null) words.add(word.value);
-  else words.add(textOf(word));
+  const text = word.value ?? textOf(word);
+  if (isHere(word) && /[*?[]/.test(text)) globs.add(text);
+  else if (word.glob !== null) globs.add(word.glob);
+  words.add(text);
 }
-
-/** What tells shells and programs where other programs, and their settings, are. */
-const places = new Set(
-  'PATH HOME XDG_CONFIG_HOME XDG_CONFIG_DIRS CURL_HOME BASH_ALIASES BASH_CMDS'.split(' '),
-);
-const changesPrograms = (name: string): boolean => places.has(name) || isInjectionName(name);
 
 /** What a session carries by these names may change what the text runs; its `PATH` is searched. */
 export function withCarried(mentions: Mentions, names: readonly string[]): Mentions {
@@ -124,10 +165,14 @@ export function withCarried(mentions: Mentions, names: readonly string[]): Menti
 /** `*`: which file that is, is not known. */
 const writtenBy = ({ value }: Word): string => value ?? '*';
 
-/** `$PWD/x` is `./x`; where something else is not known, what stands beside it is. */
-function textOf({ pieces, variables }: Word): string {
-  const isHere = variables.length > 0 && variables.every((name) => name === 'PWD');
-  return pieces.map((piece) => piece ?? (isHere ? '.' : ' ')).join('');
+const isOnly = ({ variables }: Word, only: string): boolean =>
+  variables.length > 0 && variables.every((name) => name === only);
+const isHere = (word: Word): boolean => isOnly(word, 'PWD');
+
+/** `$PWD/x` is `./x`, `$HOME/x` is `~/x`; of what else is not known, what stands beside it. */
+function textOf(word: Word): string {
+  const gap = isHere(word) ? '.' : isOnly(word, 'HOME') || isOnly(word, 'TMPDIR') ? '~' : ' ';
+  return word.pieces.map((piece) => piece ?? gap).join('');
 }
 
 /** Whether it is not certain which words a command gets for this one. */
@@ -150,11 +195,13 @@ function whyOpen(command: Command, node: Node | undefined, found: MentionsSoFar)
     found.scripts.add(called);
     return null;
   }
-  if (inert.has(name)) return null;
+  if (inert.has(name)) return setsUnknown(name, rest, isDynamic) ? unknownWord : null;
   if (rest.some((word) => isDynamic(word))) return unknownWord;
+  const options = rest.map(({ value }) => value ?? '').filter((text) => /^[-+]./.test(text));
+  for (const file of startupOf(name, options)) found.scripts.add(file);
   if (isShell) return whyShellOpen(tail(command, 1), node, found);
   if (closed.has(name) || transparent.has(name)) return null;
-  if (name === 'sed' || name === 'awk') return whyFilterOpen(name, rest);
+  if (/^(?:sed|awk|jq)$/.test(name)) return whyFilterOpen(name, rest);
   return `${name} may run files that it does not name`;
 }
 
@@ -168,9 +215,7 @@ function whyShellOpen(args: Command, node: Node, found: MentionsSoFar): string |
   if (script?.pieces[0] === '/dev/fd/') {
     return noteInput({ kind: 'substitution', from: args.inner[at] ?? [] }, found);
   }
-  if (script !== undefined && !isStandardInput(script.value ?? '')) {
-    found.scripts.add(script.value ?? script.glob ?? '');
-  }
+  if (script !== undefined && !isStandardInput(script.value ?? '')) noteScript(script, found);
   // Another descriptor was opened by a name of the text.
   const isCopied = args.redirects.some(({ operator }) => operator === '<&');
   if (isCopied || !readsInput({ node, parsed, command: args })) return null;
@@ -182,7 +227,7 @@ function noteInput(input: Input, found: MentionsSoFar): string | null {
   if (literalInput(input) !== null) return null;
   switch (input.kind) {
     case 'file':
-      found.scripts.add(input.target.value ?? input.target.glob ?? '');
+      noteScript(input.target, found);
       return null;
     case 'pipe':
     case 'substitution':
@@ -190,7 +235,7 @@ function noteInput(input: Input, found: MentionsSoFar): string | null {
     case 'text':
       return unknownWord;
     case 'inherited':
-      return 'it reads a script from its standard input';
+      return readsInputWhy;
   }
 }
 
@@ -200,7 +245,11 @@ function noteFilters(from: readonly Command[], found: MentionsSoFar): string | n
     const isFilter = filters.has(program);
     if (!isFilter && !inert.has(program)) return 'it runs what another program writes';
     if (!isFilter || program === 'tee') continue;
-    for (const { value, glob } of words.slice(1)) found.scripts.add(value ?? glob ?? '');
+    const options = words.flatMap(({ value }) => (value?.startsWith('-') === true ? value : []));
+    if (program.endsWith('grep') && options.some((text) => /^-\w*[rRd]|^--[rd]/.test(text))) {
+      return 'it runs what grep finds in files that it does not name';
+    }
+    for (const word of words.slice(1)) noteScript(word, found);
   }
   const reasons = from.map(({ input }) =>
     input.kind === 'inherited' ? null : noteInput(input, found),
@@ -208,17 +257,35 @@ function noteFilters(from: readonly Command[], found: MentionsSoFar): string | n
   return reasons.find((why) => why !== null) ?? null;
 }
 
+/** Options of which none names a file with more of the program, or a file to write. */
+const plainOptions: Readonly<Record<string, RegExp>> = {
+  sed: /^(?:-[nErsuz]*e?|--(?:quiet|silent|regexp-extended|expression=.*))$/s,
+  awk: /^-(?:[Fv].*|-)?$/s,
+  jq: /^(?:-[nrRscCMSaje]+|--(?:arg|argjson|args|null-input|raw-output|compact-output|slurp))$/,
+};
+/** Signs by which such a program may start, load or write another one. */
+const startsMore: Readonly<Record<string, RegExp>> = {
+  // A command letter, and a flag behind whatever parts the pattern from its replacement.
+  sed: /(?:^|[;{}\n\d$!~ /])[ewWrR](?:$|[\s;}])|[^\w\s][gpiIMm\d]*[ewW][gpiIMm\d]*(?:$|[\s;}])/,
+  awk: /system|getline|[|@>]/,
+  jq: /\b(?:import|include)\b/,
+};
+
 /** A program in a file may start others, and so may one among the words where it says so. */
 function whyFilterOpen(name: string, words: readonly Word[]): string | null {
   const texts = words.map(({ value }) => value ?? '');
-  const isFile = texts.some((text) => /^(?:-[A-Za-z]*[fil]|--(?:file|include|load))/.test(text));
-  const starts = name === 'awk' ? /system|getline|[|@]/ : /(?:^|[;{}\n\d$/!,~ ])e(?:$|[\s;}])/;
-  const runs = texts.some((text) => starts.test(text));
-  return isFile || runs ? `the program of ${name} may run files that the text does not name` : null;
+  const isPlain = texts.every((text) => !/^-./.test(text) || plainOptions[name]?.test(text));
+  if (isPlain && !texts.some((text) => startsMore[name]?.test(text))) return null;
+  return `the program of ${name} may run files that the text does not name`;
+}
+
+/** Notes what the grammar keeps no word of: loops, and expansions that set or run something. */
+export function noteSource(text: string, { open }: MentionsSoFar): void {
+  for (const why of runsVariables(text)) open.add(why);
 }
 
 /** Of a text that no analysis has read: all of it. */
 export function mentionsOf(text: string): Mentions {
   const open = new Set(['what it runs cannot be told from its text']);
-  return { ...noMentions(), words: new Set([text]), open };
+  return { ...noMentions(), words: new Set([text]), loads: new Set([text]), open };
 }
