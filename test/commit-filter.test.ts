@@ -235,7 +235,7 @@ const work: readonly (readonly [string, Policy?])[] = [
       echo x >node_modules/p/.editorconfig; ln -s ../p/cli node_modules/.bin/p`,
   ],
   ['ln -s src/x x; ln -s ../a src/a; ln -s "$PWD/a" abs; rm link; mkdir link; echo x >link/y'],
-  ['rm -r src; echo "* text" >.gitattributes; echo x >.gitignore; echo x >.github'],
+  ['rm -r src; echo "* text" >.gitattributes; mkdir .github; echo >.github/l.yml'],
   ['echo x >.vscode/tasks.json', { allow: ['.vscode'] }],
   [`printf 'x' >"$(printf 'odd\\n\\377name')"; mkdir -- '-rf'; echo x >'-rf/ '`],
 ];

@@ -2,20 +2,11 @@
 // git's configuration as git reads it, and whatever somebody changes on the host meanwhile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HeldReason } from '../src/workspace/commit/held.ts';
 import { apply, itemsBetween, judge, judgeWith, makeTrees, shell } from './support/commit.ts';
+import { evil, testHeld, type Row } from './support/held.ts';
 import { walk } from '../src/workspace/walk.ts';
 
 const init = 'export GIT_TEMPLATE_DIR=; git init -q -b main .; mkdir -p .git/hooks src tools';
-const evil = (name: string): string => `mkdir -p "$(dirname ${name})"; echo evil >>${name}`;
-
-type Row = readonly [
-  what: string,
-  setup: string,
-  attack: string,
-  held: Readonly<Record<string, HeldReason>>,
-];
-
 const links: readonly Row[] = [
   [
     'git hooks are a link into the tree',
@@ -211,25 +202,7 @@ const configured: readonly Row[] = [
   ],
 ];
 
-for (const [what, setup, attack, held] of [...links, ...inGit, ...configured]) {
-  test(`held: ${what}`, async () => {
-    using trees = makeTrees(setup);
-    if (what.startsWith('a repository that holds')) {
-      shell('git init -q .; git config core.hooksPath real/hooks', trees.base);
-    }
-    trees.run(attack);
-    const items = itemsBetween(trees.real, trees.session);
-    const found = await judge(trees, items);
-    const ofAttack = [...found].filter(([name]) => name in held);
-    assert.deepEqual(Object.fromEntries(ofAttack), held);
-    const rest = items.filter(({ path: name }) => !(name in held));
-    const others = rest.filter(({ path: name }) => found.has(name));
-    assert.deepEqual(
-      others.map(({ path: name }) => name).filter((name) => !/was/.test(name)),
-      [],
-    );
-  });
-}
+testHeld([...links, ...inGit, ...configured]);
 
 test('held: what the host sets while the session is open', async () => {
   using trees = makeTrees(init);
@@ -277,10 +250,13 @@ test('free: everyday work beside links and configuration', async () => {
     `${init}; ln -s src/current link; ln -s ../src tools/src; git config core.editor vim
      git config alias.lg 'log --oneline'; git config core.pager 'less -R'
      git config filter.lfs.smudge 'git-lfs smudge -- %f'; echo x >src/x; git add src
-     git commit -qm x; ln -s ../node_modules/p/cli tools/cli; git config core.excludesFile ign`,
+     git commit -qm x; ln -s ../node_modules/p/cli tools/cli; git config core.excludesFile ign
+     git config core.hooksPath h; mkdir h; echo x >h/pre-commit; chmod +x src/x
+     git config alias.all '!prettier src/*'`,
   );
   trees.run(
-    `echo y >src/x; git commit -qam y; git worktree add -q w; echo x >w/z; git -C w add z
+    `git worktree add -q w0; echo x >w0/q; echo y >src/x
+     git commit -qam y; git worktree add -q w; echo x >w/z; git -C w add z
      git -C w commit -qm z; git checkout -q -b next; git rebase -q main; git merge -q w
      echo x >ign; ln -sfn src/x link; rm tools/src; mkdir log; echo x >log/oneline; echo x >less`,
   );
@@ -292,6 +268,14 @@ const everywhere = [
   '.opencode.json crush.json .agents/x .junie/x .clinerules .clinerules/x .windsurfrules',
   '.claude/statusline.sh .envrc.local .lfsconfig .sl/config .run/a.run.xml .vimrc.local',
   '.aws/config .kube/config .openhands/setup.sh gradle/wrapper/gradle-wrapper.properties',
+  'hie.yaml .lsp/config.edn .merlin rust-analyzer.toml .luarc.json .rvmrc .RData .octaverc .ctags',
+  '.bazelrc .buckconfig .gitreview .reviewboardrc .github/hooks/x.json .github/mcp.json .grok/x',
+  'lefthook-local.toml lint-staged.config.js .huskyrc.json prek.toml .trunk/trunk.yaml uv.toml',
+  '.bundle/plugin/index .gradle/init.d/x.gradle .netrc ansible.cfg x.ipr .yarn/sdks/ts/tsserver',
+].flatMap((line) => line.split(' '));
+
+const byContent = [
+  'rust-toolchain.toml .python-version .tool-versions .sdkmanrc .bazelversion',
 ].flatMap((line) => line.split(' '));
 
 test('held: names that agents and tools run or obey, at any depth', async () => {
@@ -299,9 +283,11 @@ test('held: names that agents and tools run or obey, at any depth', async () => 
     using trees = makeTrees('true');
     const one = (name: string): string => `(mkdir -p "$(dirname ${name})"; echo x >${name})`;
     trees.run(`mkdir -p ${at}; cd ${at}; ${everywhere.map(one).join(' || true; ')} || true
-      printf '[toolchain]\\npath = "../x"\\n' >rust-toolchain.toml`);
+      printf '[toolchain]\\npath = "../x"\\n' >rust-toolchain.toml
+      echo ./bin/python >.python-version; echo nodejs path:./n >.tool-versions
+      echo java=../../x >.sdkmanrc; echo evil/7.0 >.bazelversion`);
     const found = await judge(trees, itemsBetween(trees.real, trees.session));
-    const names = [...everywhere, 'rust-toolchain.toml'].filter((name) => name !== '.clinerules/x');
+    const names = [...everywhere, ...byContent].filter((name) => name !== '.clinerules/x');
     const free = names.filter((name) => !found.has(at === '.' ? name : `${at}/${name}`));
     assert.deepEqual(free, []);
   }
@@ -310,7 +296,9 @@ test('held: names that agents and tools run or obey, at any depth', async () => 
 test('free: names that only look like those', async () => {
   using trees = makeTrees('true');
   trees.run(`mkdir -p .run run crush src/agents; echo x >.run/pid; echo x >crush/crush.json.md
-    echo x >src/agents/a; printf '[toolchain]\\nchannel = "1.90"\\n' >rust-toolchain.toml`);
+    echo x >src/agents/a; printf '[toolchain]\\nchannel = "1.90"\\n' >rust-toolchain.toml
+    echo 3.12 >.python-version; echo lts/iron >.nvmrc; echo nodejs 22.1.0 >.tool-versions
+    echo java=21.0.1-tem >.sdkmanrc; echo 7.0.0 >.bazelversion; echo ruby-3.4@x >.ruby-version`);
   assert.deepEqual([...(await judge(trees, itemsBetween(trees.real, trees.session)))], []);
 });
 

@@ -95,8 +95,12 @@ const plainOfNamed: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 const addresses = new Set(['remote.url', 'remote.pushurl', 'branch.remote', 'submodule.url']);
-/** `ext::command` and its like: git runs the helper that is named. */
-const helperAddress = /^(?:-|[^/:[\]]*::)/;
+/** `ext::command`, `ext://command` and their like: git runs the helper that is named. */
+const helperAddress = new RegExp(
+  String.raw`^(?:-|[^/:[\]]*::|(?!(?:https?|ssh|git|file|ftps?|git\+ssh|ssh\+git)://)` +
+    String.raw`[a-z\d][a-z\d+.-]*://)`,
+  'i',
+);
 
 /**
  * Whether no setting of this configuration runs anything, now or later.

@@ -3,6 +3,7 @@
  * includes (whatever the condition), of each worktree, of the person and of the machine; hooks,
  * links in its directory. Runs no git.
  */
+import { posix } from 'node:path';
 import type { BytePath } from '../change.ts';
 import { bytePathOf, nameOf, parentOf } from './byte-path.ts';
 import { parseGitConfig, type Setting } from './git-config.ts';
@@ -24,9 +25,18 @@ interface Read {
   readonly settings: readonly Setting[];
 }
 
+/** A file that is obeyed in every worktree, from its top. */
+export interface FromTop {
+  readonly path: BytePath;
+  /** `tree`: with all that is in it; `path`: as soon as it is there; `file`: only what is one. */
+  readonly as: 'tree' | 'path' | 'file';
+}
+
 export class GitConfiguration {
   readonly #look: HostLook;
   readonly #home: BytePath;
+  /** Worktrees that were asked about, by their repository, which need not know of them. */
+  readonly #asked = new Map<BytePath, BytePath[]>();
   #ofMachine: readonly Read[] | null = null;
 
   constructor(look: HostLook, home: string) {
@@ -34,8 +44,20 @@ export class GitConfiguration {
     this.#home = bytePathOf(home);
   }
 
-  /** The git directory that a `.git` is or points to, and the links on the way there. */
+  /**
+   * The git directory that a `.git` is or points to, and the links on the way there. The directory
+   * that it stands in counts as a worktree from then on.
+   */
   directoryOf(named: BytePath): { readonly git: BytePath; readonly links: readonly BytePath[] } {
+    const found = this.#directoryOf(named);
+    if (nameOf(named) === '.git' && found.git !== named) {
+      const common = this.commonOf(found.git);
+      this.#asked.set(common, [...(this.#asked.get(common) ?? []), parentOf(named)]);
+    }
+    return found;
+  }
+
+  #directoryOf(named: BytePath): { readonly git: BytePath; readonly links: readonly BytePath[] } {
     const { end, trail } = this.#look.lead(named);
     const links = trail.slice(0, -1);
     if (this.#look.at(end).kind !== 'file') return { git: end, links };
@@ -61,16 +83,37 @@ export class GitConfiguration {
    * own configuration files are not among them.
    */
   obeyed(git: BytePath): BytePath[] {
-    const admins = this.#look.names(`${git}/worktrees`, worktreesMax);
-    const worktrees = admins.map((name) => `${git}/worktrees/${name}`);
-    const config = [git, ...worktrees].map((one) => `${one}/config.worktree`);
-    const own = [`${git}/config`, ...config].flatMap((file) => this.#read(file, 0));
+    const { worktrees, config, own } = this.#own(git);
     const read = [...own, ...this.#machine()];
     const tops = this.#tops(git, worktrees, own);
     const named = read.flatMap(({ settings }) => settings.flatMap((one) => this.#named(one, tops)));
     const isOwn = (file: BytePath): boolean => file === `${git}/config` || config.includes(file);
     const files = read.map(({ file }) => file).filter((file) => !isOwn(file));
     return [...new Set([...files, ...named])];
+  }
+
+  /**
+   * What is obeyed from the top of any worktree, by the configuration of these git directories, of
+   * the person and of the machine. A command can make worktrees where it likes.
+   */
+  fromTops(gits: Iterable<BytePath>): ReadonlyMap<BytePath, FromTop['as']> {
+    const read = [...[...gits].flatMap((git) => this.#own(git).own), ...this.#machine()];
+    const found = read.flatMap(({ settings }) => settings.flatMap((one) => fromTopOf(one)));
+    const isLess = { tree: 0, path: 1, file: 2 };
+    const sorted = found.toSorted((one, other) => isLess[other.as] - isLess[one.as]);
+    return new Map(sorted.map((one) => [one.path, one.as]));
+  }
+
+  #own(git: BytePath): {
+    readonly worktrees: readonly BytePath[];
+    readonly config: readonly BytePath[];
+    readonly own: readonly Read[];
+  } {
+    const admins = this.#look.names(`${git}/worktrees`, worktreesMax);
+    const worktrees = admins.map((name) => `${git}/worktrees/${name}`);
+    const config = [git, ...worktrees].map((one) => `${one}/config.worktree`);
+    const own = [`${git}/config`, ...config].flatMap((file) => this.#read(file, 0));
+    return { worktrees, config, own };
   }
 
   /** Links that stand in a git directory, where git looks for something. */
@@ -112,7 +155,7 @@ export class GitConfiguration {
       .filter((setting) => setting.name === 'core.worktree')
       .map((setting) => this.#endOf(setting.value, git));
     const own = nameOf(git) === '.git' ? parentOf(git) : git;
-    return [...new Set([own, ...linked, ...named])];
+    return [...new Set([own, ...linked, ...named, ...(this.#asked.get(git) ?? [])])];
   }
 
   #named(setting: Setting, tops: readonly BytePath[]): BytePath[] {
@@ -120,12 +163,12 @@ export class GitConfiguration {
     const value = bytePathOf(setting.value);
     if (use === 'file') return tops.flatMap((top) => this.#files(this.#absolute(value, top), top));
     if (use !== 'command') return [];
-    return wordsOf(setting).flatMap(({ path, from, isPath }) =>
+    return wordsOf(setting).flatMap(({ path, from, isPath, isTree }) =>
       tops
         .flatMap((top) => from.map((one) => this.#absolute(path, this.#absolute(one, top))))
         // What follows a substitution reads as if it began at the root.
         .concat(path.startsWith('/') ? tops.map((top) => `${top}${path}`) : [])
-        .filter((one) => this.#mayRun(one, isPath)),
+        .filter((one) => (isTree ? this.#isTree(one, tops) : this.#mayRun(one, isPath))),
     );
   }
 
@@ -135,6 +178,13 @@ export class GitConfiguration {
     return isTop ? hookNames.map((name) => `${top}/${name}`) : [path];
   }
 
+  /** Not a worktree as a whole. */
+  #isTree(path: BytePath, tops: readonly BytePath[]): boolean {
+    const { end } = this.#look.lead(path);
+    const isTop = tops.some((top) => `${this.#look.lead(top).end}/`.startsWith(`${end}/`));
+    return !isTop && this.#look.at(end).kind === 'directory';
+  }
+
   #mayRun(path: BytePath, isPath: boolean): boolean {
     const { kind } = this.#look.at(this.#look.lead(path).end);
     return kind === 'file' || (kind === 'nothing' && isPath);
@@ -142,8 +192,27 @@ export class GitConfiguration {
 
   #absolute(path: BytePath, from: BytePath): BytePath {
     if (path.startsWith('/')) return path;
-    return path.startsWith('~/') ? `${this.#home}${path.slice(1)}` : `${from}/${path}`;
+    // `~name/` is taken for the person's own.
+    const home = /^~[^/]*(?=\/)/.exec(path)?.[0];
+    return home === undefined ? `${from}/${path}` : `${this.#home}${path.slice(home.length)}`;
   }
+}
+
+function fromTopOf(setting: Setting): FromTop[] {
+  const use = useOf(setting);
+  if (use === 'file') return fromTop(bytePathOf(setting.value), 'tree');
+  if (use !== 'command') return [];
+  return wordsOf(setting).flatMap(({ path, from, isPath, isTree }) => {
+    const as = isTree ? 'tree' : isPath ? 'path' : 'file';
+    return from.flatMap((one) => fromTop(path.startsWith('/') ? path : posix.join(one, path), as));
+  });
+}
+
+function fromTop(written: BytePath, as: FromTop['as']): FromTop[] {
+  if (/^[/~]/.test(written)) return [];
+  const at = posix.normalize(written).replace(/\/$/, '');
+  if (at === '.') return as === 'tree' ? hookNames.map((name) => ({ path: name, as })) : [];
+  return at.startsWith('../') || at === '..' ? [] : [{ path: at, as }];
 }
 
 function looselyRead(text: string): Setting[] {

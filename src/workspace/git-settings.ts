@@ -26,7 +26,8 @@ const files: ReadonlySet<string> = new Set([
 /** Of any section, as tools beside git name theirs alike. */
 const commands = new RegExp(
   '(?:command|cmd|program|helper|path|textconv|driver|clean|smudge|process|editor|pager|askpass' +
-    '|gitproxy|uploadpack|receivepack|vcs|tunnel|fsmonitor|difffilter|external|smtpserver|hook)$',
+    '|gitproxy|uploadpack|receivepack|vcs|tunnel|fsmonitor|difffilter|external|smtpserver' +
+    '|hook|prog)$',
 );
 /** Every key in it is a name of the user's. */
 const commandSections: ReadonlySet<string> = new Set(['alias', 'pager']);
@@ -48,22 +49,33 @@ export interface Word {
   readonly from: readonly BytePath[];
   /** Whether it can be nothing but a path. */
   readonly isPath: boolean;
+  /** All that is in it is meant. */
+  readonly isTree: boolean;
 }
+
+const startsMax = 8;
 
 const lists = /[|;&\n]+/;
 const quoted = /"([^"]+)"|'([^']+)'/g;
 const separators = /[\s"'`;|&<>(){}=,]+/;
 const variable = /^\$[a-z_]\w*(?=\/)/i;
+const alternatives = /\{[^{}\s]*,[^{}\s]*\}/g;
+const pattern = /[*?[]/;
+/** Commands whose arguments are run: files that a pattern of theirs finds are, too. */
+const runners = /^(?:for|sh|bash|dash|zsh|ksh|exec|source|\.|run-parts|python\d*|node|perl|ruby)$/;
+const interpreters = /^(?:python\d*|node|bun|deno)$/;
+/** What an interpreter takes where a name has no ending, or is a directory. */
+const endings = ['.js', '.cjs', '.mjs', '.ts', '.py', '/index.js', '/__main__.py'] as const;
 
 /**
  * What a command may name. A word without a slash that begins a command is looked for in PATH; an
  * alias that does not begin with `!` is arguments of git, where only a path can name what is run.
  */
 export function wordsOf({ name, value }: Setting): Word[] {
-  const text = bytePathOf(value.replace(/^!/, ''));
+  const text = bytePathOf(value.replace(/^!/, '')).replaceAll(alternatives, '*');
   const isOfGit = name.startsWith('alias.') && !value.startsWith('!');
   const parts = text.split(lists).map((part) => part.split(separators).filter((one) => one !== ''));
-  const cd = parts.flatMap(([first, to]) => (first === 'cd' && to !== undefined ? [to] : []));
+  const from = startsOf(parts);
   const whole = [...text.matchAll(quoted)].map(([, double, single]) => double ?? single ?? '');
   const words = [
     ...parts.flatMap((part) =>
@@ -71,7 +83,40 @@ export function wordsOf({ name, value }: Setting): Word[] {
     ),
     ...whole.filter((one) => one.includes('/')),
   ];
-  return [...new Set(words.map((one) => one.replace(variable, '')))]
-    .filter((one) => one !== '/')
-    .map((path) => ({ path, from: ['.', ...cd], isPath: path.includes('/') }));
+  const named = [...new Set(words.map((one) => one.replace(variable, '')))]
+    .filter((one) => one !== '/' && !pattern.test(one))
+    .map((path) => ({ path, from, isPath: path.includes('/'), isTree: false }));
+  return [...named, ...ended(parts, named), ...parts.flatMap((part) => foundBy(part, from))];
+}
+
+/** Directories that a command goes to, one after the other or each from where it starts. */
+function startsOf(parts: readonly (readonly string[])[]): BytePath[] {
+  const starts = ['.'];
+  for (const [at, word] of parts.flat().entries()) {
+    const to = parts.flat()[at + 1];
+    if (!/^(?:cd|pushd|-C)$/.test(word) || to === undefined) continue;
+    starts.push(...starts.slice(0, startsMax).map((one) => (one === '.' ? to : `${one}/${to}`)));
+  }
+  return [...new Set(starts)];
+}
+
+/** With an ending that an interpreter need not be told; `a.b` is a module of Python. */
+function ended(parts: readonly (readonly string[])[], words: readonly Word[]): Word[] {
+  if (!parts.flat().some((one) => interpreters.test(one))) return [];
+  return words.flatMap(({ path, from }) => {
+    const isModule = /^\w+(?:\.\w+)*$/.test(path);
+    if (!isModule && path.slice(path.lastIndexOf('/') + 1).includes('.')) return [];
+    const base = isModule ? path.replaceAll('.', '/') : path;
+    return endings.map((end) => ({ path: base + end, from, isPath: false, isTree: false }));
+  });
+}
+
+/** Directories in which a pattern finds what is run. */
+function foundBy(part: readonly string[], from: readonly BytePath[]): Word[] {
+  if (!part.some((one) => runners.test(one))) return [];
+  return part.flatMap((one) => {
+    const at = one.search(pattern);
+    const path = one.replace(variable, '').slice(0, one.lastIndexOf('/', at) + 1);
+    return at < 0 ? [] : [{ path: path === '' ? '.' : path, from, isPath: true, isTree: true }];
+  });
 }

@@ -180,6 +180,7 @@ function persistencePaths(
   const tops = new Set(granted.flatMap((tree) => [tree.path, path.join(tree.path, '.git')]));
   const gits = all.flatMap((one) => one.gitDirectories).toSorted((a, b) => a.length - b.length);
   const worktrees = new Set(all.flatMap((one) => one.worktrees));
+  for (const worktree of worktrees) configuration.directoryOf(bytePathOf(`${worktree}/.git`));
   if (root !== null) worktrees.delete(root);
   return [
     ...gits.filter((git) => tops.has(git)).flatMap(inGit),

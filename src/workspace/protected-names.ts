@@ -23,13 +23,15 @@ export interface ProtectedNames {
 export const protectedTable: readonly ProtectedNames[] = [
   // Shells, and what they start with
   {
-    names: '.bashrc .bash_profile .bash_login .bash_logout .profile .bash_aliases .bashrc.d',
+    names:
+      '.bashrc .bash_profile .bash_login .bash_logout .profile .bash_aliases .bashrc.d ' +
+      '.bashrc.local',
     reason: 'shell-startup',
     source: 'https://www.gnu.org/software/bash/manual/html_node/Bash-Startup-Files.html',
     withoutLayer: '.bashrc .bash_profile .bash_login .bash_logout .profile',
   },
   {
-    names: '.zshrc .zprofile .zshenv .zlogin .zlogout',
+    names: '.zshrc .zshrc.local .zprofile .zshenv .zlogin .zlogout',
     reason: 'shell-startup',
     source: 'https://zsh.sourceforge.io/Doc/Release/Files.html',
     withoutLayer: '.zshrc .zprofile .zshenv .zlogin .zlogout',
@@ -59,6 +61,27 @@ export const protectedTable: readonly ProtectedNames[] = [
     source: 'https://mise.jdx.dev/configuration.html',
   },
   {
+    names:
+      '.rvmrc .rbenv-vars .powrc .powenv .prototools .shadowenv.d .autoenv_leave.zsh ' +
+      '.autoenv.leave .env.leave _opam/.opam-switch',
+    reason: 'shell-startup',
+    source:
+      'https://rvm.io/workflow/projects; https://shopify.github.io/shadowenv/; ' +
+      'https://moonrepo.dev/docs/proto/config; https://opam.ocaml.org/doc/Usage.html (hooks); ' +
+      'https://github.com/basecamp/pow',
+  },
+  {
+    names:
+      '.xonshrc .config/xonsh .config/nushell .config/elvish .config/powershell .config/zsh ' +
+      '.config/tmux .config/starship.toml .config/kitty .config/alacritty .config/i3 ' +
+      '.config/sway .config/hypr .wezterm.lua .editrc .lessfilter .forward .procmailrc .mailcap ' +
+      '.muttrc .netrc _netrc .my.cnf .tigrc',
+    reason: 'shell-startup',
+    source:
+      'of a home directory: the manual of each; https://starship.rs/config/#custom-commands; ' +
+      'editrc(5), lesspipe(1), forward(5), mailcap(5), netrc(5) macdef, mysql(1) pager',
+  },
+  {
     names: '.tmux.conf .screenrc .pam_environment .xprofile .xsession .xinitrc .xsessionrc',
     reason: 'shell-startup',
     source: 'tmux(1), screen(1), pam_env(8), xinit(1)',
@@ -69,7 +92,9 @@ export const protectedTable: readonly ProtectedNames[] = [
     source: 'https://specifications.freedesktop.org/autostart-spec/; systemd.unit(5)',
   },
   {
-    names: '.ssh .gnupg .aws/config .aws/cli/alias .kube/config .docker/config.json',
+    names:
+      '.ssh .gnupg .aws/config .aws/credentials .aws/cli/alias .kube/config .docker/config.json ' +
+      '.docker/cli-plugins',
     reason: 'shell-startup',
     source:
       'ssh_config(5) ProxyCommand; https://docs.aws.amazon.com/sdkref/latest/guide/' +
@@ -77,7 +102,7 @@ export const protectedTable: readonly ProtectedNames[] = [
       'authentication/#client-go-credential-plugins; docker-login(1) credential helpers',
   },
   {
-    names: '.wgetrc .curlrc .ripgreprc .config/gh/config.yml .lazygit.yml',
+    names: '.wgetrc .curlrc _curlrc .ripgreprc .config/gh/config.yml .lazygit.yml',
     reason: 'shell-startup',
     source:
       'https://github.com/BurntSushi/ripgrep/blob/master/GUIDE.md (--pre); curl(1); wget(1); ' +
@@ -86,7 +111,7 @@ export const protectedTable: readonly ProtectedNames[] = [
   },
   // Interpreters and debuggers that read a file of the directory they start in
   {
-    names: '.gdbinit .lldbinit .perldb .byebugrc .rdbgrc .pdbrc',
+    names: '.gdbinit .gdbearlyinit .lldbinit .perldb .byebugrc .rdbgrc .pdbrc .radare2rc .rizinrc',
     reason: 'shell-startup',
     source: 'https://sourceware.org/gdb/current/onlinedocs/gdb.html/Startup.html; perldebug(1)',
     withoutLayer: '.gdbinit .lldbinit',
@@ -94,15 +119,19 @@ export const protectedTable: readonly ProtectedNames[] = [
   {
     names:
       '.irbrc .pryrc .Rprofile .Renviron .ghci .ocamlinit .iex.exs .psqlrc .sqliterc ' +
-      '.duckdbrc .ipython .jupyter',
+      '.duckdbrc .ipython .jupyter .RData .octaverc .utop-init.ml irb.rc _irbrc .config/irb ' +
+      '.proverc .ghcid',
     reason: 'shell-startup',
-    source: 'the manual of each: irb, pry, R Startup, ghci, ocaml, iex, psql, sqlite3, ipython',
+    source:
+      'the manual of each: irb, pry, R Startup (.First in .RData), ghci, ocaml, iex, psql, ' +
+      'sqlite3, ipython, Octave Startup-Files, prove',
   },
   // Editors
   {
     names:
       '.exrc .vimrc .nvimrc .lvimrc .local.vimrc .vimrc.local .vimrc_local .nvim.lua .lazy.lua ' +
-      '.config/nvim .vim .ycm_extra_conf.py .vimspector.json',
+      '.config/nvim .vim .ycm_extra_conf.py .vimspector.json .gvimrc _vimrc _exrc .neoconf.json ' +
+      '.ctags .ctags.d',
     reason: 'shell-startup',
     source: "https://neovim.io/doc/user/options.html#'exrc'; vim plugins localvimrc, lazy.nvim",
     withoutLayer: '.exrc .vimrc .nvimrc .vimrc.local',
@@ -137,16 +166,31 @@ export const protectedTable: readonly ProtectedNames[] = [
       'https://zed.dev/docs/tasks; https://docs.helix-editor.com/configuration.html; ' +
       'https://build-server-protocol.github.io/docs/overview/server-discovery; Eclipse builders',
   },
+  {
+    names:
+      'hie.yaml .hie-bios .lsp/config.edn .merlin .luarc.json .luarc.jsonc rust-analyzer.toml ' +
+      '.rust-analyzer.toml .phpactor.json .phpactor.yml .tern-project .config/helix .config/zed',
+    reason: 'editor-tasks',
+    source:
+      'what a language server runs on opening: https://github.com/haskell/hie-bios (cradles); ' +
+      'https://clojure-lsp.io/settings/ (project-specs); merlin (FLG -ppx); ' +
+      'https://luals.github.io/wiki/settings/#runtimeplugin; ' +
+      'https://rust-analyzer.github.io/book/configuration.html; phpactor language server',
+  },
   // Git and its kin
   {
-    names: '.gitconfig .gitmodules .config/git .lfsconfig',
+    names:
+      '.gitconfig .gitmodules .config/git .lfsconfig .gitreview .tgitconfig .arcconfig ' +
+      '.reviewboardrc',
     reason: 'git-config',
-    source: 'git-config(1), gitmodules(5); https://github.com/git-lfs/git-lfs git-lfs-config(5)',
+    source:
+      'git-config(1), gitmodules(5); https://github.com/git-lfs/git-lfs git-lfs-config(5); ' +
+      'https://docs.opendev.org/opendev/git-review/ (fetches a hook); tortoisegit; arcanist (load)',
     withoutLayer: '.gitconfig .gitmodules .lfsconfig',
   },
   {
     names:
-      '.hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .sl/config .jj/repo/config.toml ' +
+      '.hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .sl/config .sl/hgrc .jj/repo/config.toml ' +
       '.jj/workspace-config.toml _darcs/prefs/defaults .bzr/branch/branch.conf .bzr/branch.conf ' +
       '.pijul/config .gclient .repo/repo .repo/hooks',
     reason: 'git-config',
@@ -155,36 +199,28 @@ export const protectedTable: readonly ProtectedNames[] = [
       'https://jj-vcs.github.io/jj/latest/config/; darcs, bzr, pijul, gclient and repo manuals',
   },
   {
-    names: '.githooks .git-hooks .husky .huskyrc .cargo-husky .overcommit.yml .hooks',
+    names: '.githooks .git-hooks .husky .cargo-husky .overcommit.yml .hooks .trunk .qlty',
     reason: 'git-hooks',
-    source: 'https://typicode.github.io/husky/; https://github.com/sds/overcommit',
+    source:
+      'https://typicode.github.io/husky/; https://github.com/sds/overcommit; ' +
+      'https://docs.trunk.io/cli; https://docs.qlty.sh/',
     withoutLayer: '.githooks .husky',
   },
   {
-    names: '.pre-commit-config.yaml .pre-commit-config.yml captainhook.json grumphp.yml',
+    names:
+      '.pre-commit-config.yaml .pre-commit-config.yml prek.toml hk.pkl hk.local.pkl ' +
+      'captainhook.json',
     reason: 'git-hooks',
-    source: 'https://pre-commit.com/; https://github.com/captainhookphp/captainhook',
+    source:
+      'https://pre-commit.com/; https://prek.j178.dev/; https://hk.jdx.dev/; ' +
+      'https://github.com/captainhookphp/captainhook',
     withoutLayer: '.pre-commit-config.yaml',
   },
   {
-    names:
-      'lefthook.yml lefthook.yaml lefthook.toml lefthook.json lefthook-local.yml ' +
-      'lefthook-local.yaml .lefthook.yml .lefthook.yaml .lefthook.toml .lefthook.json .lefthook ' +
-      '.lefthook-local .lefthook-local.yml .lefthook-local.yaml .config/lefthook.yml ' +
-      '.config/lefthook.yaml .config/lefthook.toml .config/lefthook.json ' +
-      '.config/lefthook-local.yml',
+    names: 'lefthook.yml .lefthook.yml .lefthook .lefthook-local .rusty-hook.toml',
     reason: 'git-hooks',
-    source: 'https://lefthook.dev/configuration/',
+    source: 'https://lefthook.dev/configuration/; names with other endings are patterns below',
     withoutLayer: 'lefthook.yml .lefthook.yml',
-  },
-  {
-    names:
-      '.simple-git-hooks.json .simple-git-hooks.js .simple-git-hooks.cjs .rusty-hook.toml ' +
-      '.lintstagedrc .lintstagedrc.json .lintstagedrc.yaml .lintstagedrc.yml .lintstagedrc.js ' +
-      '.lintstagedrc.cjs .lintstagedrc.mjs .nano-staged.json .nano-staged.js .nano-staged.cjs',
-    reason: 'git-hooks',
-    source:
-      'https://github.com/toplenboren/simple-git-hooks; https://github.com/lint-staged/lint-staged',
   },
   // Agents
   {
@@ -202,6 +238,22 @@ export const protectedTable: readonly ProtectedNames[] = [
     withoutLayer:
       '.claude/settings.json .claude/settings.local.json .claude/commands .claude/agents ' +
       '.claude/hooks .claude/skills .claude/statusline.sh',
+  },
+  {
+    names: '.claude/launch.json .claude/workflows .claude/scheduled_tasks.json',
+    reason: 'agent-configuration',
+    source: 'https://code.claude.com/docs/en/desktop, /scheduled-tasks',
+  },
+  {
+    names:
+      '.github/hooks .github/mcp.json .github/copilot .github/agents .github/extensions .agent ' +
+      '.tabnine .grok .mux codebuff.json .kilo kilo.json kilo.jsonc .eca .mcphub ' +
+      '.continuerc.json .superset .emdash.json .config/goose .config/opencode .config/crush',
+    reason: 'agent-configuration',
+    source:
+      'https://docs.github.com/en/copilot/reference/hooks-configuration; ' +
+      'https://docs.tabnine.com/ (mcp_servers.json); https://kilo.ai/docs; https://eca.dev/; ' +
+      'https://ravitemer.github.io/mcphub.nvim/mcp/servers_json; https://mux.coder.com/',
   },
   {
     names: '.cursor .cursorrules .codex .gemini .agents .antigravity',
@@ -245,8 +297,8 @@ export const protectedTable: readonly ProtectedNames[] = [
   // Package managers and build tools
   {
     names:
-      '.npmrc .yarnrc .yarnrc.yml .yarn/plugins .yarn/releases .pnpmfile.cjs .pnpmfile.mjs ' +
-      'pnpmfile.js .bunfig.toml bunfig.toml',
+      '.npmrc .yarnrc .yarnrc.yml .yarn/plugins .yarn/releases .yarn/sdks ' +
+      '.pnpmfile.cjs .pnpmfile.mjs pnpmfile.js .bunfig.toml bunfig.toml',
     reason: 'package-manager',
     source:
       'https://docs.npmjs.com/cli/configuring-npm/npmrc; ' +
@@ -255,14 +307,36 @@ export const protectedTable: readonly ProtectedNames[] = [
     withoutLayer: '.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs',
   },
   {
-    names: '.cargo/config .cargo/config.toml',
+    names: '.cargo/config .cargo/config.toml .cargo/env',
     reason: 'package-manager',
     source: 'https://doc.rust-lang.org/cargo/reference/config.html',
   },
   {
-    names: '.bundle/config .gemrc .condarc .pypirc pip.conf .pip/pip.conf .pixi/config.toml',
+    names:
+      '.bundle/config .bundle/plugin .gemrc .condarc .mambarc .pypirc pip.conf .pip/pip.conf ' +
+      '.config/pip .pixi/config.toml uv.toml .config/uv pdm.toml .pdm.toml .pdm-python',
     reason: 'package-manager',
-    source: 'bundle-config(1), gem(1); https://pip.pypa.io/en/stable/topics/configuration/',
+    source:
+      'bundle-config(1), gem(1); https://pip.pypa.io/en/stable/topics/configuration/; ' +
+      'https://docs.astral.sh/uv/concepts/configuration-files/; https://pdm-project.org/',
+  },
+  {
+    names: '.bazelrc user.bazelrc .bazeliskrc .buckconfig .buckconfig.local .buckconfig.d',
+    reason: 'package-manager',
+    source:
+      'https://bazel.build/run/bazelrc; https://github.com/bazelbuild/bazelisk (BASE_URL); ' +
+      'https://buck2.build/docs/concepts/buckconfig/',
+  },
+  {
+    names:
+      '.gradle/init.gradle .gradle/init.gradle.kts .gradle/init.d .m2/settings.xml .mavenrc ' +
+      '.antrc .lein .sbtrc .terraformrc .tofurc ansible.cfg .ansible.cfg',
+    reason: 'package-manager',
+    source:
+      'https://docs.gradle.org/current/userguide/init_scripts.html; ' +
+      'https://maven.apache.org/settings.html; ' +
+      'https://docs.ansible.com/ansible/latest/reference_appendices/config.html; ' +
+      'https://developer.hashicorp.com/terraform/cli/config/config-file',
   },
   {
     names: '.mvn .jvmopts .sbtopts gradle/wrapper NuGet.Config .swiftpm/configuration .luarocks',
@@ -279,41 +353,3 @@ export const protectedTable: readonly ProtectedNames[] = [
     withoutLayer: '.trl.yaml',
   },
 ];
-
-/** Names that follow a pattern: one for each environment, project or run configuration. */
-export const protectedPatterns = [
-  {
-    pattern: /^\.?mise(?:\.[^/]+)?\.toml$/,
-    reason: 'shell-startup',
-    source: 'https://mise.jdx.dev/configuration/environments.html',
-  },
-  {
-    pattern: /\.(?:code-workspace|sublime-project)$/,
-    reason: 'editor-tasks',
-    source: 'https://code.visualstudio.com/docs/editing/workspaces/multi-root-workspaces',
-  },
-  {
-    pattern: /\.run\.xml$/,
-    reason: 'editor-tasks',
-    source: 'https://www.jetbrains.com/help/idea/run-debug-configuration.html',
-  },
-] as const satisfies readonly {
-  readonly pattern: RegExp;
-  readonly reason: ProtectedNames['reason'];
-  readonly source: string;
-}[];
-
-/** Files that run something only by what is in them. */
-export const protectedContents = [
-  {
-    name: /^rust-toolchain(?:\.toml)?$/,
-    content: /^\s*path\s*=/m,
-    reason: 'package-manager',
-    source: 'https://rust-lang.github.io/rustup/overrides.html#path',
-  },
-] as const satisfies readonly {
-  readonly name: RegExp;
-  readonly content: RegExp;
-  readonly reason: ProtectedNames['reason'];
-  readonly source: string;
-}[];

@@ -2,7 +2,8 @@
  * Which paths are protected by a name in them. At any depth, as each directory may be opened or
  * entered by itself.
  */
-import { protectedContents, protectedPatterns, protectedTable } from '../protected-names.ts';
+import { protectedTable } from '../protected-names.ts';
+import { protectedContents, protectedPatterns } from '../protected-patterns.ts';
 import type { HeldReason } from './held.ts';
 import { fold } from './spelling.ts';
 

@@ -44,6 +44,21 @@ const completing: ReadonlySet<string> = new Set(['HEAD', 'objects', 'refs', 'com
 const resumed = ['rebase-merge', 'rebase-apply', 'sequencer', 'objects/info', 'objects/pack'];
 /** Lines of a rebase in progress that run something when it goes on. */
 const runsOnRebase = /^\s*(?:x|exec)\s/m;
+/** Git's own; of any other it runs `git-merge-NAME`, from the worktree where NAME has a slash. */
+const isOwnStrategy = (name: string): boolean =>
+  /^\s*(?:|octopus|ort|ours|recursive|resolve|subtree)\s*$/.test(name);
+/** Where git keeps the strategy that it goes on with, and whether that is one of its own. */
+const strategies: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ['rebase-merge/strategy', isOwnStrategy],
+  ['rebase-apply/strategy', isOwnStrategy],
+  [
+    'sequencer/opts',
+    (text) =>
+      parseGitConfig(text)?.every(
+        ({ name, value }) => name !== 'options.strategy' || isOwnStrategy(value),
+      ) ?? false,
+  ],
+]);
 
 interface Place {
   /** The git directory. */
@@ -134,8 +149,7 @@ export class Repositories {
   #isTaken(git: BytePath): boolean {
     const known = this.#taken.get(git);
     if (known !== undefined) return known;
-    const has = (name: string): boolean => this.#view.entry(joined(git, name)) !== null;
-    const isTaken = has('HEAD') && (has('commondir') || (has('objects') && has('refs')));
+    const isTaken = isRepository((name) => this.#view.entry(joined(git, name)) !== null);
     this.#taken.set(git, isTaken);
     return isTaken;
   }
@@ -237,15 +251,19 @@ export class Repositories {
     if (after === null || after.type === 'directory') return null;
     // Remotes in files of their own, which nobody looks at.
     if (first === 'remotes' || first === 'branches') return 'git-config';
+    // Perl that `git instaweb` serves.
+    if (first === 'gitweb') return 'git-config';
     if (rest.length === 1 && indexName.test(first ?? '')) {
       const index = await this.#view.text(name, indexBytesMax);
       return index !== null && isPlainIndex(index) ? null : 'git-config';
     }
     const isTodo = rest.at(-1) === 'git-rebase-todo';
+    const strategy = strategies.get(rest.slice(-2).join('/'));
     const isAlternates = rest.join('/') === 'objects/info/alternates';
-    if (!isTodo && !isAlternates) return null;
+    if (!isTodo && !isAlternates && strategy === undefined) return null;
     const text = await this.#view.text(name, textBytesMax);
     if (text === null) return 'git-config';
+    if (strategy !== undefined) return strategy(text) ? null : 'git-config';
     if (isTodo) return runsOnRebase.test(text) ? 'git-hooks' : null;
     const from = parentOf(parentOf(name));
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -285,9 +303,8 @@ export class Repositories {
 
   /** Hooks that were there before their repository was one are somebody's trap. */
   #wasFiltered(git: BytePath): boolean {
-    const had = (name: string): boolean => this.#view.real(joined(git, name)) !== null;
-    const isTaken = had('HEAD') && (had('commondir') || (had('objects') && had('refs')));
-    return isTaken || git === '.git' || git.endsWith('/.git');
+    const wasTaken = isRepository((name) => this.#view.real(joined(git, name)) !== null);
+    return wasTaken || git === '.git' || git.endsWith('/.git');
   }
 
   async #isPlain(config: BytePath, git: BytePath, side: 'real' | 'after'): Promise<boolean> {
@@ -331,6 +348,11 @@ export class Repositories {
   #absolute(name: BytePath): string {
     return path.join(this.#root, textOf(name));
   }
+}
+
+/** Without `HEAD`, too: what `commondir` leads to needs none. */
+function isRepository(has: (name: string) => boolean): boolean {
+  return (has('objects') && has('refs')) || (has('HEAD') && has('commondir'));
 }
 
 function tells(part: string): boolean {

@@ -6,8 +6,8 @@
  */
 import type { BytePath } from '../../change.ts';
 import { bytePathOf, joined, nameOf, parentOf } from '../byte-path.ts';
-import { GitConfiguration } from '../git-obeys.ts';
-import { HostLook } from '../host-look.ts';
+import { GitConfiguration, type FromTop } from '../git-obeys.ts';
+import { HostLook, type Stands } from '../host-look.ts';
 import type { HeldReason, Judged } from './held.ts';
 import { beginningsOf, beginsProtected, protectedBy } from './protected.ts';
 import { fold } from './spelling.ts';
@@ -19,6 +19,8 @@ const insideDepth = 3;
 /** Directories above changes that are looked through; those nearest to the root come first. */
 const directoriesMax = 256;
 const repositoriesMax = 1_000;
+/** By which git takes a directory for a worktree, or for a repository without one. */
+const makesTop: ReadonlySet<string> = new Set(['.git', 'HEAD', 'objects', 'refs', 'commondir']);
 
 export interface TargetInput {
   /** Absolute, no link in it, as bytes. */
@@ -36,10 +38,16 @@ export class ProtectedTargets {
   readonly #reasons = new Map<BytePath, HeldReason>();
   /** Directories that lead to a target. */
   readonly #above = new Map<BytePath, HeldReason>();
+  /** Paths with a change, and whether something is there then. */
+  readonly #changed: ReadonlyMap<BytePath, boolean>;
+  #fromTops: ReadonlyMap<BytePath, FromTop['as']> = new Map();
+  /** Directories on the way to them. */
+  readonly #toFromTops = new Set<BytePath>();
 
   /** Looks at the host. @param changes what is judged: the directories they are in are looked at */
   constructor(input: TargetInput, changes: Iterable<Judged>) {
     this.#input = input;
+    this.#changed = new Map([...changes].map(({ path, after }) => [path, after !== null]));
     const { root, home } = input;
     for (const link of input.links) {
       this.#addName(`${root}/${link}`);
@@ -65,13 +73,58 @@ export class ProtectedTargets {
   }
 
   /** Why a change is held: what is there is obeyed, or what leads there would lead elsewhere. */
-  reasonOf({ path, after }: Judged): HeldReason | null {
+  reasonOf(change: Judged): HeldReason | null {
+    if (this.#fromTops.size > 0 && this.#isFromTop(change)) return 'git-config';
     if (this.#reasons.size === 0) return null;
+    const { path, after } = change;
     for (let at = path; at !== ''; at = parentOf(at)) {
       const reason = this.#reasons.get(at);
       if (reason !== undefined) return reason;
     }
     return after === null || after.type === 'directory' ? null : (this.#above.get(path) ?? null);
+  }
+
+  /** Whether git obeys it from the top of a worktree, whichever and however new that is. */
+  #isFromTop({ path, after }: Judged): boolean {
+    const leads = after !== null && after.type !== 'directory';
+    for (let top = path; top !== '';) {
+      top = parentOf(top);
+      const rest = top === '' ? path : path.slice(top.length + 1);
+      const isNear = this.#isFrom(rest, path) || (leads && this.#toFromTops.has(rest));
+      if (isNear && this.#isTop(top)) return true;
+    }
+    // What makes a worktree of a directory where such a file lies already.
+    if (after === null || !makesTop.has(nameOf(path))) return false;
+    return [...this.#fromTops].some(([one, as]) => {
+      const { kind } = this.#onHost(joined(parentOf(path), one));
+      return kind === 'file' || (as === 'tree' && kind !== 'nothing');
+    });
+  }
+
+  /** Whether that is so of `rest`, which is the end of `path`. */
+  #isFrom(rest: BytePath, path: BytePath): boolean {
+    for (let at = rest; at !== ''; at = parentOf(at)) {
+      const as = this.#fromTops.get(at);
+      if (as === 'tree') return true;
+      if (as === undefined || at !== rest) continue;
+      const { kind } = this.#onHost(path);
+      return kind === 'file' || (as === 'path' && kind === 'nothing');
+    }
+    return false;
+  }
+
+  #isTop(directory: BytePath): boolean {
+    const has = (name: string): boolean => this.#isThere(joined(directory, name));
+    return has('.git') || (has('HEAD') && (has('commondir') || (has('objects') && has('refs'))));
+  }
+
+  #isThere(path: BytePath): boolean {
+    return this.#changed.get(path) ?? this.#onHost(path).kind !== 'nothing';
+  }
+
+  /** Whatever comes of it. */
+  #onHost(path: BytePath): Stands {
+    return this.#look.at(joined(this.#input.root, path));
   }
 
   /** A protected name, or the start of one. */
@@ -101,6 +154,10 @@ export class ProtectedTargets {
       const { git, links } = configuration.directoryOf(one);
       for (const link of links) this.#add(link, 'git-config');
       gits.add(git).add(configuration.commonOf(git));
+    }
+    this.#fromTops = configuration.fromTops(gits);
+    for (const one of this.#fromTops.keys()) {
+      for (let at = parentOf(one); at !== ''; at = parentOf(at)) this.#toFromTops.add(at);
     }
     for (const git of gits) {
       for (const path of configuration.links(git)) {
