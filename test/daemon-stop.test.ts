@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime, surroundings, type Json } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
+import { openSession } from './support/session.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const skip = whyNoBox;
@@ -118,6 +119,22 @@ test('a runner that stands still is ended with all that it holds', { skip }, asy
     [dir, ...seconds].every((one) => withArgument(one).length === 0),
   );
   assert.match(daemon.log(), /killed x-[0-9a-f]+ in session "build"/);
+});
+
+test('without a sandbox too, KILL is told as what ended a command', { skip }, async () => {
+  await using daemon = await startRuntime();
+  await using session = await openSession(daemon.socketPath, {
+    working_dir: daemon.root,
+    sandbox: 'none',
+  });
+  // Its shim sees the shell end, and must not be quicker than the KILL for itself.
+  const deaf = `trap '' TERM; sleep ${ownSeconds()} & wait`;
+  const how: string[] = [];
+  for (let round = 0; round < 12; round += 1) {
+    const { signal, exit_code } = await session.run(deaf, { timeout_ms: 100, grace_ms: 0 });
+    how.push(`${signal} ${exit_code}`);
+  }
+  assert.deepEqual([...new Set(how)], ['SIGKILL 124']);
 });
 
 test('a second signal kills at once what the first one asked to end', { skip }, async () => {

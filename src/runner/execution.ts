@@ -210,10 +210,10 @@ export class Execution implements Kept {
   }
 
   #kill(): void {
-    if (this.plan.box.kind === 'none') {
-      for (const pid of this.#targets()) send(pid, 'SIGKILL');
-    }
+    const targets = this.plan.box.kind === 'none' ? this.#targets() : [];
+    // Before its shell: of that one's end the shim would tell a code, as if nobody had sent KILL.
     this.#box.kill();
+    for (const pid of targets) send(pid, 'SIGKILL');
     this.hold(false);
   }
 

@@ -62,11 +62,15 @@ export async function survey(ground: SurveyGround): Promise<Survey> {
   return { found: withoutHalves(found, ground.young), skipped };
 }
 
-/** What was deleted waits with what was made: it may have been renamed. */
+/** What was deleted waits: it may be about to be replaced, or have been renamed to what waits. */
 function withoutHalves(found: readonly Found[], young: Young | null): readonly Found[] {
-  if (young === null || young.waiting.size === 0) return found;
+  if (young === null) return found;
+  const isRenaming = young.waiting.size > 0;
   return found.filter(({ path, stat, told }) => {
-    const isNow = told !== undefined || !isWhiteout(stat);
+    const isHalf = isRenaming && told === undefined;
+    // What was told below a directory goes with it, and is looked for in this look.
+    const isLeaf = told?.entry?.type !== 'directory';
+    const isNow = !isWhiteout(stat) || !(isHalf || (isLeaf && young.isJustGone(path)));
     if (!isNow) young.wait(path);
     return isNow;
   });

@@ -150,8 +150,9 @@ export class UpperCapture implements LayerCapture {
     using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
     const allowance = new Allowance(ledger.paths());
     const before = this.#waiting;
-    const sinceNs = BigInt(Date.now() - ageMs) * 1_000_000n;
-    const young = ageMs === 0 ? null : new Young({ sinceNs, real: realCursor, before });
+    const nowNs = BigInt(Date.now()) * 1_000_000n;
+    const sinceNs = nowNs - BigInt(ageMs) * 1_000_000n;
+    const young = ageMs === 0 ? null : new Young({ sinceNs, nowNs, real: realCursor, before });
     const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance, young });
     const { leftAt } = this;
     const ground = { ...this.#options, ledger, pace, allowance, leftAt, upperCursor, realCursor };

@@ -1,6 +1,6 @@
 /**
- * What running commands made just now and is told later: a lock, a temporary file, half of a
- * rename. Most of it is gone before anybody has seen it.
+ * What running commands made or deleted just now and is told later: a lock, a temporary file, half
+ * of a rename, a file that is being replaced. Most of it is over before anybody has seen it.
  */
 import type { BigIntStats } from 'node:fs';
 import type { BytePath, StatKey } from '../../change.ts';
@@ -8,19 +8,25 @@ import { nameOf, parentOf } from '../byte-path.ts';
 import { statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
 
-/** What waits, and what stood in the real tree when it was first seen; `null`: nothing. */
-export type Waiting = ReadonlyMap<BytePath, StatKey | null>;
+/** What stood in the real tree when something was first seen, Unix ns; `null`: nothing. */
+interface Since {
+  readonly key: StatKey | null;
+  readonly ns: bigint;
+}
+
+export type Waiting = ReadonlyMap<BytePath, Since>;
 
 export interface YoungGround {
-  /** What was made later waits, Unix ns. */
+  /** What was made, or seen to be gone, later waits, Unix ns. */
   readonly sinceNs: bigint;
+  readonly nowNs: bigint;
   readonly real: TreeCursor;
   /** What waits since the look before. */
   readonly before: Waiting;
 }
 
 export class Young {
-  readonly waiting = new Map<BytePath, StatKey | null>();
+  readonly waiting = new Map<BytePath, Since>();
   readonly #ground: YoungGround;
 
   constructor(ground: YoungGround) {
@@ -35,9 +41,15 @@ export class Young {
     return true;
   }
 
-  wait(path: BytePath): void {
+  /** Whether something was seen to be gone only now: a new one may be about to take its place. */
+  isJustGone(path: BytePath): boolean {
     const known = this.#ground.before.get(path);
-    this.waiting.set(path, known === undefined ? this.#standing(path) : known);
+    return known === undefined || known.ns > this.#ground.sinceNs;
+  }
+
+  wait(path: BytePath): void {
+    const { before, nowNs } = this.#ground;
+    this.waiting.set(path, before.get(path) ?? { key: this.#standing(path), ns: nowNs });
   }
 
   #standing(path: BytePath): StatKey | null {
@@ -51,10 +63,10 @@ export class Young {
 /** Whether somebody else changed a path while it waited, or made something below one. */
 export function isOvertaken(waiting: Waiting, path: BytePath, key: StatKey | null): boolean {
   const first = waiting.get(path);
-  if (first !== undefined) return first !== key;
+  if (first !== undefined) return first.key !== key;
   if (key === null || waiting.size === 0) return false;
   for (let at = parentOf(path); at !== ''; at = parentOf(at)) {
-    if (waiting.get(at) === null) return true;
+    if (waiting.get(at)?.key === null) return true;
   }
   return false;
 }
