@@ -26,6 +26,54 @@ const weak = {
 const plain = new Set(['CARD_PIN', 'FEATURE_TOKEN', 'ROOT_PASSWORD']);
 const strong = 'p7Gx2mQ9vK4tR8wZ';
 
+/** Logins without a name; `@` stands for the value. */
+const logins = [
+  'curl -u admin:@ https://x.test',
+  'curl --user admin:@ https://x.test',
+  'curl --user=admin:@ https://x.test',
+  'curl -uadmin:@ https://x.test',
+  'curl -su "admin:@" https://x.test',
+  "curl -U 'proxy:@' https://x.test",
+  'curl --proxy-user p:@ https://x.test',
+  'mysql -uroot -p@ app',
+  'mysqldump -h db -p"@" app',
+  'sshpass -p @ ssh host',
+  'docker login -u me -p @ registry',
+  'redis-cli -a @ ping',
+  'ldapsearch -x -D cn=a -w @ -b dc=x',
+  'openssl enc -aes-256-cbc -k @',
+  'openssl rsa -passin pass:@',
+  '7z x -p@ a.7z',
+  'unzip -P @ a.zip',
+  'htpasswd -b users.txt admin @',
+  'smbclient //h/s -U me%@',
+  'sqlplus scott/@@db',
+  'mongosh -u me -p @',
+  'ssh-keygen -t ed25519 -N @',
+  'rabbitmqctl add_user me @',
+  'lftp -u me,@ ftp.test',
+  'http -a me:@ example.test',
+  'machine db login me password @',
+  'db.internal:5432:app:me:@',
+  '*:*:*:me:@',
+  "CREATE USER a IDENTIFIED BY '@';",
+  "ALTER USER a IDENTIFIED WITH caching_sha2_password BY '@'",
+  'AUTH @',
+  'AUTH default @',
+  'authentication failed for user me with password @',
+  'wrong password "@"',
+  'password authentication failed, tried "@"',
+  'the password is @',
+  'POSTGRES_PASSWORD is @',
+  'echo @ | sudo -S ls',
+  'echo "@" | docker login -u me --password-stdin',
+  "printf '%s\\n' '@' | docker login --password-stdin",
+  'echo me:@ | chpasswd',
+  'sudo -S ls <<< @',
+  "PASSWORD=$'@'",
+  'password: !!str @',
+];
+
 describe('a weak value is hidden', () => {
   const values: KnownValue[] = Object.entries(weak).map(([name, value]) => ({
     name,
@@ -56,6 +104,37 @@ describe('a weak value is hidden', () => {
     );
   });
 
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+  test('in a login that has no name, whatever writes it', () => {
+    for (const row of logins) {
+      const at = row.indexOf('@', row.startsWith('curl') ? row.indexOf(':') : 0);
+      const put = (text: string): string => row.slice(0, at) + text + row.slice(at + 1);
+      assert.equal(masked(put('postgres')), put('[POSTGRES_PASSWORD]'), row);
+    }
+  });
+
+  test('encoded beside its name, and in a login that is', () => {
+    const encoded = [
+      base64('postgres'),
+      base64('postgres\n'),
+      Buffer.from('postgres').toString('hex'),
+    ];
+    for (const text of encoded) {
+      assert.equal(masked(`  password: ${text}`), '  password: [POSTGRES_PASSWORD]');
+      assert.equal(masked(`DB_PASSWORD=${text}`), 'DB_PASSWORD=[POSTGRES_PASSWORD]');
+      assert.equal(masked(`hash ${text} of something`), `hash ${text} of something`);
+    }
+    const login = base64('me:postgres');
+    assert.equal(
+      masked(`authorization: Basic ${login}`),
+      'authorization: Basic [POSTGRES_PASSWORD]',
+    );
+    assert.equal(masked(`{"auth": "${login}"}`), '{"auth": "[POSTGRES_PASSWORD]"}');
+    const other = base64('me:another');
+    assert.equal(masked(`Basic ${other}`), `Basic ${other}`);
+  });
+
   test('nowhere else', () => {
     const texts = [
       'postgres',
@@ -67,6 +146,16 @@ describe('a weak value is hidden', () => {
       'POSTGRES_PASSWORD=postgresql',
       'password: rooted, token: trueish, secret=acme-website',
       'npm run development',
+      'docker run -p 1234:80 -e A=1 postgres',
+      'mysql -u root postgres',
+      'ldapsearch -s root -b dc=x',
+      'curl -o postgres https://x.test/postgres',
+      'curl -u me https://x.test:1234/',
+      'echo postgres | grep root',
+      'identified as postgres',
+      'unzip postgres.zip -d root',
+      'with postgres, using root',
+      '12:34:56:78:postgres',
     ];
     assert.deepEqual(texts.map(masked), texts);
     assert.deepEqual(

@@ -5,6 +5,7 @@
  */
 import { classifyName } from '../detect/names.ts';
 import type { Finding, KnownValue } from '../finding.ts';
+import { basicLogin, loginsIn } from './logins.ts';
 
 const quoteAfter = String.raw`(?:\\?["'\x60\])]){0,2}`;
 /**
@@ -13,9 +14,12 @@ const quoteAfter = String.raw`(?:\\?["'\x60\])]){0,2}`;
  */
 const place = new RegExp(
   `(?:(-?)([A-Za-z_][\\w.-]{0,63})${quoteAfter}[ \\t]{0,8}(:=|=>|[:=,>|]|[ \\t])|//(:))` +
-    String.raw`[ \t]{0,8}(\\?["'\x60])?`,
+    String.raw`[ \t]{0,8}(?:!{1,2}\w{1,16}[ \t])?\$?(\\?["'\x60])?`,
   'g',
 );
+
+/** `DB_PASSWORD is postgres` */
+const said = /\b([A-Za-z_]\w{0,63})[ \t]{1,8}(?:is|was|set to)[ \t]{1,8}["'\x60]?/g;
 
 interface Weak {
   /** One character is one byte. */
@@ -33,8 +37,8 @@ export class WeakValues {
     this.values = values;
     this.#names = new Set(values.map(({ name }) => name.toLowerCase()));
     this.#weak = values
-      .map(({ name, value }) => ({ name, text: Buffer.from(value).toString('latin1') }))
-      .filter(({ text }) => text !== '')
+      .filter(({ value }) => value !== '')
+      .flatMap(({ name, value }) => forms(value).map((text) => ({ name, text })))
       .toSorted((a, b) => b.text.length - a.text.length);
   }
 
@@ -43,22 +47,64 @@ export class WeakValues {
    * @returns in order, not overlapping
    */
   find(text: string): Finding[] {
-    if (!this.#weak.some((weak) => text.includes(weak.text))) return [];
+    const mayHold = this.#weak.some((weak) => text.includes(weak.text));
+    const found = mayHold ? [this.#beside(text), this.#logins(text)] : [];
+    const all = [...found, this.#encoded(text)].flat().toSorted((a, b) => a.start - b.start);
+    return all.filter(({ start }, at) => at === 0 || start >= (all[at - 1]?.end ?? 0));
+  }
+
+  /** Behind a name, and in addresses. */
+  #beside(text: string): Finding[] {
     const found: Finding[] = [];
     for (const match of text.matchAll(place)) {
       const [whole, dash = '', name = '', between = '', login = '', quote = ''] = match;
-      const start = match.index + whole.length;
-      const weak = this.#weak.find((one) => text.startsWith(one.text, start));
-      if (weak === undefined) continue;
-      const end = start + weak.text.length;
-      const next = text[end] ?? '';
-      if (/[\w-]/.test(next)) continue;
-      const isLogin = next === '@' && (between === ':' || login !== '');
+      const weak = this.#at(text, match.index + whole.length);
+      if (weak === null) continue;
+      const isLogin = text[weak.end] === '@' && (between === ':' || login !== '');
       const beside = { name, between, isFlag: dash !== '', isQuoted: quote !== '' };
-      if (!isLogin && !this.#isNamed(beside)) continue;
-      found.push({ start, end, kind: 'known', rule: 'known-weak', score: 1, key: weak.name });
+      if (isLogin || this.#isNamed(beside)) found.push(weak);
     }
     return found;
+  }
+
+  /** Where a login is written without a name. */
+  #logins(text: string): Finding[] {
+    const found: Finding[] = [];
+    for (const { 0: line, index } of text.matchAll(/[^\n]+/g)) {
+      if (!this.#weak.some((weak) => line.includes(weak.text))) continue;
+      for (const at of new Set(loginsIn(line))) {
+        const weak = this.#at(text, index + at);
+        if (weak !== null) found.push(weak);
+      }
+      for (const { 0: whole, 1: name = '', index: from } of line.matchAll(said)) {
+        const weak = this.#names.has(name.toLowerCase())
+          ? this.#at(text, index + from + whole.length)
+          : null;
+        if (weak !== null) found.push(weak);
+      }
+    }
+    return found;
+  }
+
+  /** `user:password` in base64. */
+  #encoded(text: string): Finding[] {
+    return Array.from(text.matchAll(basicLogin)).flatMap(({ 0: whole, 1: encoded = '', index }) => {
+      const login = Buffer.from(encoded, 'base64').toString('latin1');
+      const password = login.slice(login.indexOf(':') + 1).trimEnd();
+      const weak = login.includes(':')
+        ? this.#weak.find((one) => one.text === password)
+        : undefined;
+      const end = index + whole.length;
+      return weak === undefined ? [] : [hidden(end - encoded.length, end, weak)];
+    });
+  }
+
+  /** The value that begins there and does not go on. */
+  #at(text: string, start: number): Finding | null {
+    const weak = this.#weak.find((one) => text.startsWith(one.text, start));
+    if (weak === undefined) return null;
+    const end = start + weak.text.length;
+    return /[\w-]/.test(text[end] ?? '') ? null : hidden(start, end, weak);
   }
 
   #isNamed(beside: {
@@ -74,4 +120,22 @@ export class WeakValues {
     const kind = classifyName(name);
     return kind === 'password' || kind === 'secret' || kind === 'likely';
   }
+}
+
+const hidden = (start: number, end: number, { name }: Weak): Finding => {
+  return { start, end, kind: 'known', rule: 'known-weak', score: 1, key: name };
+};
+
+/** As it is, and as files of secrets have it. */
+function forms(value: string): readonly string[] {
+  const bytes = Buffer.from(value);
+  const line = Buffer.from(`${value}\n`);
+  const encoded = [bytes, line].flatMap((one) => [
+    one.toString('base64'),
+    one.toString('base64').replace(/=+$/, ''),
+    one.toString('hex'),
+    one.toString('hex').toUpperCase(),
+  ]);
+  const escaped = encodeURIComponent(value.toWellFormed());
+  return [...new Set([bytes.toString('latin1'), escaped, ...encoded])];
 }

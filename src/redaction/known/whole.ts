@@ -39,12 +39,17 @@ function maskWeak({ weak }: KnownIndex, text: string): string {
   const bytes = Buffer.from(text, 'utf8');
   const found = weak?.find(bytes.toString('latin1')) ?? [];
   if (found.length === 0) return text;
-  const tags = new Map(weak?.values.map(({ value, tag }) => [value, tag]));
+  const tags = new Map(
+    weak?.values.flatMap(({ name, value, tag }) => [
+      [`=${value}`, tag],
+      [name, tag],
+    ]),
+  );
   const parts: string[] = [];
   let at = 0;
-  for (const { start, end } of found) {
-    const value = bytes.toString('utf8', start, end);
-    parts.push(bytes.toString('utf8', at, start), tags.get(value) ?? '[HIDDEN]');
+  for (const { start, end, key } of found) {
+    const tag = tags.get(`=${bytes.toString('utf8', start, end)}`) ?? tags.get(key ?? '');
+    parts.push(bytes.toString('utf8', at, start), tag ?? '[HIDDEN]');
     at = end;
   }
   return [...parts, bytes.toString('utf8', at)].join('');
