@@ -1,12 +1,13 @@
 // What a simple filter rewrote before it leaves is found as the denied text that it was.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { DeniedFiles } from '../src/daemon/publishing/denied-files.ts';
 import { openItem } from '../src/publish/decode.ts';
+import { turnedOf } from '../src/publish/decode-turned.ts';
 import { DeniedIndex, matchText } from '../src/publish/index.ts';
 import { bytePathOf } from '../src/workspace/byte-path.ts';
 
@@ -68,6 +69,25 @@ for (const [name, code] of [
     assert.ok((await novelOf(python(code))) >= 120);
   });
 }
+
+test('a denied text is found behind rot13 and rev between lines that nobody turned', async () => {
+  for (const turned of ["codecs.encode(l,'rot13')", 'l[::-1]']) {
+    const line = String.raw`${turned}+'\nlet total = rows.len() + 1;'`;
+    const code = String.raw`print('\n'.join(${line} for l in s.split('\n')))`;
+    assert.ok((await novelOf(python(code))) >= 60);
+  }
+});
+
+test('text that nobody turned is looked at once', () => {
+  const texts = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(path.join('src', name), 'latin1'));
+  const length = (all: readonly { readonly length: number }[]): number =>
+    all.reduce((sum, one) => sum + one.length, 0);
+  const turned = texts.flatMap((text) => [...turnedOf(text)].map(({ bytes }) => bytes));
+  assert.ok(texts.length > 500);
+  assert.ok(length(turned) < 0.05 * length(texts), `${length(turned)} of ${length(texts)}`);
+});
 
 test('a text of other words is no denied one, however it is turned', async () => {
   assert.equal(

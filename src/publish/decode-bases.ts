@@ -7,7 +7,8 @@ export interface Based {
 }
 
 const base32Run = /[A-Z2-7]{32,}(?:\r?\n[A-Z2-7]{8,})*={0,6}/g;
-const base85Run = /[!-~]{40,}(?:\r?\n[!-~]{5,})*/g;
+/** From the first sign of a run alone: text has many runs that are too short. */
+const base85Run = /(?<![!-~])[!-~]{40,}(?:\r?\n[!-~]{5,})*/g;
 const uuRun = /(?:^|\n)((?:M[ -`]{60}\r?\n)*[!-M][ -`]{4,60})(?=\r?\n|$)/g;
 const letters32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const letters85 =
