@@ -1,6 +1,6 @@
 // `trl doctor`: what is wrong is found, and the line it names mends it.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { utimesSync, writeFileSync } from 'node:fs';
@@ -101,4 +101,32 @@ test('one that stands still is told of, and so is what is in the way above', asy
   assert.match(of('runtime')?.fix ?? '', /^fuser -k .*trl\.sock && .* daemon start$/);
   assert.match(of('state directory')?.found ?? '', /cannot be made: .*still\/file is no directory/);
   assert.equal(of('state directory')?.fix, `mv ${file} ${file}.old`);
+});
+
+/** A runtime of another version, which answers nothing but a ping. */
+const older = `
+const { createServer } = require('node:net');
+const data = { uptime_s: 1, version: '0.0.0' };
+const answer = (line) => ({ id: JSON.parse(line).id, ok: true, data });
+createServer((socket) => {
+  socket.setEncoding('utf8').on('data', (lines) => {
+    for (const line of lines.trim().split('\\n')) socket.write(JSON.stringify(answer(line)) + '\\n');
+  });
+}).listen(process.argv[1], () => console.log('listens'));
+`;
+
+test('after an upgrade it advises what leaves commands running', async () => {
+  const home = path.join(base, 'older');
+  mkdirSync(path.join(home, 'run'), { recursive: true, mode: 0o700 });
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, ...surroundings(home) };
+  const runtime = spawn(process.execPath, ['-e', older, path.join(home, 'run/trl.sock')]);
+  try {
+    await once(runtime.stdout, 'data');
+    const { checks } = doctor(env);
+    const found = checks.find(({ name }) => name === 'runtime');
+    assert.match(found?.found ?? '', /^0\.0\.0 at .*; this is /);
+    assert.match(found?.fix ?? '', / daemon stop --keep-running && .* daemon start$/);
+  } finally {
+    runtime.kill();
+  }
 });

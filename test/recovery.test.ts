@@ -1,6 +1,17 @@
 // What is left when a daemon or a runner is killed. The long form is test/prove/recovery.ts.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { isRoot, whyNoBox } from './support/box.ts';
@@ -84,5 +95,33 @@ test(
     assert.notEqual(runnerPid(daemon), runner);
     const listed = await session.client.ask('exec.list', { session_id: session.id });
     assert.ok(listed.data.execs.some(({ state }: { state: string }) => state === 'lost'));
+  },
+);
+
+test(
+  'a directory of runners that somebody else made first is left alone, and stops nothing',
+  { skip: whyNoBox },
+  async () => {
+    for (const make of [
+      (usual: string) => mkdirSync(usual),
+      (usual: string) => symlinkSync(path.dirname(usual), usual),
+    ]) {
+      const shared = mkdtempSync('/dev/shm/trl-test-');
+      try {
+        const usual = path.join(shared, 'trl');
+        make(usual);
+        chmodSync(shared, 0o777);
+        if (existsSync(usual) && usual === realpathSync(usual)) chmodSync(usual, 0o777);
+        await using daemon = await startRuntime({ env: { XDG_RUNTIME_DIR: shared } });
+        await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+        assert.equal((await session.run('echo it runs')).stdout, 'it runs\n');
+        const { dir } = runnerRecord(daemon);
+        assert.match(path.relative(shared, dir), /^trl-[0-9a-f]{16}\/r-[0-9a-f]{16}$/);
+        assert.equal(statSync(path.dirname(dir)).mode & 0o777, 0o700);
+        assert.ok(!readdirSync(shared).some((name) => name.startsWith('r-')));
+      } finally {
+        rmSync(shared, { recursive: true });
+      }
+    }
   },
 );

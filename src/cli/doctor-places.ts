@@ -7,7 +7,7 @@ import path from 'node:path';
 import { connect } from 'node:net';
 import { embeddedNames } from '../embedded.ts';
 import { fileURLToPath } from 'node:url';
-import { fine } from './doctor-check.ts';
+import { asRoot, fine } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';
 import { stateDir } from './daemon-process.ts';
 import { quoteWord } from '../quote.ts';
@@ -172,9 +172,10 @@ async function leftRunners(): Promise<Check> {
   const name = 'runners';
   const uid = process.getuid?.() ?? 0;
   const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
-  const bases = [path.join(runtime, 'trl'), `/dev/shm/trl-${uid}`].filter((base) =>
+  const usual = [path.join(runtime, 'trl'), `/dev/shm/trl-${uid}`].filter((base) =>
     path.isAbsolute(base),
   );
+  const bases = usual.flatMap((base) => [base, ...othersOf(base)]);
   const left: string[] = [];
   let running = 0;
   for (const base of bases) {
@@ -184,9 +185,27 @@ async function leftRunners(): Promise<Check> {
       else if (isSettled(directory)) left.push(directory);
     }
   }
+  const foreign = usual.find((base) => isForeign(base, uid));
+  if (foreign !== undefined) {
+    const found = `${foreign} is another user's, or open to others: they are in ${foreign}-…`;
+    return { name, state: 'optional', found, fix: asRoot(`rm -r ${quoteWord(foreign)}`) };
+  }
   if (left.length === 0) return fine(name, running === 0 ? 'none' : `${running} running`);
   const found = `${left.length} left by killed ones; the next daemon removes them`;
   return { name, state: 'optional', found, fix: `rm -r ${left.map(quoteWord).join(' ')}` };
+}
+
+function isForeign(directory: string, uid: number): boolean {
+  const found = lstatSync(directory, { throwIfNoEntry: false });
+  if (found === undefined) return false;
+  return !found.isDirectory() || found.uid !== uid || (found.mode & 0o077) !== 0;
+}
+
+/** Where runners are when the usual directory is another user's. */
+function othersOf(base: string): string[] {
+  const form = new RegExp(`^${path.basename(base)}-[0-9a-f]{16}$`);
+  const names = namesIn(path.dirname(base)).filter((name) => form.test(name));
+  return names.map((name) => path.join(path.dirname(base), name));
 }
 
 function isSettled(directory: string): boolean {

@@ -38,7 +38,8 @@ async function daemon(socketPath: string): Promise<Check> {
     const { version: found, uptime_s: uptime } = answer;
     const told = `${found} at ${socketPath}, up ${uptime} s`;
     if (found === version()) return fine(name, told);
-    const fix = `${ownCommand()} daemon stop && ${ownCommand()} daemon start`;
+    // Commands that run go on in the runner, which the new one takes over.
+    const fix = `${ownCommand()} daemon stop --keep-running && ${ownCommand()} daemon start`;
     return { name, state: 'optional', found: `${told}; this is ${version()}`, fix };
   } catch (error) {
     if (signal.aborted) return standsStill(socketPath);

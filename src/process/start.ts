@@ -15,7 +15,7 @@ import {
   rmdir,
   writeFile,
 } from 'node:fs/promises';
-import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -91,30 +91,53 @@ async function writeKnown(stateDir: string, known: Known): Promise<void> {
 async function runtimeDir(env: RunnerOptions['env']): Promise<string> {
   const uid = process.getuid?.() ?? 0;
   const runtime = env['XDG_RUNTIME_DIR'];
-  const base =
+  const usual =
     runtime !== undefined && isMemoryDir(runtime)
       ? join(runtime, 'trl')
       : join(isMemoryDir('/dev/shm') ? '/dev/shm' : tmpdir(), `trl-${uid}`);
   for (let tries = 0; ; tries += 1) {
-    const dir = await makeIn(base);
+    const dir = await makeIn(await baseOf(usual));
     if (dir !== null) return dir;
-    if (tries === removedTries) throw new TrlError('BACKEND_UNAVAILABLE', `Cannot keep "${base}"`);
+    if (tries === removedTries) throw new TrlError('BACKEND_UNAVAILABLE', `Cannot keep "${usual}"`);
   }
 }
 
 /** The last runner that ended takes the directory of all with it. */
 const removedTries = 5;
 
+/**
+ * The directory of all runners. Another user may have made the usual one first, in a directory that
+ * all write to: then it is one whose name nobody can know beforehand, made before or now.
+ *
+ * @throws TrlError `BACKEND_UNAVAILABLE` when neither can be made
+ */
+async function baseOf(usual: string): Promise<string> {
+  await mkdir(usual, { mode: 0o700, recursive: true }).catch(() => {});
+  if ((await isPrivate(usual)) || !isThere(usual)) return usual;
+  const names = await readdir(dirname(usual)).catch(() => []);
+  const others = names.filter((name) => name.startsWith(`${basename(usual)}-`));
+  for (const name of others.filter((one) => /-[0-9a-f]{16}$/.test(one))) {
+    const other = join(dirname(usual), name);
+    if (await isPrivate(other)) return other;
+  }
+  const fresh = `${usual}-${randomBytes(8).toString('hex')}`;
+  try {
+    await mkdir(fresh, { mode: 0o700 });
+    await chmod(fresh, 0o700);
+  } catch (cause) {
+    const message = `Cannot use "${usual}", which is not a 0700 directory of ours, nor make another`;
+    throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
+  }
+  return fresh;
+}
+
+/** Also a link that leads nowhere. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
 /** A directory for a runner; `null`: the one of all was removed meanwhile. */
 async function makeIn(base: string): Promise<string | null> {
-  await mkdir(base, { mode: 0o700, recursive: true });
-  if (!(await isPrivate(base))) {
-    if (!existsSync(base)) return null;
-    throw new TrlError(
-      'BACKEND_UNAVAILABLE',
-      `Cannot use "${base}": it is not a 0700 directory of ours`,
-    );
-  }
   await sweep(base);
   const dir = join(base, `r-${randomBytes(8).toString('hex')}`);
   try {
