@@ -128,3 +128,24 @@ describe('of a megabyte of output', { skip: whyNoBox }, () => {
     assert.ok(data.gap.to > 600_000, JSON.stringify(data.gap));
   });
 });
+
+test('a terminal has a size before what is typed next', { skip: whyNoBox }, async () => {
+  await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+  const { client } = session;
+  const command = 'stty -echo; stty size; while read -r _; do stty size; done';
+  const exec_id = await session.start(command, { pty: { columns: 80, rows: 24 } });
+  let wanted = '24 80';
+  let from = 0;
+  for (let columns = 100; columns <= 110; columns += 1) {
+    let text = '';
+    while (!text.endsWith('\n')) {
+      const { data } = await client.ask('exec.read', { exec_id, from, wait_ms: 60_000 });
+      text += data.chunks.map((chunk: Json) => chunk.data).join('');
+      from = data.next;
+    }
+    assert.equal(text.trim(), wanted);
+    wanted = `30 ${columns}`;
+    await client.ask('exec.resize', { exec_id, columns, rows: 30 });
+    await client.ask('exec.write', { exec_id, data: '\n' });
+  }
+});

@@ -141,8 +141,8 @@ export class Execution implements Kept {
     return this.#input.write(eof ? Buffer.concat([data, endOfInput]) : data, false);
   }
 
-  resize(columns: number, rows: number): void {
-    this.#box.terminal?.resize({ columns, rows });
+  async resize(columns: number, rows: number): Promise<void> {
+    await this.#box.terminal?.resize({ columns, rows });
   }
 
   /** Where the calls of a Python script come from; `null`: it is none. */

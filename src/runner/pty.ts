@@ -21,8 +21,8 @@ export interface Terminal {
   /** What is typed. */
   readonly input: Writable;
   readonly slave: number;
-  /** Of several sizes that come while one is set, the last one counts. */
-  resize(size: Size): void;
+  /** Resolves when it has that size, or a later one: of those that come meanwhile, the last. */
+  resize(size: Size): Promise<void>;
   closeSlave(): void;
   close(): void;
 }
@@ -71,21 +71,23 @@ function terminalOf(master: number, slave: number): Terminal {
   const input = typing(master, () => output.destroyed);
   let isSlaveOpen = true;
   let wanted: Size | null = null;
+  let setting: Promise<void> | null = null;
   const setSize = async (): Promise<void> => {
     for (let size = wanted; size !== null && !output.destroyed; size = wanted) {
       // A terminal that has ended meanwhile has no size.
       await call(master, false, size).catch(() => {});
       if (wanted === size) wanted = null;
     }
+    setting = null;
   };
   return {
     output,
     input,
     slave,
     resize: (size) => {
-      const isSetting = wanted !== null;
       wanted = size;
-      if (!isSetting) void setSize();
+      setting ??= setSize();
+      return setting;
     },
     closeSlave: () => {
       if (isSlaveOpen) closeSync(slave);

@@ -139,7 +139,7 @@ export async function serve(served: Served, link: Link, message: object): Promis
       return {};
     }
     case 'resize':
-      live(keep, request)?.resize(number(request, 'columns'), number(request, 'rows'));
+      await live(keep, request)?.resize(number(request, 'columns'), number(request, 'rows'));
       return {};
     case 'answer':
       live(keep, request)?.calls?.answer(number(request, 'call'), String(request['text']));
