@@ -107,10 +107,13 @@ test('one that stands still is told of, and so is what is in the way above', asy
 const older = `
 const { createServer } = require('node:net');
 const data = { uptime_s: 1, version: '0.0.0' };
-const answer = (line) => ({ id: JSON.parse(line).id, ok: true, data });
+const error = { code: 'METHOD_NOT_FOUND', message: 'no such method' };
+const answer = ({ id, method }) =>
+  /^system[.]/.test(method) ? { id, ok: true, data } : { id, ok: false, error };
 createServer((socket) => {
-  socket.setEncoding('utf8').on('data', (lines) => {
-    for (const line of lines.trim().split('\\n')) socket.write(JSON.stringify(answer(line)) + '\\n');
+  socket.setEncoding('utf8').on('data', (text) => {
+    const lines = text.trim().split('\\n').map((line) => JSON.parse(line));
+    for (const line of lines) socket.write(JSON.stringify(answer(line)) + '\\n');
   });
 }).listen(process.argv[1], () => console.log('listens'));
 `;
