@@ -4,8 +4,12 @@ import {
   chmodSync,
   existsSync,
   linkSync,
+  lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -119,6 +123,51 @@ test('no grant opens what the runtime obeys or keeps', { skip: whyNoBox }, async
   await using closer = await openSession(daemon.socketPath, asked);
   assert.equal((await closer.ask('true')).error?.code, 'INVALID_PARAMS');
 });
+
+test(
+  'no grant lets a command make or replace what the runtime obeys',
+  { skip: whyNoBox },
+  async () => {
+    await using daemon = await startRuntime({
+      prepare: (home) => {
+        mkdirSync(`${home}/dotfiles/trl`, { recursive: true });
+        mkdirSync(`${home}/named`);
+        symlinkSync(put(`${home}/policy.yaml`, 'base: trusted\n'), `${home}/named/policy.yaml`);
+        return { TRL_POLICY: `${home}/named/policy.yaml` };
+      },
+    });
+    const { home, root } = daemon;
+    const config = path.join(home, 'config');
+    const tried = async (tree: string, command: string): Promise<string> => {
+      const files = { write: { allow: [tree] } };
+      await using session = await openSession(daemon.socketPath, { working_dir: root, files });
+      const { ok, data, error } = await session.ask(command);
+      return ok ? `it ran: ${data.stderr}` : `${error.code} ${error.message}`;
+    };
+    const make = `mkdir -p ${config}/trl; echo '{}' >${config}/trl/approver.json`;
+    const refused = /^INVALID_PARAMS Cannot let commands write ".*": the runtime /;
+    // Nobody has written anything there yet.
+    for (const tree of [config, home]) assert.match(await tried(tree, make), refused);
+    assert.deepEqual(readdirSync(config), []);
+    // As who keeps such files in a repository has it.
+    symlinkSync(`${home}/dotfiles/trl`, `${config}/trl`);
+    assert.match(await tried(config, `rm ${config}/trl; ${make}`), refused);
+    const replace = `rm ${home}/named/policy.yaml; echo 'base: locked' >${home}/named/policy.yaml`;
+    assert.match(await tried(`${home}/named`, replace), refused);
+    assert.equal(lstatSync(`${config}/trl`).isSymbolicLink(), true);
+    rmSync(`${config}/trl`);
+    mkdirSync(`${config}/trl`);
+    // What is there is covered, and the grant is good for the rest.
+    const move = `mv ${config}/trl ${config}/old`;
+    const beside = `touch ${config}/beside; ${move}; echo "{}" >${config}/trl/x`;
+    assert.match(await tried(config, beside), /^it ran: /);
+    assert.deepEqual([readdirSync(config), readdirSync(`${config}/trl`)], [['beside', 'trl'], []]);
+    // Brought into a root after the start.
+    renameSync(`${home}/policy.yaml`, `${root}/policy.yaml`);
+    symlinkSync(`${root}/policy.yaml`, `${home}/policy.yaml`);
+    assert.match(await tried(`${home}/dotfiles`, 'true'), refused);
+  },
+);
 
 test('no program that commands could write gives a secret', async () => {
   await using daemon = await startRuntime({

@@ -2,14 +2,14 @@
  * What the runtime obeys and what it keeps. Whoever could write it would no longer be held by a
  * sandbox, so no workspace root holds any of it, and no grant opens it.
  */
-import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { isBaseName } from '../policy/policy.ts';
 import { otherNames } from '../workspace/hardlinks.ts';
 import { isBelow, realPrefix } from '../workspace/inspect.ts';
-import type { ReservedPaths } from '../workspace/protect.ts';
+import { namesOf } from '../workspace/way.ts';
+import type { ReservedPaths } from '../workspace/reserved.ts';
 import { configDirectory } from '../yaml/places.ts';
 import type { Args } from './args.ts';
 
@@ -20,8 +20,6 @@ export interface Authority {
   readonly obeyed: readonly string[];
 }
 
-/** As long as a chain of links may be (Linux: 40). */
-const linksMax = 40;
 const advice = 'start in a project directory, or name one: --workspace-root, or --cwd of trl run';
 
 /** @throws TrlError `INVALID_PARAMS` for a root that holds any of it, or lies in it */
@@ -105,38 +103,4 @@ async function refuseOtherNames(roots: readonly string[], files: readonly string
   const [name, file] = found;
   const root = roots.find((one) => isBelow(name, one)) ?? name;
   throw refusal(root, `the runtime obeys "${file}" in it, also named "${name}"; remove that name`);
-}
-
-/** Where an absolute path leads, and every link on the way: each of them decides what is read. */
-function namesOf(path: string): string[] {
-  const links: string[] = [];
-  let at = path;
-  // Each step resolves what holds a name, so that the next link is looked at where it lies.
-  for (let count = 0; count < linksMax; count += 1) {
-    const link = firstLink(at);
-    if (link === null) return [...links, at];
-    links.push(link.at);
-    at = resolve(dirname(link.at), link.target, link.rest);
-  }
-  return [...links, realPrefix(path)];
-}
-
-function firstLink(path: string): { at: string; target: string; rest: string } | null {
-  const parts = path.split('/').filter(Boolean);
-  for (const index of parts.keys()) {
-    const at = `/${parts.slice(0, index + 1).join('/')}`;
-    const target = targetOf(at);
-    if (target === undefined) return null;
-    if (target !== null) return { at, target, rest: parts.slice(index + 1).join('/') };
-  }
-  return null;
-}
-
-/** `null`: no link; `undefined`: nothing, or nothing that can be looked at. */
-function targetOf(path: string): string | null | undefined {
-  try {
-    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null;
-  } catch {
-    return undefined;
-  }
 }

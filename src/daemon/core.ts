@@ -37,7 +37,7 @@ import { SessionDesk } from './sessions/desk.ts';
 import { Starter } from './execs/starter.ts';
 import { openTools } from './tools/open-tools.ts';
 import { ScriptCalls } from './tools/script-calls.ts';
-import type { ReservedPaths } from '../workspace/protect.ts';
+import type { ReservedPaths } from '../workspace/reserved.ts';
 import type { ToolDesk } from './tools/tool-desk.ts';
 import { leftCommands, stopCommands, stoppedLine, tellStopped } from './stopping.ts';
 import type { StoppedCommand } from './stopping.ts';

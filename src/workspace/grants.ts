@@ -115,6 +115,12 @@ function overlaps(one: string, other: string): boolean {
   return isBelow(one, other) || isBelow(other, one);
 }
 
+/** The tree that holds `name`, the deepest where they nest. */
+export function treeOf(granted: readonly Granted[], name: string): Granted | undefined {
+  const holding = granted.filter((tree) => isBelow(name, tree.path));
+  return holding.toSorted((a, b) => b.path.length - a.path.length)[0];
+}
+
 function treeAt(real: string, writable: boolean): Granted[] {
   const stat = lstatOrNull(real);
   return stat === null ? [] : [{ path: real, writable, uid: stat.uid, gid: stat.gid }];

@@ -20,6 +20,7 @@ import { HostLook } from './host-look.ts';
 import { isBelow, lstatOrNull } from './inspect.ts';
 import { protectedInGit, protectedNames } from './names.ts';
 import { Protection, type Cover, type Guarded } from './protection.ts';
+import { refuseOpening, type ReservedPaths } from './reserved.ts';
 import { readRules, type Rules } from './rules.ts';
 import { walk, type Walked } from './walk.ts';
 
@@ -42,13 +43,6 @@ export interface WorkspaceFacts {
   /** Entries looked at, and whether that was all. */
   readonly entries: number;
   readonly complete: boolean;
-}
-
-/** What no grant opens. Absolute paths, which need not be there. */
-export interface ReservedPaths {
-  /** Not even for reading. */
-  readonly hidden: readonly string[];
-  readonly readOnly: readonly string[];
 }
 
 export interface SurveyInput {
@@ -87,6 +81,7 @@ export async function surveyWorkspace(input: SurveyInput): Promise<WorkspaceFact
     walk(tree.path, { matches, entriesMax: input.entriesMax });
   const { reserved = { hidden: [], readOnly: [] } } = input;
   const granted = await resolveGrants(files, { root, home }, reserved.hidden);
+  refuseOpening(granted, reserved, root);
   const all: Walked[] = [];
   for (const tree of granted) if (tree.writable || rules.read.hasGlobs) all.push(await look(tree));
   for (const tree of commonDirectories(root, granted, all)) {

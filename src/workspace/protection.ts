@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
 import { bytePathOf, textOf } from './byte-path.ts';
-import type { Granted } from './grants.ts';
+import { treeOf, type Granted } from './grants.ts';
 import { otherNames } from './hardlinks.ts';
 import { HostLook } from './host-look.ts';
 import { inspect, isBelow, realPrefix } from './inspect.ts';
@@ -127,8 +127,7 @@ export class Protection {
 
   /** The tree that holds `name`, the deepest where they nest, if it is writable. */
   #treeOf(name: string): string | null {
-    const holding = this.#scope.granted.filter((tree) => isBelow(name, tree.path));
-    const deepest = holding.toSorted((a, b) => b.path.length - a.path.length)[0];
+    const deepest = treeOf(this.#scope.granted, name);
     return deepest?.writable === true ? deepest.path : null;
   }
 

@@ -19,11 +19,8 @@ import type { SessionRecord } from '../../session/record.ts';
 import { openGuard } from '../../workspace/guard.ts';
 import { isBelow } from '../../workspace/inspect.ts';
 import { mayNameInside } from '../../workspace/rules.ts';
-import {
-  surveyWorkspace,
-  type ReservedPaths,
-  type WorkspaceFacts,
-} from '../../workspace/protect.ts';
+import { surveyWorkspace, type WorkspaceFacts } from '../../workspace/protect.ts';
+import type { ReservedPaths } from '../../workspace/reserved.ts';
 import { refuseGrants, refuseUnheld } from './granted.ts';
 import { keeperOf } from '../workspaces/keeper.ts';
 import { modeOf, type OpenedGround, type Workspaces } from '../workspaces/workspaces.ts';
