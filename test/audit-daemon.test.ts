@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { auditDirectory, auditEvents, auditText, kindsOf } from './support/audit-daemon.ts';
-import { raw, startRuntime, type Daemon } from './support/daemon.ts';
+import { raw, shareRuntime, startRuntime, type Daemon } from './support/daemon.ts';
 import { openSession } from './support/session.ts';
 
 /** Of the tests that ask nothing of their own of it. */
@@ -134,8 +134,11 @@ test('no value is in the log: not known, not given, not typed, not likely', asyn
   assert.match(text, /DEPLOY_TOKEN/);
 });
 
+/** Of the last two tests; the last ends it. */
+const shared = shareRuntime();
+
 test('a statement names what ran beside its command, of whatever session', async () => {
-  await using daemon = await startRuntime();
+  const daemon = await shared();
   const where = { working_dir: daemon.root };
   await using one = await openSession(daemon.socketPath, where);
   await using other = await openSession(daemon.socketPath, where);
@@ -154,7 +157,7 @@ test('a statement names what ran beside its command, of whatever session', async
 });
 
 test('who writes to a command that runs, and how much, is told; what is not', async () => {
-  await using daemon = await startRuntime();
+  const daemon = await shared();
   await using session = await openSession(daemon.socketPath);
   const id = await session.start('cat', { stdin_open: true });
   const typed = Buffer.from('a password that is typed\n').toString('base64');

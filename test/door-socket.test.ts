@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { locateSocket } from '../src/protocol/locate.ts';
-import { newSession, raw, startRuntime, surroundings } from './support/daemon.ts';
+import { newSession, raw, shareRuntime, startRuntime, surroundings } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
@@ -87,8 +87,11 @@ test('a missing directory is made for the owner alone', async () => {
   assert.equal(lstatSync(daemon.socketPath).mode & 0o777, 0o600);
 });
 
+/** Of two tests; the second kills it. */
+const shared = shareRuntime();
+
 test('only its owner may connect; a second daemon is refused, the first works on', async () => {
-  await using daemon = await startRuntime();
+  const daemon = await shared();
   assert.equal(lstatSync(daemon.socketPath).mode & 0o777, 0o600);
   const { status, text } = tryToServe(daemon.home, daemon.socketPath);
   assert.equal(status, 125);
@@ -98,7 +101,7 @@ test('only its owner may connect; a second daemon is refused, the first works on
 });
 
 test('the socket of a daemon that was killed is replaced', async () => {
-  const first = await startRuntime();
+  const first = await shared();
   await first.kill();
   assert.ok(existsSync(first.socketPath), 'a killed daemon leaves its socket');
   await using second = await startRuntime({ home: first.home });

@@ -5,16 +5,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { whyNoBox } from './support/box.ts';
-import { raw, startRuntime, type Json } from './support/daemon.ts';
+import { raw, shareRuntime, startRuntime, type Json } from './support/daemon.ts';
 import { openSession } from './support/session.ts';
 
 const skip = whyNoBox;
 const value = 'c0rrect-horse-Battery';
 const home = mkdtempSync(path.join(tmpdir(), 'trl-secrets-'));
 after(() => rmSync(home, { recursive: true, force: true }));
+const shared = shareRuntime({ env: { DB_PASSWORD: 'production', DEPLOY_TOKEN: value } });
 
 test('who asked for a secret goes on when a person gives it', async () => {
-  await using daemon = await startRuntime();
+  const daemon = await shared();
   using agent = await raw(daemon.socketPath);
   using human = await raw(daemon.socketPath);
   const asked = { name: 'API_KEY', reason: 'to deploy', wait_ms: 60_000 };
@@ -57,7 +58,7 @@ test('where policy takes nothing that only the uid proves, nobody gives values',
 });
 
 test('a weak value is told to who gives it and to the log, and to nobody else', async () => {
-  await using daemon = await startRuntime({ env: { DB_PASSWORD: 'production' } });
+  const daemon = await shared();
   using client = await raw(daemon.socketPath);
   assert.match(daemon.log(), /the secret DB_PASSWORD is weak/);
   const check = await client.ask('secrets.check', { name: 'DB_PASSWORD' });
@@ -71,7 +72,7 @@ test(
   'an injected secret is in each command, hidden, until it is taken back',
   { skip },
   async () => {
-    await using daemon = await startRuntime({ env: { DEPLOY_TOKEN: value } });
+    const daemon = await shared();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const { client, id } = session;
     const look = 'echo "[$DEPLOY_TOKEN]"; printf %s "$DEPLOY_TOKEN" | wc -c';
