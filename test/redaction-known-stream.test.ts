@@ -182,6 +182,20 @@ test('what stands behind the digits of a dump is hidden, unless they say the sam
   assert.equal(maskText(index, innocent).text, innocent);
 });
 
+test('a value of digits is hidden in what looks like a control sequence', () => {
+  const index = new KnownIndex([known('839201745566471')]);
+  for (const [before, after] of [
+    ['', 'm'],
+    ['?', 'h'],
+    ['1;', ';4H'],
+  ]) {
+    for (const size of [1, 7, 100]) {
+      const bytes = Buffer.from(`a\x1b[${before}839201745566471${after}b`);
+      assert.equal(shown(inPieces(index, bytes, [size])), `a\x1b[${before}[KEY]${after}b`);
+    }
+  }
+});
+
 test('a second secret on a line, and the same again, each has its tag', () => {
   const index = new KnownIndex([known(token), known(password, 'PW')]);
   assert.equal(maskText(index, `${token} ${password}\n${token}\n`).text, '[KEY] [PW]\n[KEY]\n');

@@ -162,6 +162,7 @@ function entityOf(name: string, length: number): number {
 }
 
 const controlBytesMax = 64;
+const controlDigitsMax = 5;
 const titleBytesMax = 40;
 const titleLettersMax = 5;
 /** Sequences of two bytes that move and save the cursor: `ESC 7`, `ESC M`. */
@@ -169,7 +170,7 @@ const cursorFinals = new Set(Buffer.from('78=>DEHMc'));
 
 /**
  * The offset after a control sequence, or -1: its end has not come. Only those that move and
- * colour are left out, and titles too short for a value: what else a title or a link holds is text
+ * colour are left out, their numbers and titles too short for a value: what else a title or a link holds is text
  * that leaves as any other.
  */
 export function controlEnd(bytes: Uint8Array, at: number, end: number, last: boolean): number {
@@ -180,11 +181,15 @@ export function controlEnd(bytes: Uint8Array, at: number, end: number, last: boo
   if (bytes[at + 1] === 0x5d) return titleEnd(bytes, at, end, last);
   if (cursorFinals.has(bytes[at + 1] ?? 0)) return at + 2;
   if (bytes[at + 1] !== 0x5b) return at + 1;
+  let digitsHere = 0;
   for (let place = at + 2; place < at + controlBytesMax; place += 1) {
     if (place >= end) return last ? end : -1;
     const byte = bytes[place] ?? 0;
     if (byte >= 0x40 && byte <= 0x7e) return place + 1;
     if (byte < 0x20 || byte > 0x3f) return at + 1;
+    digitsHere = hexDigit(byte) < 0 ? 0 : digitsHere + 1;
+    // No row or column has so many.
+    if (digitsHere > controlDigitsMax) return at + 1;
   }
   return at + 1;
 }
