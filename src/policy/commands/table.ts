@@ -5,6 +5,7 @@ import { outwards } from './data/outward.ts';
 import { packages } from './data/packages.ts';
 import { power } from './data/power.ts';
 import { remote } from './data/remote.ts';
+import { runners } from './data/runners.ts';
 import { secrets } from './data/secrets.ts';
 import { shells } from './data/shells.ts';
 import { wrappers } from './data/wrappers.ts';
@@ -19,6 +20,7 @@ export const knowledge: readonly Commands[] = [
   remote,
   packages,
   wrappers,
+  runners,
   shells,
   secrets,
 ];

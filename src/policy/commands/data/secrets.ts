@@ -161,7 +161,12 @@ export const secrets: Commands = {
       { option: 'other', language: 'shell' },
     ],
   },
-  zip: { about: 'packs files', reads: 'joined', options: { value: '-x= -i= -b= -n= -t= -P=' } },
+  zip: {
+    about: 'packs files',
+    reads: 'joined',
+    options: { value: '-x= -i= -b= -n= -t= -P=', program: '-TT= --unzip-command=' },
+    payloads: [{ option: 'program', language: 'shell' }],
+  },
   bsdtar: unpacks('-O --to-stdout', '-f= -C='),
   cpio: unpacks('--to-stdout'),
   man: {

@@ -112,7 +112,7 @@ export const shells: Commands = {
     payloads: [{ option: 'code', language: 'shell' }],
   },
   read: subscripts({ value: '-p= -d= -n= -N= -t= -u= -i=', flag: '-r -s -e', into: '-a=' }),
-  let: subscripts(),
+  'let|unset': subscripts({ flag: '-v -f -n' }),
   'test|[': {
     style: 'exact',
     options: { variable: '-v=' },

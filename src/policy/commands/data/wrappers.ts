@@ -102,7 +102,7 @@ export const wrappers: Commands = {
   'setuidgid|envuidgid|envdir|setlock|s6-setuidgid|s6-envdir|s6-setlock': wraps({}, 1),
   sem: joined('-j= --jobs= --id= --semaphorename= --st= --semaphoretimeout= --timeout='),
   wsl: wraps(value('-d= --distribution= -u= --user= --cd= --shell-type=')),
-  'direnv|doppler|op|aws-vault|cargo-watch|gdb': {
+  'direnv|doppler|op|aws-vault|cargo-watch': {
     about: 'runs another command in an environment of its own',
     wrapper: { after: '--' },
     subs: {
@@ -110,7 +110,11 @@ export const wrappers: Commands = {
       'exec|run': { style: 'posix', wrapper: { skip: 1 } },
     },
   },
-  'mise|asdf|rtx|volta|fnm|nvm': {
+  'asdf|volta': {
+    about: 'runs a tool of the project',
+    subs: { 'exec|run': { style: 'posix', wrapper: { packages: true } } },
+  },
+  'mise|rtx|fnm|nvm': {
     about: 'runs a tool of the project',
     wrapper: { after: '--', packages: true },
     subs: {
