@@ -282,7 +282,8 @@ test('a daemon that starts over lets one command at a time into a session', { sk
 });
 
 test('a key used again for another command brings no values to what waits', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  // The last test to use it.
+  const daemon = cornerOf(shared);
   const session = await guardedSession(daemon);
   const good = { env: { WORD: 'good' }, exec_key: 'k' };
   const data = await parked(session, 'echo $WORD >>log', good);
@@ -296,10 +297,10 @@ test('a key used again for another command brings no values to what waits', { sk
   };
   const other = await call('echo evil >>log', 500);
   assert.equal(other.error?.code, 'IDEMPOTENCY_CONFLICT');
-  assert.deepEqual(logOf(again), []);
+  assert.deepEqual(logOf(daemon), []);
   // With its own command and values it runs by the same yes.
   const right = await call('echo $WORD >>log', 120_000);
   assert.deepEqual([right.data.exec_id, right.data.exit_code], [data.exec_id, 0]);
-  assert.deepEqual(logOf(again), ['good']);
+  assert.deepEqual(logOf(daemon), ['good']);
   session.client.drop();
 });

@@ -269,7 +269,8 @@ test('questions outlive the daemon; one yes starts one process', { skip }, async
 });
 
 test('values are not kept: after a restart the caller brings them again', { skip }, async () => {
-  await using daemon = await startRuntime(guarded);
+  // The last test to use it.
+  const daemon = cornerOf(shared);
   const session = await guardedSession(daemon);
   const command = 'echo "$WORD" >>log';
   const more = { env: { WORD: 'open-sesame' } };
@@ -280,11 +281,11 @@ test('values are not kept: after a restart the caller brings them again', { skip
     const kept = readFileSync(path.join(daemon.home, 'state', 'trl', name), 'latin1');
     assert.ok(!kept.includes('open-sesame'), `${name} holds a value`);
   }
-  await using again = await startRuntime({ ...guarded, home: daemon.home });
+  await using again = await startRuntime({ ...guarded, home: shared.home });
   await decide(again, data.approval_id);
   using client = await raw(again.socketPath);
   await sleep(200);
-  assert.ok(!existsSync(path.join(again.root, 'log')));
+  assert.ok(!existsSync(path.join(daemon.root, 'log')));
   const answer = await client.ask('exec.run', {
     session_id: id,
     command,
@@ -292,7 +293,7 @@ test('values are not kept: after a restart the caller brings them again', { skip
     wait_ms: 120_000,
   });
   assert.deepEqual([answer.data.exec_id, answer.data.exit_code], [data.exec_id, 0]);
-  assert.equal(readFileSync(path.join(again.root, 'log'), 'utf8'), 'open-sesame\n');
+  assert.equal(readFileSync(path.join(daemon.root, 'log'), 'utf8'), 'open-sesame\n');
   session.client.drop();
 });
 

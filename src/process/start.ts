@@ -125,7 +125,7 @@ async function baseOf(usual: string): Promise<string> {
     await mkdir(fresh, { mode: 0o700 });
     await chmod(fresh, 0o700);
   } catch (cause) {
-    const message = `Cannot use "${usual}", which is not a 0700 directory of ours, nor make another`;
+    const message = `Cannot use "${usual}", which is no 0700 directory of ours, nor make another`;
     throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
   }
   return fresh;
