@@ -1,6 +1,6 @@
 // Python scripts as text: each row of the fixture is judged by CPython's own parser, and none runs.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -106,6 +106,19 @@ test('a script is asked about where no Python is found or it fails', async () =>
   assert.deepEqual(codes(none), ['python.always-asked', 'python.unavailable']);
   const wrong = await analysePython('import os', { interpreters: ['/bin/true'] });
   assert.deepEqual(codes(wrong), ['python.always-asked', 'python.unread']);
+});
+
+test('a busy machine makes no block an ask: the checker is bounded by its own work', async () => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'trl-python-'));
+  const slow = path.join(directory, 'python3');
+  try {
+    // As long as the machine takes, not the checker.
+    writeFileSync(slow, '#!/bin/sh\nsleep 2.2\nexec python3 "$@"\n', { mode: 0o755 });
+    const analysis = await analysePython('import os\nos.system("x")', { interpreters: [slow] });
+    assert.equal(decision(analysis), 'block');
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('a program that is started by its words is held against the rules of all shells', async () => {

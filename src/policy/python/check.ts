@@ -15,7 +15,8 @@ import { reasons, type Reason } from './tables.ts';
 
 const bytesMax = 64 * 1024;
 const answerBytesMax = 4 * 1024 * 1024;
-const timeoutMs = 2_000;
+/** The checker bounds its own work, by the time of the processor: this is for one that hangs. */
+const timeoutMs = 20_000;
 const evidenceMax = 200;
 
 /** Where an interpreter is looked for: never on the caller's PATH. */

@@ -170,8 +170,8 @@ const cursorFinals = new Set(Buffer.from('78=>DEHMc'));
 
 /**
  * The offset after a control sequence, or -1: its end has not come. Only those that move and
- * colour are left out, their numbers and titles too short for a value: what else a title or a link holds is text
- * that leaves as any other.
+ * colour are left out, with numbers and titles too short for a value: what else a title or a link
+ * holds is text that leaves as any other.
  */
 export function controlEnd(bytes: Uint8Array, at: number, end: number, last: boolean): number {
   if (at + 1 >= end) return last ? at + 1 : -1;
