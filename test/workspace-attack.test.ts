@@ -1,6 +1,7 @@
 // Commands that try to get something into the real tree that may not come by itself: in steps, by
 // what was held before, by undoing, by what waits.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -66,6 +67,72 @@ test('an undo brings nothing that the real tree never had', async () => {
   const undone = await session.client.ask('exec.undo', { exec_id });
   assert.equal(undone.data.totals.restored, 1, JSON.stringify(undone));
   assert.equal(existsSync(config), false);
+});
+
+const traps = [
+  [
+    'a repository was made of it',
+    'x/config',
+    `mkdir x; ${evil}`,
+    String.raw`printf "[core]\n bare=false\n" > x/config`,
+    skeleton,
+    '',
+  ],
+  [
+    'hooks lead to it',
+    'x/pre-commit',
+    'git init -q .; rmdir .git/hooks 2>/dev/null || rm -r .git/hooks; mkdir x; echo evil >x/pre-commit',
+    'echo good >x/pre-commit',
+    'true',
+    'rm -rf .git/hooks; ln -s ../x .git/hooks',
+  ],
+] as const;
+for (const [what, name, wrong, right, then, onHost] of traps) {
+  test(`what was free is not undone where ${what} meanwhile`, async () => {
+    await using ws = await workspace();
+    const { dir, session } = ws;
+    const file = path.join(dir, name);
+    await session.run(wrong);
+    const { exec_id } = await session.run(right);
+    const good = readFileSync(file, 'utf8');
+    await session.run(then);
+    execFileSync('/bin/sh', ['-c', onHost], { cwd: dir });
+    for (const more of [{ dry_run: true }, {}]) {
+      const { data } = await session.client.ask('exec.undo', { exec_id, ...more });
+      assert.equal(data.totals.restored, 0, JSON.stringify(data));
+      assert.deepEqual(
+        data.impossible.map(({ path: at, state }: Json) => [at, state]),
+        [[name, 'held']],
+      );
+    }
+    const list = await session.client.ask('snapshot.list', { session_id: session.id });
+    const { before: id } = list.data.snapshots.find((one: Json) => one.exec_id === exec_id);
+    const back = await session.client.ask('snapshot.restore', { id, paths: [name] });
+    assert.equal(back.data.totals.restored, 0, JSON.stringify(back));
+    assert.equal(readFileSync(file, 'utf8'), good);
+  });
+}
+
+test('what a person let through is undone', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  await session.run('git init -q .');
+  await session.run('git config core.pager ./x');
+  const status = await session.client.ask('workspace.status', { session_id: session.id });
+  const { held_digest: digest } = status.data;
+  const applied = await session.client.ask('workspace.apply', {
+    session_id: session.id,
+    held: true,
+    digest,
+  });
+  assert.equal(applied.ok, true, JSON.stringify(applied));
+  const config = path.join(dir, '.git/config');
+  assert.match(readFileSync(config, 'utf8'), /pager/);
+  const list = await session.client.ask('snapshot.list', { session_id: session.id, limit: 1 });
+  const [{ exec_id }] = list.data.snapshots;
+  const undone = await session.client.ask('exec.undo', { exec_id });
+  assert.equal(undone.data.totals.restored, 1, JSON.stringify(undone));
+  assert.doesNotMatch(readFileSync(config, 'utf8'), /pager/);
 });
 
 test('what a running command had applied is taken back, though more of it was held', async () => {

@@ -180,7 +180,10 @@ export class Committing {
     const results = await this.#put(chosen.filter(isFree).map(itemOf));
     const changes = chosen.map((waiting): RecordedChange => {
       const { change } = waiting;
-      if (isFree(waiting)) return withResult(change, results.get(change.path));
+      if (isFree(waiting)) {
+        const done = withResult(change, results.get(change.path));
+        return change.state === 'held' ? { ...done, wasHeld: true } : done;
+      }
       return { ...change, state: 'held', reason: held.get(change.path) ?? null, key: null };
     });
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);

@@ -10,6 +10,8 @@ export interface RecordedChange extends Change {
   readonly key: StatKey | null;
   /** Another command that ran meanwhile has it in its record, too. */
   readonly isShared?: boolean;
+  /** A person saw it and let it through. */
+  readonly wasHeld?: true;
   /** What reached the real tree, where that is not the whole change, as the session saw it. */
   readonly reached?: Reached;
 }

@@ -6,6 +6,7 @@ import type { ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { openDirectoryOrNull, type Owner } from '../../workspace/beneath.ts';
 import { applyChanges } from '../../workspace/commit/apply.ts';
+import type { HeldReason } from '../../workspace/commit/held.ts';
 import type { ItemResult } from '../../workspace/commit/item.ts';
 import { planUndo } from '../../workspace/commit/undo.ts';
 import { kindOf } from '../diffs/net-changes.ts';
@@ -16,6 +17,7 @@ import {
   type ChangeRecord,
   type RecordedChange,
 } from './record.ts';
+import { heldFromUndo } from './undo-judging.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export interface UndoHow {
@@ -76,12 +78,19 @@ async function takeBack(
   const plan = await planUndo({ tree, records: done, contents });
   const id = randomBytes(4).toString('hex');
   const store = await workspaces.stores.own();
+  const { home, renames } = workspaces;
+  const judging = { root, home, contents, records: newestFirst };
+  let held: ReadonlyMap<BytePath, HeldReason> = new Map();
   let results: readonly ItemResult[] = [];
-  if (!dryRun && plan.items.length > 0) {
-    store.append(recordKinds.intent, id, { id, tree, items: plan.items });
-    await store.sync();
-    const { renames } = workspaces;
-    const run = () => applyChanges({ tree, id, items: plan.items, contents, renames });
+  if (dryRun) held = await heldFromUndo(judging, plan.items);
+  else if (plan.items.length > 0) {
+    const run = async (): Promise<readonly ItemResult[]> => {
+      held = await heldFromUndo(judging, plan.items);
+      const items = plan.items.filter(({ path }) => !held.has(path));
+      store.append(recordKinds.intent, id, { id, tree, items });
+      await store.sync();
+      return await applyChanges({ tree, id, items, contents, renames });
+    };
     results = await (workspaces.trees.find(root)?.exclusive(run) ?? run());
     store.drop(recordKinds.intent, id);
   }
@@ -90,7 +99,12 @@ async function takeBack(
   const refused = plan.refused
     .filter(({ path }) => !plan.items.some((item) => item.path === path))
     .map(({ path }) => changeOf(path, current(newestFirst, path), current(newestFirst, path)));
-  const all = [...told, ...refused].map((change) => withOutcome(change, outcomes.get(change.path)));
+  const all = [...told, ...refused].map((change): Change => {
+    const reason = held.get(change.path);
+    return reason === undefined
+      ? withOutcome(change, outcomes.get(change.path))
+      : { ...change, state: 'held', reason };
+  });
   const restored = all.filter(({ state }) => state === 'applied');
   if (!dryRun) await note(workspaces, newestFirst, restored);
   return {

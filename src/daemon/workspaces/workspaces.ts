@@ -90,6 +90,11 @@ export class Workspaces {
     return this.#options.renames;
   }
 
+  /** Of the person on the host. */
+  get home(): string {
+    return this.#options.host.home;
+  }
+
   get stores(): Stores {
     return this.#options.stores;
   }
