@@ -137,6 +137,34 @@ test('without a sandbox too, KILL is told as what ended a command', { skip }, as
   assert.deepEqual([...new Set(how)], ['SIGKILL 124']);
 });
 
+test('nothing gets away by an environment and a session of its own', { skip }, async (t) => {
+  const { home, root, daemon, socketPath } = place();
+  t.after(() => {
+    daemon('stop');
+    rmSync(home, { recursive: true, force: true });
+  });
+  assert.equal(daemon('start').status, 0);
+  const params = { working_dir: root, sandbox: 'none' };
+  await using session = await openSession(socketPath, params);
+  const away = (seconds: string): string =>
+    `env -i setsid -f sh -c 'trap "" HUP; (sleep ${seconds} &); sleep ${seconds}' >&- 2>&-`;
+  const over = ownSeconds();
+  const { ended_background: ended } = await session.run(`${away(over)}; true`, { grace_ms: 100 });
+  assert.deepEqual([withArgument(over), ended > 0], [[], true], 'its command is over');
+  const left = (seconds: string) => () => withArgument(seconds).length === 0;
+  const runs = (seconds: string) => () => withArgument(seconds).length > 1;
+  const lost = ownSeconds();
+  await session.start(`${away(lost)}; sleep 1000`);
+  await eventually('it runs', runs(lost));
+  for (const pid of withArgument(runnerDir(home))) process.kill(pid, 'SIGKILL');
+  await eventually('it ends with the runner', left(lost));
+  const stopped = ownSeconds();
+  await session.start(`${away(stopped)}; sleep 1000`);
+  await eventually('it runs', runs(stopped));
+  assert.equal(daemon('stop').status, 0);
+  assert.deepEqual(withArgument(stopped), []);
+});
+
 test('a second signal kills at once what the first one asked to end', { skip }, async () => {
   await using daemon = await startRuntime({ env: { TRL_STOP_MS: '20000' } });
   const { seconds } = await work(daemon.socketPath, daemon.root);

@@ -24,6 +24,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TrlError } from '../errors.ts';
 import { removeGroups } from '../runner/cgroup.ts';
 import { isMemoryDir } from '../runner/journal.ts';
+import { descendants, send } from '../runner/processes.ts';
 import type { RedactorStart, Sealing } from '../redactor/wire.ts';
 import type { RunnerRequest } from '../runner/wire.ts';
 import { RunnerLink, type LinkEvents } from './link.ts';
@@ -179,11 +180,9 @@ async function clear(dir: string): Promise<void> {
     if (!/^[0-9]+$/.test(name)) continue;
     const environment = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
     if (!environment.split('\0').includes(`TRL_RUNNER_DIR=${dir}`)) continue;
-    try {
-      process.kill(Number(name), 'SIGKILL');
-    } catch {
-      // It ended by itself.
-    }
+    // With what it took over, which may carry no mark.
+    const pid = Number(name);
+    for (const one of [pid, ...descendants(pid)]) send(one, 'SIGKILL');
   }
   await rm(dir, { recursive: true, force: true });
   removeGroups(basename(dir));
@@ -263,7 +262,7 @@ export async function endRunner({ link, dir }: Runner, waitMs: number): Promise<
   const isLate = await Promise.race([asked.then(() => false), sleep(waitMs, true, { ref: false })]);
   const since = Date.now() - (isLate ? goneMs : 0);
   for (; isRunner(pid, dir) && Date.now() - since < 2 * goneMs; await sleep(gonePollMs)) {
-    if (Date.now() - since >= goneMs) process.kill(pid, 'SIGKILL');
+    if (Date.now() - since >= goneMs) send(pid, 'SIGKILL');
   }
   await clear(dir);
 }

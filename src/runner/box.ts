@@ -89,7 +89,9 @@ function commandLine(plan: Plan, parts: BoxParts): readonly string[] {
   const boot = bootArgs(plan.shell.dialect, plan.env['LC_ALL'] || plan.env['LANG'] || 'C');
   const shell = ['/bin/sh', '-c', text, 'sh', plan.shell.path, ...boot];
   const kept = [0, 1, 2, 3, 4, 5, ...(plan.language === 'python' ? [scriptFd] : [])];
-  if (box.kind === 'none' || parts.holder === null) return enclosed(shell, kept, {});
+  if (box.kind === 'none' || parts.holder === null) {
+    return enclosed(shell, kept, { adopts: true });
+  }
   const sandbox = [box.holder.tools.bwrap, ...box.args, '--', ...shell];
   return parts.holder.entering(sandbox, [...kept, seccompFd]);
 }
@@ -107,6 +109,8 @@ export class CommandBox {
   readonly channel: Socket | null;
   /** Settles when the process that the runner started was waited for. */
   readonly exited: Promise<WaitedFor>;
+  /** Settles when the shell is over: without a sandbox its shim stays while anything of it runs. */
+  readonly over: Promise<void>;
   readonly ready: Promise<void>;
   readonly #child: ChildProcess;
   readonly #sandboxed: boolean;
@@ -122,6 +126,7 @@ export class CommandBox {
   /** Process 1 of the sandbox, once it was killed. */
   #first: number | null = null;
   #onLine: (line: string) => void = () => {};
+  readonly #onEnd: () => void;
   end: ShimEnd | null = null;
   cwdFallback: string | null = null;
   cwdMissing = false;
@@ -164,6 +169,9 @@ export class CommandBox {
       await this.#gone();
       return end;
     });
+    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
+    this.#onEnd = tell;
+    this.over = this.#overAt(told);
     this.stdout = pipes.stdout === null ? null : new Reader(pipes.stdout.ours);
     this.stderr = pipes.stderr === null ? null : new Reader(pipes.stderr.ours);
     this.stdin = pipes.stdin === null ? null : writer(pipes.stdin.ours);
@@ -230,6 +238,19 @@ export class CommandBox {
     if (this.dead) return;
     if (this.#sandboxed && this.pid !== null) this.#first ??= descendants(this.pid)[0] ?? null;
     this.#child.kill('SIGKILL');
+  }
+
+  async #overAt(told: Promise<void>): Promise<void> {
+    await Promise.race([this.exited, ...(this.#sandboxed ? [] : [told])]);
+  }
+
+  /** How it ended; `isStuck`: its shim would wait for what cannot be killed. */
+  async ending(isStuck: boolean): Promise<WaitedFor> {
+    if (!isStuck || this.dead || this.end === null) return await this.exited;
+    const { code } = this.end;
+    this.kill();
+    await this.exited;
+    return { code, signal: null };
   }
 
   /** Without bubblewrap the kernel ends process 1 and all the others; before that none is over. */
@@ -299,8 +320,10 @@ export class CommandBox {
 
   #line(line: string): void {
     const [word = '', first = '', second = ''] = line.split(' ');
-    if (word === 'exit') this.end = { code: count(first), background: count(second) };
-    else if (word === 'fallback') this.cwdFallback = line.slice('fallback '.length);
+    if (word === 'exit') {
+      this.end = { code: count(first), background: count(second) };
+      this.#onEnd();
+    } else if (word === 'fallback') this.cwdFallback = line.slice('fallback '.length);
     else if (word === 'nocwd') this.cwdMissing = true;
     this.#onLine(line);
   }

@@ -36,14 +36,15 @@ sub close_all { my $nr = shift; syscall($nr, $_ + 0) for @_ }
 `;
 
 /**
- * Arguments: NR_SETNS NR_CLOSE NR_SETGROUPS NR_SETRESUID NR_SETRESGID KEPT NAMESPACES ROOT, then
- * the program and its arguments. KEPT and NAMESPACES are lists with commas. What is open is listed
- * before it enters: inside there may be no /proc.
+ * Arguments: NR_SETNS NR_CLOSE NR_SETGROUPS NR_SETRESUID NR_SETRESGID NR_PRCTL KEPT NAMESPACES
+ * ROOT ADOPTS, then the program and its arguments. KEPT and NAMESPACES are lists with commas. What
+ * is open is listed before it enters: inside there may be no /proc.
  */
 const script = String.raw`
 use strict;
-my ($nr_setns, $nr_close, $nr_setgroups, $nr_setresuid, $nr_setresgid) = splice(@ARGV, 0, 5);
-my ($kept, $namespaces, $root) = splice(@ARGV, 0, 3);
+my ($nr_setns, $nr_close, $nr_setgroups, @nrs) = splice(@ARGV, 0, 6);
+my ($nr_setresuid, $nr_setresgid, $nr_prctl) = @nrs;
+my ($kept, $namespaces, $root, $adopts) = splice(@ARGV, 0, 4);
 ${closeOthers}
 sub fail { print STDERR "$_[0]: $!\n"; exit 125 }
 my @others = listed(split(/,/, $kept)) or fail("list descriptors");
@@ -56,14 +57,16 @@ if ($root) {
   syscall($nr_setresgid, 0, 0, 0) == 0 or fail("change gid");
   syscall($nr_setresuid, 0, 0, 0) == 0 or fail("change uid");
 }
+# PR_SET_CHILD_SUBREAPER, which stays over exec.
+if ($adopts) { syscall($nr_prctl, 36, 1, 0, 0, 0) == 0 or fail("adopt") }
 close_all($nr_close, @others);
 exec { $ARGV[0] } @ARGV or fail("start $ARGV[0]");
 `;
 
-/** setns, close, setgroups, setresuid, setresgid by Node's name of the architecture. */
+/** setns, close, setgroups, setresuid, setresgid, prctl by Node's name of the architecture. */
 const calls: ReadonlyMap<string, readonly number[]> = new Map([
-  ['x64', [308, 3, 116, 117, 119]],
-  ['arm64', [268, 57, 159, 147, 149]],
+  ['x64', [308, 3, 116, 117, 119, 157]],
+  ['arm64', [268, 57, 159, 147, 149, 167]],
 ]);
 
 const systemPerls = ['/usr/bin/perl', '/bin/perl'];
@@ -71,7 +74,7 @@ const systemPerl = systemPerls.find((name) => existsSync(name)) ?? null;
 
 /**
  * The words that start `program` with no descriptors but `kept`, in `namespaces` where some are
- * given.
+ * given. One that `adopts` becomes the parent of what its descendants leave behind.
  *
  * @throws TrlError `SANDBOX_UNAVAILABLE` without perl, when something inheritable is open
  */
@@ -81,12 +84,17 @@ export function enclosed(
   {
     perl = systemPerl,
     namespaces = null,
-  }: { perl?: string | null; namespaces?: Namespaces | null },
+    adopts = false,
+  }: { perl?: string | null; namespaces?: Namespaces | null; adopts?: boolean },
 ): readonly string[] {
   const numbers = calls.get(process.arch);
   const paths = [...(namespaces?.paths ?? [])];
   if (perl !== null && numbers !== undefined) {
-    const entered = [paths.map(([, path]) => path).join(','), namespaces?.asRoot === true ? 1 : 0];
+    const entered = [
+      paths.map(([, path]) => path).join(','),
+      namespaces?.asRoot === true ? 1 : 0,
+      adopts ? 1 : 0,
+    ];
     const words = [...numbers, kept.join(','), ...entered].map(String);
     return [perl, '-e', script, '--', ...words, ...program];
   }

@@ -12,17 +12,14 @@ import { exitOf } from './exit.ts';
 import { Input } from './input.ts';
 import { quiet } from './quiet.ts';
 import type { Journal, Stream } from './journal.ts';
-import { isAlive, marked, send, waitingForInput, type Waiting } from './processes.ts';
+import { send, waitingForInput, type Waiting } from './processes.ts';
 import type { LateSink, RedactionChannel, RedactionSink } from './redaction.ts';
 import type { ScriptChannel } from './script-channel.ts';
 import { openScript, type OpenScript } from './script.ts';
 import { script } from './shell.ts';
 import { capturedState, freshParts, withoutSecrets, type States } from './state.ts';
+import { heldStill, startedBy, sweep } from './unboxed.ts';
 
-const survivorPollMs = 50;
-/** How often and how long what outlived its shell is given to end. */
-const lingerPollMs = 5;
-const lingerPolls = 10;
 const targetPollMs = 5;
 const waitingPollMs = 250;
 const endOfInput = Buffer.of(4);
@@ -204,13 +201,12 @@ export class Execution implements Kept {
   }
 
   #targets(): number[] {
-    const found = this.#box.processes();
-    if (this.plan.box.kind === 'bubblewrap') return found;
-    return [...new Set([...found, ...marked(this.id)])].filter((pid) => pid !== this.#box.pid);
+    const isBoxed = this.plan.box.kind === 'bubblewrap';
+    return isBoxed ? this.#box.processes() : startedBy(this.#box, this.id);
   }
 
   #kill(): void {
-    const targets = this.plan.box.kind === 'none' ? this.#targets() : [];
+    const targets = this.plan.box.kind === 'none' ? heldStill(this.#box, this.id) : [];
     // Before its shell: of that one's end the shim would tell a code, as if nobody had sent KILL.
     this.#box.kill();
     for (const pid of targets) send(pid, 'SIGKILL');
@@ -291,12 +287,13 @@ export class Execution implements Kept {
   }
 
   async #finish(): Promise<Exit> {
-    const end = await this.#box.exited;
+    await this.#box.over;
     const endedAt = Date.now();
     this.#script?.channel.close();
     // A command that has ended cannot run out of time while its output is read.
     for (const timer of this.#timers) clearTimeout(timer);
-    const survivors = await this.#sweep();
+    const { count: background, survivors } = await this.#sweep();
+    const end = await this.#box.ending(survivors.length > 0);
     if (!this.#box.takeRest()) await this.#drain();
     if (this.#killTimer !== null) clearTimeout(this.#killTimer);
     const captured = await this.#capture();
@@ -320,7 +317,7 @@ export class Execution implements Kept {
         cwd: this.#states.get(this.sessionId).cwd,
         names: this.#states.names(this.sessionId),
       },
-      background: this.#background,
+      background,
       survivors,
       warm: this.#warm,
       redactions,
@@ -335,25 +332,11 @@ export class Execution implements Kept {
     return exit;
   }
 
-  /** In a sandbox the kernel ended everything with process 1; outside, what is marked is ended. */
-  async #sweep(): Promise<number[]> {
-    if (this.plan.box.kind === 'bubblewrap') return [];
-    // What only copies the last output ends by itself, now that its input has.
-    for (let polls = 0; polls < lingerPolls && marked(this.id).length > 0; polls += 1) {
-      await new Promise((resolve) => setTimeout(resolve, lingerPollMs));
-    }
-    const found = marked(this.id);
-    this.#background = found.length;
-    for (const pid of found) send(pid, 'SIGTERM');
-    const deadline = Date.now() + (found.length === 0 ? 0 : this.plan.bounds.graceMs);
-    while (Date.now() < deadline && marked(this.id).length > 0) {
-      await new Promise((resolve) => setTimeout(resolve, survivorPollMs));
-    }
-    for (const pid of marked(this.id)) send(pid, 'SIGKILL');
-    if (found.length > 0) await new Promise((resolve) => setTimeout(resolve, survivorPollMs));
-    return found.filter(isAlive);
+  /** In a sandbox the kernel ended everything with process 1. */
+  async #sweep(): ReturnType<typeof sweep> {
+    if (this.plan.box.kind === 'bubblewrap') return { count: 0, survivors: [] };
+    return await sweep(this.#box, this.id, this.plan.bounds.graceMs);
   }
-  #background = 0;
 
   /**
    * What was written before the end is in the pipes, and each ends with its last writer. Somebody

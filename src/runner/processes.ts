@@ -52,6 +52,12 @@ export function marked(id: string): number[] {
   return found;
 }
 
+/** What a shim waits by, in seconds: a number that tells it from what a command started. */
+export const pauseSeconds = '0.0201';
+
+export const isPause = (pid: number): boolean =>
+  read(`/proc/${pid}/cmdline`) === `sleep\0${pauseSeconds}\0`;
+
 /** Sends a signal; a process that is gone is no error. */
 export function send(pid: number, signal: NodeJS.Signals): void {
   try {

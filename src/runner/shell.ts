@@ -10,6 +10,7 @@
 import type { Bounds, Plan, ShellDialect } from '../command.ts';
 import { limits } from '../limits.ts';
 import { quote } from '../quote.ts';
+import { pauseSeconds } from './processes.ts';
 import { pythonBoot, scriptFd, scriptName } from './python-boot.ts';
 
 /**
@@ -27,12 +28,14 @@ export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean
       ? ''
       : `p=${bounds.processesMax}; ulimit -u $p || ulimit -p $p || f="$f processes"; `;
   const count = 'set -- /proc/[0-9]*; n=$(($#-1)); ';
+  // Without a sandbox it stays as long as it has children, which it took over: it is told first.
   // What still passes on output, like the `tee` of `exec > >(tee …)`, has a moment to end. A
   // shell that cannot fork any more ends by itself: its trap keeps the code.
   const settle = options.sandboxed
     ? `trap 'exit $r' EXIT; ${count}for i in 1 2 3 4 5 6; do ` +
       `[ $n -gt 0 ] && [ $n -lt 64 ] || break; echo "exit $r $n" >&4; sleep 0.02; ${count}done; `
-    : 'n=0; ';
+    : `echo "exit $r 0" >&4; while k=; read -r k </proc/$$/task/$$/children; [ -n "$k" ]; ` +
+      `do sleep ${pauseSeconds}; done; n=0; `;
   return (
     // A session leader without a terminal acquires the first one that it opens.
     (options.pty ? ': </proc/self/fd/0; ' : '') +
