@@ -52,6 +52,11 @@ for (const [name, code] of [
   ['. for spaces', "print(s.replace(' ','.'))"],
   ['full-width letters', "print(''.join(chr(ord(c)+65248) if c>' ' else c for c in s))"],
   ['bold letters', "print(''.join(chr(ord(c)+119737) if 'a'<=c<='z' else c for c in s))"],
+  ['letters of Cyrillic', "print(s.translate(str.maketrans('aeopcx','аеорсх')))"],
+  ['letters of Greek', "print(s.translate(str.maketrans('oAvu','οΑνυ')))"],
+  ['small capitals', "print(s.translate(str.maketrans('abcdefghilmnoprtu','ᴀʙᴄᴅᴇꜰɢʜɪʟᴍɴᴏᴘʀᴛᴜ')))"],
+  ['accents on each letter', String.raw`print('\u0301'.join(s))`],
+  ['tags', "print(''.join(chr(0xe0000+ord(c)) if ' '<=c<='~' else c for c in s))"],
   [
     'a span a word',
     "print(' '.join('<span class=k>'+html.escape(w)+'</span>' for w in s.split()))",

@@ -81,7 +81,7 @@ const traps = [
   [
     'hooks lead to it',
     'x/pre-commit',
-    'git init -q .; rmdir .git/hooks 2>/dev/null || rm -r .git/hooks; mkdir x; echo evil >x/pre-commit',
+    'git init -q .; rm -rf .git/hooks; mkdir x; echo evil >x/pre-commit',
     'echo good >x/pre-commit',
     'true',
     'rm -rf .git/hooks; ln -s ../x .git/hooks',

@@ -17,7 +17,7 @@ import { DeniedIndex, type SavedIndex } from './index.ts';
 const fileName = 'index.bin';
 const magic = Buffer.from('TRLINDEX');
 /** Also changes whenever texts are normalised or fingerprinted in another way. */
-const version = 2;
+const version = 3;
 const digestBytes = 32;
 const chunkBytes = 4 * 1024 * 1024;
 

@@ -14,6 +14,20 @@ const special = 1;
 export const passedOver = new Uint8Array(256);
 for (const char of '\n_-.+*~') passedOver[char.charCodeAt(0)] = 1;
 
+/** Letters of other alphabets that look like ASCII ones (Unicode TR39), and small capitals. */
+const lookalikes: ReadonlyMap<number, number> = new Map(
+  [
+    ['аАвВеЕкКмМнНоОрРсСтТхХуУіІјЈѕЅԁɡһҺԛԝѵ', 'aabbeekkmmhhooppccttxxyyiijjssdghhqwv'],
+    ['αΑΒΕΖΗΙιΚκΜΝνΟοΡρΤτυΥΧχ', 'aabezhiikkmnvooppttuyxx'],
+    ['ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ', 'abcdefghijklmnoprstuvwyz'],
+  ].flatMap(([like = '', letters = '']) =>
+    Array.from(like, (char, at): [number, number] => [
+      char.codePointAt(0) ?? 0,
+      letters.charCodeAt(at),
+    ]),
+  ),
+);
+
 const classes = new Uint8Array(256).map((_, byte) => classOf(byte));
 
 function classOf(byte: number): number {
@@ -21,7 +35,9 @@ function classOf(byte: number): number {
   if (byte <= 0x20 || byte === 0x7f) return drop;
   if (byte === 0x22 || byte === 0x27 || byte === 0x60) return quote;
   if (byte === 0xc2 || byte === 0xe2 || byte === 0xe3 || byte === 0xef) return special;
-  if (byte === 0xf0) return special;
+  if (byte === 0xf0 || byte === 0xf3 || byte === 0xe1 || byte === 0xea) return special;
+  // U+0240..U+02BF, U+0300..U+057F: marks on letters, letters that look alike.
+  if ((byte >= 0xc9 && byte <= 0xca) || (byte >= 0xcc && byte <= 0xd4)) return special;
   if (byte >= 0x41 && byte <= 0x5a) return byte + 32;
   return byte;
 }
@@ -57,9 +73,9 @@ export class NormalText {
         const other = compatible(text, i);
         if (other !== null) {
           char = classes[other.char] ?? drop;
-          if (char === drop) continue;
           at[length] = i;
           i += other.bytes - 1;
+          if (char === drop) continue;
           chars[length] = char;
           length += 1;
           continue;
@@ -79,6 +95,10 @@ function invisible(text: Uint8Array, at: number): number {
   const [a, b = 0, c = 0] = [text[at], text[at + 1], text[at + 2]];
   // No-break space and soft hyphen.
   if (a === 0xc2) return b === 0xa0 || b === 0xad ? 2 : 0;
+  // U+0300..U+036F: accents on the letter before.
+  if (a === 0xcc) return b >= 0x80 && b <= 0xbf ? 2 : 0;
+  if (a === 0xcd) return b >= 0x80 && b <= 0xaf ? 2 : 0;
+  if (a !== 0xe2 && a !== 0xe3 && a !== 0xef) return 0;
   // Byte order mark.
   if (a === 0xef) return b === 0xbb && c === 0xbf ? 3 : 0;
   // Ideographic space.
@@ -100,6 +120,15 @@ function compatible(
   if (a === 0xef && (b === 0xbc || b === 0xbd)) {
     const char = (b << 6) + c - 0xbc * 0x40 - 0x81 + 0x21;
     return char >= 0x21 && char <= 0x7e ? { char, bytes: 3 } : null;
+  }
+  const like =
+    a < 0xe0 ? ((a & 31) << 6) | (b & 63) : ((a & 15) << 12) | ((b & 63) << 6) | (c & 63);
+  const letter = a < 0xf0 ? lookalikes.get(like) : undefined;
+  if (letter !== undefined) return { char: letter, bytes: a < 0xe0 ? 2 : 3 };
+  // U+E0020..U+E007E: tags, which nothing shows.
+  if (a === 0xf3 && b === 0xa0 && (c === 0x80 || c === 0x81)) {
+    const char = ((c & 1) << 6) | (d & 63);
+    return char >= 0x20 && char <= 0x7e ? { char, bytes: 4 } : null;
   }
   // U+1D400..U+1D7FF: letters of mathematics.
   if (a !== 0xf0 || b !== 0x9d || c < 0x90 || c > 0x9f) return null;
