@@ -221,6 +221,8 @@ const work: readonly (readonly [string, Policy?])[] = [
       git config branch.main2.merge refs/heads/main`,
   ],
   ['git config --unset user.name; git config user.email a@b; git config pull.rebase true'],
+  ['git config gc.auto 0; git config advice.detachedHead false; git config diff.colorMoved zebra'],
+  ['git config http.postBuffer 99; git config column.ui auto; git config feature.manyFiles true'],
   [
     `git remote add up https://e.org/b.git; git remote rename up down; git branch -m main trunk
       git branch b; git branch --set-upstream-to=trunk b; git config branch.b.description x`,

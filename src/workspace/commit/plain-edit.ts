@@ -13,9 +13,17 @@ const harmless: ReadonlySet<string> = new Set(
     'color.ui core.autocrlf core.eol core.filemode core.ignorecase core.quotepath core.abbrev',
     'core.safecrlf core.whitespace core.sparsecheckout core.sparsecheckoutcone',
     'branch.merge branch.rebase branch.description remote.fetch remote.prune remote.tagopt',
-    'submodule.active',
+    'submodule.active commit.gpgsign commit.template commit.verbose blame.ignorerevsfile',
+    'core.longpaths core.hidedotfiles core.untrackedcache core.preloadindex core.commitgraph',
+    'core.compression core.logallrefupdates diff.colormoved diff.noprefix diff.mnemonicprefix',
+    'merge.renames merge.log index.version index.threads feature.manyfiles gc.auto gc.autodetach',
+    'status.showuntrackedfiles status.short status.branch rerere.autoupdate branch.sort tag.sort',
+    'fetch.parallel fetch.writecommitgraph fetch.prunetags http.postbuffer pack.windowmemory',
+    'pack.threads transfer.fsckobjects log.follow log.abbrevcommit log.decorate format.pretty',
   ].flatMap((line) => line.split(' ')),
 );
+/** Nothing in them but how git words and colours what it says. */
+const harmlessSections: ReadonlySet<string> = new Set(['advice', 'color', 'column']);
 const toRemote: ReadonlySet<string> = new Set(['branch.remote', 'branch.pushremote']);
 /** A remote's name, and no address. */
 const remoteName = /^(?:\.|[\w][\w.-]*)$/;
@@ -45,6 +53,7 @@ function isWhole(setting: Setting, others: ReadonlySet<string>): boolean {
 }
 
 function isHarmless({ name, value }: Setting): boolean {
+  if (harmlessSections.has(name.split('.')[0] ?? '')) return true;
   return harmless.has(name) || (toRemote.has(name) && remoteName.test(value));
 }
 
