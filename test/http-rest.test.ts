@@ -234,6 +234,12 @@ test('one envelope of the wire is answered in one', async () => {
     assert.equal(ok, false);
     assert.match(error.message, /WebSocket/);
   }
+  // Ignored, it would let a call that is made again run twice.
+  const headers = { 'Idempotency-Key': 'once' };
+  const body = { id: '9', method: 'system.ping' };
+  const keyed = await ask(daemon, '/rpc', { body, headers });
+  assert.deepEqual([keyed.status, JSON.parse(keyed.text).code], [400, 'INVALID_PARAMS']);
+  assert.match(keyed.text, /exec_key/);
   const unread = await ask(daemon, '/rpc', { body: '{"id":1' });
   assert.equal(unread.status, 400);
   assert.equal(JSON.parse(unread.text).id, 'unknown');

@@ -219,6 +219,7 @@ export class Answerer {
   async #rpc({ request, response, caller }: Exchange): Promise<void> {
     if (request.method === 'GET') throw needsUpgrade();
     requireMethod(request, 'POST');
+    refuseKey(request);
     const { parts } = this.#options;
     readQuery(request.url ?? '', {});
     const reading = { request, response, caller: caller.actor, budget: this.#budget };
@@ -294,4 +295,12 @@ function requireMethod({ method }: IncomingMessage, wanted: string): void {
   if (method === wanted || (method === 'HEAD' && wanted === 'GET')) return;
   const message = `Cannot answer ${method}: the path takes ${wanted}`;
   throw new Refusal('INVALID_PARAMS', message, { status: 405, headers: { Allow: wanted } });
+}
+
+/** Whoever gives one relies on it: a call that is made again must not run twice unheard. */
+function refuseKey({ headers }: IncomingMessage): void {
+  if (headers['idempotency-key'] === undefined) return;
+  const instead = 'give a command "exec_key" among its parameters';
+  const message = `Cannot read the request: POST /rpc takes no "Idempotency-Key"; ${instead}`;
+  throw new Refusal('INVALID_PARAMS', message);
 }
