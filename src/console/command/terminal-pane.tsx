@@ -1,7 +1,7 @@
 /** A command with a terminal: watch it, take it over, hand it back. xterm comes when needed. */
 import { useSignal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Client, ExecView } from '../../client/index.ts';
 import type { Screen } from '../terminal/screen.ts';
 import { announce } from '../live/alert.ts';
@@ -79,7 +79,8 @@ function TakeOver({ id, lease, focus }: TakeOverProps) {
       announce('You have taken the terminal over');
       lease.value = { id: taken.lease_id, state: 'held' };
     });
-  useEffect(() => {
+  // With what says that one types here, not after it: keys of between would be lost.
+  useLayoutEffect(() => {
     if (lease.value?.state !== 'held') return undefined;
     focus();
     const timer = setInterval(() => {
@@ -165,6 +166,8 @@ async function watch(
     },
   });
   screen.current = opened;
+  // It was taken over while its code was still on the way.
+  if (heldBy(lease) !== null) opened.focus();
   signal.addEventListener('abort', () => opened.close(), { once: true });
   for await (const event of asks.attach(id, { signal, cancelOnAbort: false })) {
     if (event.type === 'output') await opened.write(event.bytes);
