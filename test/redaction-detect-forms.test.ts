@@ -27,6 +27,10 @@ const shown: readonly (readonly [string, string])[] = [
   ['Backup codes:\n\n 1. 8f2k91mz\n 2. 77abc3d9\n', 'Backup codes:\n\n 1. #\n 2. #\n'],
   ['{"recovery_codes":["adb98-f4133","x1250-675da"],"n":3}', '{"recovery_codes":["#","#"],"n":3}'],
   ['Your secret key is: 4fp3 ufqi i3l2 uaq6', 'Your secret key is: #'],
+  // The directory of a shell, which is no password.
+  ['HOME=/home/bob\nPWD=/tmp/shopt\nOLDPWD=/srv', 'HOME=/home/bob\nPWD=/tmp/shopt\nOLDPWD=/srv'],
+  ['export PWD="/tmp/x1"', 'export PWD="/tmp/x1"'],
+  ['UID=sa;PWD=/Te7Wb8pabQ', 'UID=sa;PWD=#'],
   // Key files.
   [`{"kty":"EC","x":"${number}","d":"${number}"}`, `{"kty":"EC","x":"${number}","d":"#"}`],
   ['{"kty":"oct","k":"HymP37fQxIJ3yeSQ"}', '{"kty":"oct","k":"#"}'],

@@ -38,6 +38,7 @@ export function assigned(segment: Segment, name: Name, sign: number, report: Rep
   // `KEY=` is empty; `key:` goes on below.
   if (at >= end) return text.charAt(sign) === ':' ? 'open' : 'none';
   if (isCoordinate(segment, name, { sign, at })) return 'none';
+  if (isDirectory(segment, name, at)) return 'none';
   if (isAuthorization(name.text)) {
     scheme.lastIndex = is(text, at, QUOTE) ? at + 1 : at;
     if (scheme.test(text) && scheme.lastIndex < end) {
@@ -109,6 +110,12 @@ function isCoordinate(
   return /(?:^|[\s"'=(,])arn:\S*$/u.test(text.slice(low, name.start));
 }
 const image = /image["']?[ \t]*[:=]?[ \t]*["'`]?$/iu;
+
+/** `PWD=/srv`: the shell's own variable. `UID=sa;PWD=/x` and `pwd=/x` are logins. */
+function isDirectory({ text }: Segment, { text: name, start }: Name, at: number): boolean {
+  if (name !== 'PWD' || text.charAt(start + name.length) !== '=') return false;
+  return text.charAt(start - 1) !== ';' && /^["']?\//u.test(text.slice(at, at + 2));
+}
 
 /** A hash of a commit or of a content, and nothing behind it. */
 function isRevision(text: string, at: number): boolean {
