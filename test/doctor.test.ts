@@ -63,7 +63,9 @@ test('what is open to others, left over or not installed is named with its fix',
   const well = doctor(env);
   for (const name of wrong) {
     const check = well.checks.find((one) => one.name === name);
-    assert.equal(check?.state, 'ok', `${name}: ${check?.found}`);
+    // /dev/shm is everybody's: a runtime of somebody else's may just have been killed.
+    if (name === 'runners') assert.equal(existsSync(left), false);
+    else assert.equal(check?.state, 'ok', `${name}: ${check?.found}`);
   }
   assert.ok(existsSync(starting), 'a runner that is starting is not in the way');
 });

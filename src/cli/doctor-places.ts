@@ -192,7 +192,7 @@ async function leftRunners(): Promise<Check> {
   }
   if (left.length === 0) return fine(name, running === 0 ? 'none' : `${running} running`);
   const found = `${left.length} left by killed ones; the next daemon removes them`;
-  return { name, state: 'optional', found, fix: `rm -r ${left.map(quoteWord).join(' ')}` };
+  return { name, state: 'optional', found, fix: `rm -rf ${left.map(quoteWord).join(' ')}` };
 }
 
 function isForeign(directory: string, uid: number): boolean {
