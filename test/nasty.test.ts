@@ -25,10 +25,13 @@ interface Row {
   readonly timeout_ms?: number;
   readonly only?: readonly string[];
   readonly expect: Readonly<Record<string, Json>>;
+  /** In place of the same keys in `npm test`, where the whole takes long. */
+  readonly short?: Partial<Row>;
 }
 
 const fixture = path.join(import.meta.dirname, 'fixtures/nasty.json');
-const rows: readonly Row[] = JSON.parse(readFileSync(fixture, 'utf8')).cases;
+const listed: readonly Row[] = JSON.parse(readFileSync(fixture, 'utf8')).cases;
+const rows = listed.map((row): Row => (isFull ? row : { ...row, ...row.short }));
 const ways = [
   { shell: 'bash', sandbox: 'bubblewrap' },
   { shell: 'sh', sandbox: 'bubblewrap' },

@@ -1,4 +1,5 @@
 // Attacks on the host, and everyday work, through the front door. Each row looks at the host.
+import assert from 'node:assert/strict';
 import {
   accessSync,
   constants,
@@ -14,7 +15,7 @@ import { after, before, describe, test } from 'node:test';
 import { spawnSync } from 'node:child_process';
 import { isRoot, whyNoBox } from './support/box.ts';
 import { makePlace, ownDaemon, placeOf, play, playKillOfRun } from './support/cases.ts';
-import { playShared, sharesSession, type Row } from './support/cases.ts';
+import { playShared, sharesSession, type Place, type Row } from './support/cases.ts';
 import { startRuntime, type Daemon } from './support/daemon.ts';
 import { isFull } from './support/form.ts';
 import { layBait, type Bait } from './support/host.ts';
@@ -24,7 +25,8 @@ const fixture = path.join(import.meta.dirname, 'fixtures/sandbox-cases.jsonl');
 const rows: readonly Row[] = readFileSync(fixture, 'utf8')
   .split('\n')
   .filter(Boolean)
-  .map((line) => JSON.parse(line));
+  .map((line) => JSON.parse(line))
+  .map((row) => (isFull ? row : { ...row, command: row.short ?? row.command }));
 
 const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-cases-')));
 const shared = path.join(base, 'shared');
@@ -100,9 +102,37 @@ function killsOfRun(row: Row): readonly boolean[] {
 async function playIn(row: Row, variant: 'same' | 'new'): Promise<void> {
   const place = placeOf(row, baseOf(row, variant), bait.names);
   await makePlace(row, place);
-  if (!isAlone(row)) return play(row, place, { daemon, second: variant });
-  await using own = await ownDaemon(row, place);
-  await play(row, place, { daemon: own, second: variant });
+  await play(row, place, { daemon, second: variant });
+}
+
+/** Rows that kill the runner, or that the daemon is started for: one daemon, one row at a time. */
+function describeAlone(): void {
+  // What the daemon was started with is looked at first, in the runner that it started with.
+  const alone = rows
+    .filter(isAlone)
+    .toSorted((one, other) => Number(!one.inherit) - Number(!other.inherit))
+    .map((row) => ({ row, skip: whySkip(row) }));
+  const places = new Map<Row, Place>();
+  let own: Daemon;
+  describe('with a daemon of its own', { skip: whyNoBox, concurrency: 1 }, () => {
+    before(async () => {
+      for (const { row, skip } of alone) {
+        if (skip !== false) continue;
+        const place = placeOf(row, baseOf(row, 'same'), bait.names);
+        await makePlace(row, place);
+        places.set(row, place);
+      }
+      own = await ownDaemon(places);
+    });
+    after(() => own?.stop());
+    for (const { row, skip } of alone) {
+      test(`${row.class}: ${row.id}`, { skip }, async () => {
+        const place = places.get(row);
+        assert.ok(place !== undefined);
+        await play(row, place, { daemon: own, second: 'same' });
+      });
+    }
+  });
 }
 
 function describeShared(granted: boolean): void {
@@ -130,10 +160,11 @@ function describeShared(granted: boolean): void {
 describe('what a sandboxed command may and may not do', { concurrency: 5 }, () => {
   describeShared(true);
   describeShared(false);
+  describeAlone();
   for (const row of rows) {
     if (isShared(row)) continue;
     const skip = whySkip(row);
-    test(`${row.class}: ${row.id}`, { skip }, () => playIn(row, 'same'));
+    if (!isAlone(row)) test(`${row.class}: ${row.id}`, { skip }, () => playIn(row, 'same'));
     if (row.then !== undefined) {
       test(`${row.class}: ${row.id}, in a new session`, { skip }, () => playIn(row, 'new'));
     }

@@ -45,6 +45,8 @@ export interface Row {
   readonly inherit?: { readonly fd: number; readonly path: string };
   readonly timeout_ms?: number;
   readonly command: string;
+  /** The command in `npm test`, where the whole one takes long. */
+  readonly short?: string;
   readonly expect: Expected;
   /** A host script between the command and the second one. */
   readonly between?: string;
@@ -111,7 +113,7 @@ export function sharesSession(row: Row, granted: boolean): boolean {
 }
 /** Keys of a row that say nothing of its session. */
 const ofCommand: ReadonlySet<string> = new Set(
-  'id class why setup command stdin pty env timeout_ms expect'.split(' '),
+  'id class why setup command short stdin pty env timeout_ms expect'.split(' '),
 );
 
 /** Plays such a row in the session that it shares. */
@@ -273,10 +275,15 @@ export async function playKillOfRun(row: Row, place: Place, whole: boolean): Pro
 }
 
 /** A daemon for rows that kill its runner or start it in their own way. */
-export const ownDaemon = (row: Row, place: Place): Promise<Daemon> =>
-  startRuntime({
-    args: ['serve', '--socket-path', '{socket}', '--workspace-root', place.ws],
-    ...(row.inherit === undefined
+export function ownDaemon(places: ReadonlyMap<Row, Place>): Promise<Daemon> {
+  const roots = [...places.values()].flatMap(({ ws }) => ['--workspace-root', ws]);
+  const [held] = [...places].filter(([row]) => row.inherit !== undefined);
+  const [row, place] = held ?? [];
+  const inherit = row?.inherit;
+  return startRuntime({
+    args: ['serve', '--socket-path', '{socket}', ...roots],
+    ...(inherit === undefined || place === undefined
       ? {}
-      : { inherit: { fd: row.inherit.fd, path: place.fill(row.inherit.path) } }),
+      : { inherit: { fd: inherit.fd, path: place.fill(inherit.path) } }),
   });
+}
