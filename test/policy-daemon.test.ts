@@ -14,14 +14,28 @@ import { openSession, type TestSession } from './support/session.ts';
 const skip = whyNoBox;
 const started = new Map<string, Promise<Daemon>>();
 after(() => Promise.all([...started.values()].map(async (one) => (await one).stop())));
-const ownRuntime = (policy: string): Promise<Daemon> =>
-  startRuntime({ env: { TRL_POLICY: policy } });
-/** A corner of the file's daemon of a policy. */
-async function runtime(policy: string): Promise<Daemon> {
-  const daemon = started.get(policy) ?? ownRuntime(policy);
+/** What the user's policy file says when the daemons start. */
+const team = [
+  'name: team',
+  'base: trusted',
+  'commands:',
+  '  - { id: no-make, decision: block, match: [make, "..."], reason: builds are not for here }',
+  'files: { deny: ["secret.txt"], write: [] }',
+  'network: { mode: off }',
+  'environment: { withhold: [LOGNAME] }',
+  'limits: { timeout: 5s, processes: 64 }',
+].join('\n');
+/** The file's daemon of a policy; of the user's policy file, where it is ''. */
+function whole(policy: string): Promise<Daemon> {
+  const prepare = (home: string): Record<string, string> => {
+    policyFile({ home }, team);
+    return { TRL_POLICY: policy };
+  };
+  const daemon = started.get(policy) ?? startRuntime({ prepare });
   started.set(policy, daemon);
-  return cornerOf(await daemon);
+  return daemon;
 }
+const runtime = async (policy: string): Promise<Daemon> => cornerOf(await whole(policy));
 const sessionOf = (daemon: Daemon, params: object = {}): Promise<TestSession> =>
   openSession(daemon.socketPath, { working_dir: daemon.root, ...params });
 const write = (daemon: Daemon, name: string, text: string): string => {
@@ -41,7 +55,7 @@ async function outcome(session: TestSession, command: string, more: object = {})
 
 describe('an allowed command', { skip }, () => {
   test('is started without a shell and without what earlier commands exported', async () => {
-    const daemon = await runtime('trusted');
+    const daemon = await runtime('auto');
     await using session = await sessionOf(daemon);
     write(daemon, 'a.txt', 'one\n');
     write(daemon, 'sub/b.txt', 'two\n');
@@ -196,22 +210,7 @@ const policyFile = (daemon: Pick<Daemon, 'home'>, text: string): string => {
 };
 
 test('a policy file bounds sessions, and is read anew or not at all', { skip }, async () => {
-  await using first = await ownRuntime('trusted');
-  await first.kill('SIGTERM');
-  policyFile(
-    first,
-    [
-      'name: team',
-      'base: trusted',
-      'commands:',
-      '  - { id: no-make, decision: block, match: [make, "..."], reason: builds are not for here }',
-      'files: { deny: ["secret.txt"], write: [] }',
-      'network: { mode: off }',
-      'environment: { withhold: [LOGNAME] }',
-      'limits: { timeout: 5s, processes: 64 }',
-    ].join('\n'),
-  );
-  await using daemon = await startRuntime({ home: first.home, env: { TRL_POLICY: '' } });
+  const daemon = await whole('');
   write(daemon, 'secret.txt', 'hidden\n');
   await using session = await sessionOf(daemon);
   const receipt = await session.run('cat secret.txt; echo "[$LOGNAME]"; ulimit -u');
@@ -232,19 +231,22 @@ test('a policy file bounds sessions, and is read anew or not at all', { skip }, 
   assert.match(daemon.log(), /the policy stays as it was: .*policy\.yaml.*2/);
   assert.equal(await outcome(session, 'make'), 'block rule.no-make');
   writeFileSync(file, 'name: other\nbase: locked\n');
-  process.kill(daemon.pid, 'SIGHUP');
-  await eventually('its reading', () => daemon.log().includes('anew'));
+  await reread(daemon);
   assert.match(await outcome(session, 'true'), /^block /);
 });
 
 /** Has the daemon read its policy file anew, and waits until it has. */
-async function repolicy(daemon: Daemon, ...lines: string[]): Promise<void> {
+async function reread(daemon: Daemon): Promise<void> {
   const count = (): number => daemon.log().split('was read anew').length;
   const before = count();
-  policyFile(daemon, ['name: team', 'base: trusted', ...lines].join('\n'));
   process.kill(daemon.pid, 'SIGHUP');
   await eventually('its reading', () => count() !== before);
   assert.equal(count(), before + 1, daemon.log());
+}
+
+async function repolicy(daemon: Daemon, ...lines: string[]): Promise<void> {
+  policyFile(daemon, ['name: team', 'base: trusted', ...lines].join('\n'));
+  await reread(daemon);
 }
 
 const author = {
@@ -255,17 +257,11 @@ const author = {
 };
 
 test('what a policy file denies no longer grant opens again', { skip }, async () => {
-  await using daemon = await startRuntime({
-    prepare: (home) => {
-      for (const name of ['kept', 'work/kept']) {
-        mkdirSync(path.join(home, name, 'x'), { recursive: true });
-        writeFileSync(path.join(home, name, 'x', 'key'), 'SECRET\n');
-      }
-      const deny = `[kept, ${home}/kept]`;
-      policyFile({ home }, `base: trusted\nfiles: { deny: ${deny} }\n`);
-      return { TRL_POLICY: '' };
-    },
-  });
+  const daemon = await whole('');
+  for (const name of ['kept', 'work/kept']) {
+    write(daemon, `../${name}/x/key`, 'SECRET\n');
+  }
+  await repolicy(daemon, `files: { deny: [kept, ${daemon.home}/kept] }`);
   const below = ['kept/x', 'kept/x/key', '../kept/x', '../kept/x/key'];
   // Rules of its own by which a session has no layers: git's history would show what is denied.
   execFileSync('sh', ['-c', 'git init -q && git add kept && git commit -qm one'], {
@@ -289,20 +285,15 @@ test('what a policy file denies no longer grant opens again', { skip }, async ()
 });
 
 test('without a sandbox answers tell what holds, and no bound of policy is void', async () => {
-  await using daemon = await startRuntime({
-    env: { TRL_POLICY: '' },
-    prepare: (home) => {
-      policyFile({ home }, 'name: team\nbase: trusted\n');
-      return {};
-    },
-  });
+  const daemon = await whole('');
+  await repolicy(daemon);
   await using bare = await sessionOf(daemon, { sandbox: 'none' });
   const { data: info } = await bare.client.ask('session.info', { session_id: bare.id });
   assert.equal(info.network, 'on');
   const receipt = await bare.run('true');
   assert.equal(receipt.sandbox.network, 'on');
   const told = auditEvents(daemon.home);
-  const { envelope }: Json = told.find(({ kind }) => kind === 'exec.statement')?.data ?? {};
+  const { envelope }: Json = told.findLast(({ kind }) => kind === 'exec.statement')?.data ?? {};
   const { predicate } = JSON.parse(Buffer.from(envelope.payload, 'base64').toString());
   const { sandbox, projection, grants, reads_complete: isComplete } = predicate;
   assert.deepEqual([sandbox.network, projection.network, isComplete], ['on', 'on', false]);
@@ -341,17 +332,18 @@ test('without a sandbox answers tell what holds, and no bound of policy is void'
 });
 
 test('a policy that cannot be used stops the start', async () => {
-  await using daemon = await ownRuntime('trusted');
-  await daemon.kill('SIGTERM');
+  const { home, root } = await whole('');
   for (const [text, wanted] of [
     ['', /empty/],
     ['base: guarded\nbase: auto\n', /:2:1: /],
     ['base: guarded\nnetwerk: { mode: off }\n', /network/],
   ] as const) {
-    const file = policyFile(daemon, text);
+    const own = path.join(home, 'other');
+    mkdirSync(own, { recursive: true });
+    const file = policyFile({ home: own }, text);
     const trl = path.join(path.dirname(import.meta.dirname), 'trl');
-    const args = ['serve', '--socket-path', daemon.socketPath, '--workspace-root', daemon.root];
-    const env = { ...process.env, ...surroundings(daemon.home), TRL_POLICY: file };
+    const args = ['serve', '--socket-path', path.join(own, 's'), '--workspace-root', root];
+    const env = { ...process.env, ...surroundings(own), TRL_POLICY: file };
     const ended = spawnSync(trl, args, { env, encoding: 'utf8', timeout: 240_000 });
     assert.equal(ended.status, 125, ended.stderr);
     assert.match(ended.stderr, wanted);

@@ -12,7 +12,7 @@ import { descendantsOf, eventually, runnerPid } from './support/processes.ts';
 import { openSession } from './support/session.ts';
 
 const token = 'Zq7TfKx2pLw9VbRd4Nc8';
-const corner = shareRuntime();
+const corner = shareRuntime({ env: { KNOWN_TOKEN: 'Hc3JmXw8sYt5GaPe6Ukr' } });
 const tag = /\[HIDDEN:[0-9a-f]{6,}\]/;
 
 describe('a value that becomes known late', { skip: whyNoBox }, () => {
@@ -59,7 +59,7 @@ describe('a value that becomes known late', { skip: whyNoBox }, () => {
 
 describe('others', { skip: whyNoBox }, () => {
   test('are served while one command prints what takes long to look through', async () => {
-    await using daemon = await startRuntime({ env: { KNOWN_TOKEN: token } });
+    const daemon = await corner();
     await using hog = await openSession(daemon.socketPath, { working_dir: daemon.root });
     await using other = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const msOfTen = async (): Promise<number> => {
@@ -97,7 +97,7 @@ describe('binary data', { skip: whyNoBox }, () => {
 
 describe('the processes', { skip: whyNoBox }, () => {
   test('open no debugger by a signal', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     await session.run('true');
     const runner = runnerPid(daemon) ?? 0;

@@ -15,9 +15,9 @@ import {
 import { openSession } from './support/session.ts';
 
 const token = 'Zq7TfKx2pLw9VbRd4Nc8';
-const env = { KNOWN_TOKEN: token };
-const corner = shareRuntime();
-const informed = shareRuntime({ env });
+/** Of the daemon's environment; the other is a secret by the name that a call gives it. */
+const known = 'Hc3JmXw8sYt5GaPe6Ukr';
+const corner = shareRuntime({ env: { KNOWN_TOKEN: known } });
 const redactors = (runner: number): Found[] =>
   descendantsOf(runner).filter(({ command }) => command.endsWith('redactor.js'));
 const tag = /\[HIDDEN:[0-9a-f]{6,}\]/;
@@ -101,7 +101,7 @@ describe('what a command prints', { skip: whyNoBox }, () => {
 
 describe('the redactor', { skip: whyNoBox }, () => {
   test('killed, it takes the command with it, says so, and the next one works', async () => {
-    await using daemon = await startRuntime();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     await session.run('true');
     const runner = runnerPid(daemon);
@@ -149,22 +149,23 @@ describe('the redactor', { skip: whyNoBox }, () => {
 
 describe('what the daemon says and keeps', { skip: whyNoBox }, () => {
   test('a value that a caller wrote is recorded masked, noted by name, and an alarm', async () => {
-    const daemon = await informed();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
-    const { stdout } = await session.run(`echo ${token}`);
+    const { stdout } = await session.run(`echo ${known}`);
     assert.match(stdout, tag);
     const listed = await session.client.ask('exec.list', { session_id: session.id });
     assert.match(listed.data.execs[0].command, /^echo \[HIDDEN:[0-9a-f]{6,}\]$/);
     const info = await session.client.ask('session.info', { session_id: session.id });
     assert.deepEqual(info.data.typed_secrets, ['KNOWN_TOKEN']);
     assert.match(daemon.log(), /wrote the value of KNOWN_TOKEN/);
-    assert.ok(!daemon.log().includes(token));
+    assert.ok(!daemon.log().includes(known));
   });
 
   test('a question to a person does not hold one', async () => {
-    await using daemon = await startRuntime({ env: { ...env, TRL_POLICY: 'guarded' } });
-    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
-    const asked = await session.ask(`curl -H "X: ${token}" example.com`);
+    const daemon = await corner();
+    const guarded = { working_dir: daemon.root, policy: 'guarded' };
+    await using session = await openSession(daemon.socketPath, guarded);
+    const asked = await session.ask(`curl -H "X: ${known}" example.com`);
     assert.equal(asked.error?.code, 'INVALID_PARAMS');
     assert.match(asked.error.message, /holds the secret KNOWN_TOKEN/);
     const pending = await session.client.ask('approval.list', {});
@@ -172,12 +173,12 @@ describe('what the daemon says and keeps', { skip: whyNoBox }, () => {
   });
 
   test('names, paths and keys may not hold one', async () => {
-    const daemon = await informed();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const refused = [
-      await session.client.ask('session.create', { name: `x ${token}` }),
-      await session.ask('true', { cwd: `${daemon.root}/${token}` }),
-      await session.ask('true', { exec_key: Buffer.from(token).toString('base64') }),
+      await session.client.ask('session.create', { name: `x ${known}` }),
+      await session.ask('true', { cwd: `${daemon.root}/${known}` }),
+      await session.ask('true', { exec_key: Buffer.from(known).toString('base64') }),
     ];
     for (const { error } of refused) {
       assert.equal(error?.code, 'INVALID_PARAMS');
@@ -187,7 +188,7 @@ describe('what the daemon says and keeps', { skip: whyNoBox }, () => {
   });
 
   test('a directory named after one carries, and shows as a tag', async () => {
-    const daemon = await informed();
+    const daemon = await corner();
     await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
     const ask = { env_keys: ['KNOWN_TOKEN'] };
     const { data } = await session.ask('mkdir "/tmp/$KNOWN_TOKEN"; cd "/tmp/$KNOWN_TOKEN"', ask);

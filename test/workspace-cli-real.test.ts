@@ -90,6 +90,9 @@ function execIn({ stderr }: Ran): string {
   return exec;
 }
 
+/** What `trl run --dry-run` says of the files that the command changed. */
+const discarded =
+  /^(?:[AM] {2}[ab] {2}\(discarded\)\n)+.*nothing of it was kept; look: trl diff x-/;
 const skip = whyNoBox;
 test('a command is looked at and taken back', { skip }, () =>
   served(async (place) => {
@@ -120,20 +123,6 @@ test('a command is looked at and taken back', { skip }, () =>
   }),
 );
 
-test('a command is looked at and taken back without a server', { skip }, () =>
-  alone(async (place) => {
-    place.write('a', 'old\n');
-    place.write('gone', 'here\n');
-    const exec = execIn(await place.run('run', '-v', 'echo new > a; rm gone'));
-    assert.match((await place.run('diff')).stdout, /^-old\n\+new\n/m);
-    const listed = await place.run('snapshot', 'list');
-    assert.match(listed.stdout, new RegExp(`^${exec} .* M1 D1 +direct +echo new > a;`, 'm'));
-    const undone = await place.run('undo', exec);
-    assert.deepEqual([undone.code, undone.stderr], [0, 'trl: 2 paths restored\n']);
-    assert.deepEqual([place.read('a'), place.read('gone')], ['old\n', 'here\n']);
-  }),
-);
-
 test('what somebody changed since stays when a command is undone', { skip }, () =>
   served(async (place) => {
     place.write('a', '1\n');
@@ -160,48 +149,51 @@ test('to go back before a command takes back the later ones as well', { skip }, 
   }),
 );
 
-test('a dry run is shown and changes nothing', { skip }, () =>
-  alone(async (place) => {
-    place.write('a', 'old\n');
-    const ran = await place.run('run', '--dry-run', 'echo new > a');
-    assert.equal(place.read('a'), 'old\n');
-    assert.match(
-      ran.stderr,
-      /^M {2}a {2}\(discarded\)\n.*nothing of it was kept; look: trl diff x-/,
-    );
-    assert.match((await place.run('diff')).stdout, /^-old\n\+new\n/m);
-  }),
-);
-
-test('what an own runtime recorded is found by a server, and the other way round', { skip }, () =>
+// Each call without a server is a runtime of its own, which costs as much as a daemon.
+test('without a server; and what it recorded a server finds, and the other way', { skip }, () =>
   alone(async (place) => {
     place.write('a', '1\n');
-    const before = execIn(await place.run('run', '-v', 'echo 2 > a'));
+    place.write('gone', 'here\n');
+    const dry = await place.run('run', '--dry-run', 'echo dry > a');
+    assert.match(dry.stderr, discarded);
+    assert.match(dry.stderr, /^M {2}a .*\n[^MA]/);
+    const [, dryExec = ''] = / (x-[0-9a-f]{32})/.exec(dry.stderr) ?? [];
+    assert.equal(place.read('a'), '1\n');
+    const before = execIn(await place.run('run', '-v', 'echo 2 > a; rm gone'));
+    assert.match((await place.run('diff')).stdout, /^-1\n\+2\n/m);
+    const listed = await place.run('snapshot', 'list');
+    assert.match(listed.stdout, new RegExp(`^${before} .* M1 D1 +direct +echo 2 > a;`, 'm'));
     const daemon = await startRuntime({ home: place.home });
     try {
       const there = new Place(place.home, place.work, daemon.socketPath);
-      assert.equal((await there.run('undo', before)).stderr, 'trl: 1 path restored\n');
-      assert.equal(place.read('a'), '1\n');
-      const during = execIn(await there.run('run', '-v', 'echo 3 > a'));
+      assert.match((await there.run('diff', dryExec)).stdout, /^-1\n\+dry\n/m);
+      assert.equal((await there.run('undo', before)).stderr, 'trl: 2 paths restored\n');
+      assert.deepEqual([place.read('a'), place.read('gone')], ['1\n', 'here\n']);
+      const during = execIn(await there.run('run', '-v', 'echo 3 > a; rm gone'));
       // A store belongs to the runtime that has it open.
       assert.match((await place.run('undo', during)).stderr, /no record is kept/);
       await daemon.kill('SIGTERM');
-      assert.equal((await place.run('undo', during)).stderr, 'trl: 1 path restored\n');
-      assert.equal(place.read('a'), '1\n');
+      const undone = await place.run('undo', during);
+      assert.deepEqual([undone.code, undone.stderr], [0, 'trl: 2 paths restored\n']);
+      assert.deepEqual([place.read('a'), place.read('gone')], ['1\n', 'here\n']);
     } finally {
       await daemon.stop();
     }
   }),
 );
 
-test('a dry run in a session leaves nothing for its later commands', { skip }, () =>
+test('a dry run is shown, changes nothing and leaves nothing for later commands', { skip }, () =>
   served(async (place) => {
     place.write('a', 'old\n');
     const session = (await place.run('session', 'create')).stdout.trim();
     const inSession = ['run', '--session', session];
-    await place.run(...inSession, '--dry-run', 'echo dry > a; echo x > b');
-    assert.equal((await place.run(...inSession, 'cat a; ls')).stdout, 'old\na\n');
-    await place.run(...inSession, 'echo more >> a');
+    const ran = await place.run(...inSession, '--dry-run', 'echo dry > a; echo x > b');
+    assert.match(ran.stderr, discarded);
+    assert.match(ran.stderr, /^M {2}a .*\nA {2}b /);
+    assert.deepEqual([place.read('a'), place.read('b')], ['old\n', null]);
+    assert.match((await place.run('diff')).stdout, /^-old\n\+dry\n/m);
+    const later = await place.run(...inSession, 'cat a; ls; echo more >> a');
+    assert.equal(later.stdout, 'old\na\n');
     assert.equal(place.read('a'), 'old\nmore\n');
   }),
 );
