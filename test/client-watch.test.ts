@@ -18,6 +18,7 @@ import { connect } from '../src/local/index.ts';
 import { whyNoBox } from './support/box.ts';
 import { raw, startRuntime } from './support/daemon.ts';
 import type { Daemon } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 
 const skip = whyNoBox;
 const timeout = 240_000;
@@ -275,6 +276,10 @@ test(
     const none = coded('INVALID_PARAMS', /nobody holds a lease/);
     await assert.rejects(client.lease({ exec_id: id, action: 'release', lease_id }), none);
     await client.lease({ exec_id: id, action: 'take' });
+    await eventually('both lines came back', async () => {
+      const { chunks } = await client.call('exec.read', { exec_id: id });
+      return JSON.stringify(chunks).includes('two');
+    });
     await client.cancel({ exec_id: id });
     const receipt = await client.attach(id).collect();
     assert.equal(receipt.stdout, 'one\ntwo\n');

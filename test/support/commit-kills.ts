@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { CommitIntent } from '../../src/workspace/commit/item.ts';
 import { recover } from '../../src/workspace/commit/recover.ts';
@@ -17,6 +17,7 @@ import {
   standingAt,
   withoutTime,
 } from './commit.ts';
+import { eventually } from './processes.ts';
 
 const setup = `for i in $(seq 60); do echo old $i >f$i; done; mkdir -p d/e keep; ln -s f1 link
   for i in $(seq 30); do echo old >d/e/$i; done; echo x >turns; mkdir folds; chmod 640 f9 f10`;
@@ -53,12 +54,14 @@ export async function killOnce(kills: Kills, withinMs: number, isStaged = false)
   );
   const closed = once(victim, 'close');
   await once(victim.stdout, 'data');
+  const helpers = childrenOf(victim.pid ?? 0);
+  assert.equal(helpers.length, 1);
   const until = performance.now() + (randomInt(10_000) / 10_000) * withinMs;
   while (performance.now() < until);
   victim.kill('SIGKILL');
   await closed;
   // The program that renames ends with the process that it works for, but is no child of this one.
-  for (let quiet = 0; quiet < 3; quiet += 1) await new Promise((resolve) => setTimeout(resolve, 3));
+  await eventually('the program that renames has ended', () => !helpers.some(isRunning));
 
   const met = readTree(trees.real);
   // Directories have their modes when everything in them is done, so they prove nothing here.
@@ -94,4 +97,21 @@ export async function killOnce(kills: Kills, withinMs: number, isStaged = false)
   if (done.length === 0) kills.untouched += 1;
   else if (done.length < files.length) kills.between += 1;
   else kills.finished += 1;
+}
+
+/** Needs no rights, and lists those of every thread. */
+function childrenOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    const list = readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8');
+    return list.split(' ').filter(Boolean).map(Number);
+  });
+}
+
+/** One that ended and that nobody has waited for does nothing any more. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/mu.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
 }
