@@ -139,6 +139,7 @@ export interface Policy {
   readonly changesMax?: number;
   readonly bytesMax?: number;
   readonly home?: string;
+  readonly isSystem?: (target: BytePath) => boolean;
 }
 
 /** What the filter holds of `items`, as the survey of `trees.real` sees it. */
@@ -168,6 +169,7 @@ export async function judgeWith(
       gitDirectories: policy.gitDirectories,
       links: policy.links ?? [],
       isReserved: policy.reserved ?? (() => false),
+      isSystem: policy.isSystem ?? (() => false),
       isProjectedGit: false,
       changesMax: policy.changesMax ?? 1e6,
       bytesMax: policy.bytesMax ?? 1e12,

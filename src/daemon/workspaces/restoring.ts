@@ -79,7 +79,8 @@ async function takeBack(
   const id = randomBytes(4).toString('hex');
   const store = await workspaces.stores.own();
   const { home, renames } = workspaces;
-  const judging = { root, home, contents, records: newestFirst };
+  const isSystem = workspaces.systemOf([root]);
+  const judging = { root, home, isSystem, contents, records: newestFirst };
   let held: ReadonlyMap<BytePath, HeldReason> = new Map();
   let results: readonly ItemResult[] = [];
   if (dryRun) held = await heldFromUndo(judging, plan.items);

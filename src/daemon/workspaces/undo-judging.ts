@@ -18,6 +18,7 @@ import { reachedBy, type ChangeRecord } from './record.ts';
 interface UndoJudging {
   readonly root: string;
   readonly home: string;
+  readonly isSystem: (target: BytePath) => boolean;
   readonly contents: Pick<Contents, 'read'>;
   /** What is taken back, the newest first. */
   readonly records: readonly ChangeRecord[];
@@ -28,7 +29,7 @@ interface UndoJudging {
  * (what was there under one had come by a person's word) and what a person let through.
  */
 export async function heldFromUndo(
-  { root, home, contents, records }: UndoJudging,
+  { root, home, isSystem, contents, records }: UndoJudging,
   items: readonly CommitItem[],
 ): Promise<ReadonlyMap<BytePath, HeldReason>> {
   const seen = seenByPerson(records);
@@ -51,6 +52,7 @@ export async function heldFromUndo(
       gitDirectories,
       links,
       isReserved: () => false,
+      isSystem,
       isProjectedGit: false,
       changesMax: Number.POSITIVE_INFINITY,
       bytesMax: Number.POSITIVE_INFINITY,

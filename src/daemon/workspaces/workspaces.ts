@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { BytePath, ChangeMethod, WorkspaceMode } from '../../change.ts';
 import type { Box, Overlay, PathRules, SessionId } from '../../command.ts';
 import { limits } from '../../limits.ts';
-import type { HostFacts } from '../../sandbox/facts.ts';
+import { visibleTrees, type HostFacts } from '../../sandbox/facts.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
 import type { ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
@@ -15,6 +15,7 @@ import { openFilter } from '../../workspace/commit/filter.ts';
 import { filterInput } from '../../workspace/commit/input.ts';
 import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
+import { SystemTrees } from '../../workspace/commit/system-trees.ts';
 import { isBelow } from '../../workspace/inspect.ts';
 import type { MaskState } from '../../workspace/projection/mask.ts';
 import { readVisibility } from '../../workspace/projection/visibility.ts';
@@ -93,6 +94,13 @@ export class Workspaces {
   /** Of the person on the host. */
   get home(): string {
     return this.#options.host.home;
+  }
+
+  /** Whether a path leads out to what every sandbox shows read-only, and through nothing hidden. */
+  systemOf(hidden: readonly string[]): (target: BytePath) => boolean {
+    const { host } = this.#options;
+    const trees = new SystemTrees(visibleTrees(host), [...host.masked, ...hidden]);
+    return (target) => trees.shows(target);
   }
 
   get stores(): Stores {
@@ -337,6 +345,7 @@ export class Workspaces {
       gitDirectories: facts.gitDirectories,
       links: facts.links ?? [],
       isReserved: (path) => !isProjected(path) && (layered.hidden?.hides(path) ?? false),
+      isSystem: this.systemOf([root, ...facts.covers.map(({ path }) => path)]),
       isProjectedGit: gitView(root, layered.hidden) === 'projected',
       changesMax: limits.commitChanges.default,
       bytesMax: limits.commitBytes.default,

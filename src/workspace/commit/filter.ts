@@ -87,7 +87,10 @@ class Judgement {
   #byTarget(name: BytePath, target: string): Answer {
     const { input, view } = this.#parts;
     const leads = view.resolve(parentOf(name), target);
-    if (leads === null) return 'link-escape';
+    if (leads === null) {
+      const outside = view.exit(parentOf(name), target);
+      return outside !== null && input.isSystem(outside) ? null : 'link-escape';
+    }
     return isUnder(leads, input.isReserved) ? 'reserved' : null;
   }
 

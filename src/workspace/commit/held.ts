@@ -53,6 +53,8 @@ export interface FilterInput {
   readonly isDenied: (path: BytePath) => boolean;
   /** Whether policy keeps a path from the session, there or not. The same holds below it. */
   readonly isReserved: (path: BytePath) => boolean;
+  /** Whether an absolute path outside leads to what every sandbox shows read-only. */
+  readonly isSystem: (target: BytePath) => boolean;
   /** Paths whose built-in protection an operator has lifted, with what is below them. */
   readonly lifted: readonly BytePath[];
   /** Of the person on the host: what its start-up files and git's configuration lead to. */

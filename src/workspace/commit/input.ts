@@ -9,7 +9,7 @@ import type { FilterInput } from './held.ts';
 
 export interface FilterFacts extends Pick<
   FilterInput,
-  'home' | 'isReserved' | 'isProjectedGit' | 'changesMax' | 'bytesMax'
+  'home' | 'isReserved' | 'isSystem' | 'isProjectedGit' | 'changesMax' | 'bytesMax'
 > {
   /** Real path of the workspace. */
   readonly root: string;

@@ -4,6 +4,19 @@ import type { Judged, Look } from './held.ts';
 
 const linksMax = 40;
 
+interface Led {
+  readonly inside: BytePath | null;
+  readonly outside: BytePath | null;
+}
+
+const nowhere: Led = { inside: null, outside: null };
+
+/** Only an absolute target: where a relative one ends, changes with the place of the workspace. */
+function leadsOut(target: string, rest: readonly string[]): Led {
+  if (!target.startsWith('/')) return nowhere;
+  return { inside: null, outside: [target, ...rest].join('/') };
+}
+
 export class MergedView {
   readonly #root: string;
   readonly #changes: ReadonlyMap<BytePath, Judged>;
@@ -50,16 +63,25 @@ export class MergedView {
    * could later. A `..` behind a name could: when the name becomes a link.
    */
   resolve(from: BytePath, target: string): BytePath | null {
+    return this.#lead(from, target).inside;
+  }
+
+  /** The absolute path by which `target` leads out, where a link on the way names one. */
+  exit(from: BytePath, target: string): BytePath | null {
+    return this.#lead(from, target).outside;
+  }
+
+  #lead(from: BytePath, target: string): Led {
     let links = 0;
     let at: string[] = from === '' ? [] : from.split('/');
     let rest = this.#enter(target);
-    if (rest === null) return null;
+    if (rest === null) return leadsOut(target, []);
     if (target.startsWith('/')) at = [];
     while (rest.length > 0) {
       const [part = '', ...after]: string[] = rest;
       rest = after;
       if (part === '..') {
-        if (at.pop() === undefined) return null;
+        if (at.pop() === undefined) return nowhere;
         continue;
       }
       const entry = this.entry([...at, part].join('/'));
@@ -68,11 +90,12 @@ export class MergedView {
         continue;
       }
       const next = this.#enter(entry.target);
-      if (next === null || ++links > linksMax) return null;
+      if (++links > linksMax) return nowhere;
+      if (next === null) return leadsOut(entry.target, rest);
       if (entry.target.startsWith('/')) at = [];
       rest = [...next, ...rest];
     }
-    return at.join('/');
+    return { inside: at.join('/'), outside: null };
   }
 
   /** The parts of a target, from the workspace if it is absolute; `null`: elsewhere. */

@@ -1,0 +1,216 @@
+// What real programs make in a workspace works on the host, and for the next command.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { bytePathOf } from '../src/workspace/byte-path.ts';
+import { SystemTrees } from '../src/workspace/commit/system-trees.ts';
+import { shareRuntime, type Json } from './support/daemon.ts';
+import { isFull } from './support/form.ts';
+import { openSession, type TestSession } from './support/session.ts';
+
+const corner = shareRuntime();
+
+async function workspace(): Promise<{ dir: string; session: TestSession } & AsyncDisposable> {
+  const { root: dir, socketPath } = await corner();
+  const session = await openSession(socketPath, { working_dir: dir });
+  return { dir, session, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
+}
+
+const waiting = (receipt: Json): string[] =>
+  receipt.changes
+    .filter(({ state }: Json) => state !== 'applied')
+    .map(({ path: name, state, reason }: Json) => `${name} ${state} ${reason}`);
+
+/** Ten seconds of work: in the long form. */
+const hasPip =
+  isFull &&
+  ((): boolean => {
+    try {
+      execFileSync('/usr/bin/python3', ['-c', 'import venv, ensurepip'], { stdio: 'ignore' });
+      return true;
+    } catch {
+      return false;
+    }
+  })();
+
+test('a virtual environment of the agent works on the host', async (t) => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const pip = hasPip ? '' : ' --without-pip';
+  const made = await session.run(`python3 -m venv${pip} .venv`, { timeout_ms: 120_000 });
+  assert.equal(made.exit_code, 0, made.stderr);
+  assert.deepEqual(waiting(made), []);
+  const says = 'import sys; print(sys.prefix)';
+  const python = path.join(dir, '.venv/bin/python');
+  assert.equal(execFileSync(python, ['-c', says], { encoding: 'utf8' }), `${dir}/.venv\n`);
+  assert.equal((await session.run(`.venv/bin/python -c '${says}'`)).stdout, `${dir}/.venv\n`);
+  if (!hasPip) return t.diagnostic('without pip: it is in the long form');
+  const wheel = path.join(dir, 'mine-1.0-py3-none-any.whl');
+  execFileSync('/usr/bin/python3', ['-c', makeWheel, wheel]);
+  const command = `.venv/bin/python -m pip install -q --no-index ${wheel}`;
+  const installed = await session.run(command, { timeout_ms: 120_000 });
+  assert.equal(installed.exit_code, 0, installed.stderr);
+  assert.deepEqual(waiting(installed), []);
+  const uses = ['-c', 'import mine; print(mine.x)'];
+  assert.equal(execFileSync(python, uses, { encoding: 'utf8' }), '41\n');
+  return undefined;
+});
+
+test('links lead only to what every sandbox shows', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  writeFileSync(path.join(dir, '../beside'), 'x');
+  symlinkSync('/usr', path.join(dir, '../alias'));
+  mkdirSync(path.join(dir, 'later'));
+  const free = ['/usr/bin/env', '/bin/sh', '/usr/lib/../bin/env', '/bin/../bin/sh'];
+  const bad = [
+    '/etc/passwd',
+    '/etc/shadow',
+    '/tmp/x',
+    '/proc/self/cwd',
+    '/dev/null',
+    '/',
+    '/home',
+    process.env['HOME'] ?? '/root',
+    '/usr/nothing-is-here',
+    '/usr/../etc/shadow',
+    '/usr',
+    '/opt',
+    '/usr/local/bin',
+    '/proc/self/root/usr/bin/env',
+    '/tmp/../usr/bin/env',
+    `${dir}/later/${'../'.repeat(dir.split('/').length)}usr/bin/env`,
+    `/usr/..${dir}/../beside`,
+    `${path.dirname(dir)}/beside`,
+    `${path.dirname(dir)}/alias/bin/env`,
+    '../alias/bin/env',
+    '../../../../../../../../usr/bin/env',
+  ];
+  const links = [...free, ...bad].map((to, at) => `ln -s '${to}' l${at}`);
+  const chains = ['ln -s l0 chain; ln -s l4 worse', 'ln -s /usr up; ln -s up/../etc/shadow far'];
+  const receipt = await session.run([...links, ...chains].join('\n'));
+  assert.equal(receipt.exit_code, 0, receipt.stderr);
+  const held = receipt.changes.filter(({ state }: Json) => state === 'held');
+  assert.deepEqual(
+    held.map((one: Json) => `${one.path} ${one.reason}`).toSorted(),
+    [...bad.map((_, at) => `l${at + free.length}`), 'far', 'up', 'worse']
+      .map((name) => `${name} link-escape`)
+      .toSorted(),
+  );
+  for (const [at, to] of free.entries()) assert.equal(readlinkSync(path.join(dir, `l${at}`)), to);
+});
+
+test('what follows a link on the host writes nothing by it but a program', (t) => {
+  const dir = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-links-')));
+  t.after(() => {
+    chmodSync(path.join(dir, 'fixed'), 0o755);
+    rmSync(dir, { recursive: true });
+  });
+  for (const name of ['bin', 'fixed', 'hidden']) mkdirSync(path.join(dir, name));
+  const file = (name: string, mode: number): void =>
+    writeFileSync(path.join(dir, name), '', { mode });
+  file('bin/tool', 0o755);
+  file('bin/data', 0o644);
+  file('bin/constant', 0o444);
+  file('hidden/tool', 0o755);
+  execFileSync('mkfifo', ['-m', '755', path.join(dir, 'bin/pipe')]);
+  symlinkSync('tool', path.join(dir, 'bin/alias'));
+  symlinkSync('../hidden/tool', path.join(dir, 'bin/through'));
+  symlinkSync('../bin', path.join(dir, 'hidden/back'));
+  symlinkSync('loop', path.join(dir, 'bin/loop'));
+  chmodSync(path.join(dir, 'fixed'), 0o555);
+  const trees = new SystemTrees([dir], [path.join(dir, 'hidden')]);
+  const shown = (name: string): boolean => trees.shows(bytePathOf(path.join(dir, name)));
+  const names = ['', 'bin', 'bin/tool', 'bin/data', 'bin/constant', 'bin/pipe', 'bin/alias'];
+  const more = ['bin/through', 'bin/loop', 'hidden/tool', 'hidden/back/tool', 'fixed', 'bin/none'];
+  assert.deepEqual([...names, ...more].filter(shown), [
+    'bin/tool',
+    'bin/constant',
+    'bin/alias',
+    'fixed',
+  ]);
+});
+
+test('a tree of hard and relative links comes whole, as package managers make it', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const made = await session.run(`mkdir -p store/a node_modules/.pnpm/a@1/node_modules/a
+    echo 'module.exports = 1' > store/a/index.js
+    ln store/a/index.js node_modules/.pnpm/a@1/node_modules/a/index.js
+    ln -s .pnpm/a@1/node_modules/a node_modules/a`);
+  assert.deepEqual(waiting(made), []);
+  const asks = ['-e', 'console.log(require("a"))'];
+  assert.equal(execFileSync(process.execPath, asks, { cwd: dir, encoding: 'utf8' }), '1\n');
+  const changed = await session.run("echo 'module.exports = 2' > store/a/index.js");
+  assert.deepEqual(waiting(changed), []);
+  const again = await session.run("echo 'module.exports = 3' > node_modules/a/index.js");
+  assert.deepEqual(waiting(again), []);
+  assert.equal(execFileSync(process.execPath, asks, { cwd: dir, encoding: 'utf8' }), '3\n');
+});
+
+test('names of one file that a build makes and changes are no conflict', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const build = `mkdir -p target/deps; echo $RANDOM > target/deps/p-1.new
+    mv target/deps/p-1.new target/deps/p-1; ln -f target/deps/p-1 target/p; cat target/p`;
+  for (let time = 0; time < 2; time += 1) {
+    const receipt = await session.run(build);
+    assert.deepEqual(waiting(receipt), []);
+    for (const name of ['target/p', 'target/deps/p-1']) {
+      assert.equal(readFileSync(path.join(dir, name), 'utf8'), receipt.stdout);
+    }
+    const inPlace = await session.run('echo more >> target/p; cat target/deps/p-1');
+    assert.deepEqual(waiting(inPlace), []);
+  }
+  const long = await session.run(`${build}; sleep 1.5; echo more >> target/p`);
+  assert.deepEqual(waiting(long), []);
+});
+
+test('a worktree that is removed leaves no directory behind', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: dir, encoding: 'utf8' });
+  git('init', '-q');
+  git('-c', 'user.name=n', '-c', 'user.email=e', 'commit', '-q', '--allow-empty', '-m', 'x');
+  const added = await session.run('git worktree add -q -b b wt; echo x > wt/y; mkdir wt/d');
+  assert.deepEqual(waiting(added), []);
+  const removed = await session.run('git worktree remove --force wt');
+  assert.deepEqual(waiting(removed), []);
+  for (const name of ['wt', '.git/worktrees']) {
+    assert.equal(statSync(path.join(dir, name), { throwIfNoEntry: false }), undefined, name);
+  }
+  await session.run('git worktree add -q w2 b; git worktree remove w2');
+  const both = await session.run('git worktree add -q w3 b; sleep 2; git worktree remove w3');
+  assert.deepEqual(waiting(both), []);
+  mkdirSync(path.join(dir, 'empty'));
+  await session.run('rmdir empty');
+  for (const name of ['w2', 'w3', 'empty', '.git/worktrees']) {
+    assert.equal(statSync(path.join(dir, name), { throwIfNoEntry: false }), undefined, name);
+  }
+});
+
+/** Writes a wheel with one module. */
+const makeWheel = `import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w") as z:
+  z.writestr("mine.py", "x = 41\\n")
+  i = "mine-1.0.dist-info/"
+  z.writestr(i + "METADATA", "Metadata-Version: 2.1\\nName: mine\\nVersion: 1.0\\n")
+  z.writestr(i + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+  names = ["mine.py", i + "METADATA", i + "WHEEL", i + "RECORD"]
+  z.writestr(i + "RECORD", "".join(n + ",,\\n" for n in names))
+`;
