@@ -47,10 +47,9 @@ test('trl run keeps its session where changes wait, and says how to go on', asyn
   const held = change('.git/config', { state: 'held', reason: 'git-config' });
   const ran = await run(running([...staged, held]), ['run', '--workspace-mode', 'staged', 'true']);
   assert.equal(ran.code, 0, ran.stderr);
-  assert.deepEqual(
-    ran.asked.map(({ method }) => method),
-    ['session.create', 'exec.stream'],
-  );
+  // The end of input may be sent before the command is over.
+  const methods = ran.asked.map(({ method }) => method).filter((one) => one !== 'exec.write');
+  assert.deepEqual(methods, ['session.create', 'exec.stream']);
   assert.equal(ran.asked[1]?.params['workspace_mode'], 'staged');
   const to = ` --session ${session}`;
   assert.equal(
