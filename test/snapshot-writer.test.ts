@@ -6,6 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
 import { Catalog, made } from '../src/snapshot/catalog.ts';
+import { RecordText } from '../src/snapshot/record-text.ts';
 import { Segments } from '../src/snapshot/segments.ts';
 import { SnapshotStore } from '../src/snapshot/store.ts';
 import { Writer } from '../src/snapshot/writer.ts';
@@ -38,7 +39,7 @@ for (const { steps, code, told } of failures) {
       const writer = new Writer({ catalog, directory: dir, segment });
       const append = (id: string): void => {
         const at = { kind: 'changes', id, atMs: 1, pinned: false, contents: [] };
-        const record = { ...at, place: null, json: JSON.stringify({ id }) };
+        const record = { ...at, place: null, text: new RecordText({ id }) };
         catalog.addRecord(record, 1);
         writer.add({ type: 'record', record, payload: null });
       };

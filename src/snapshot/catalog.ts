@@ -3,6 +3,7 @@
  * from the directories of the segments in the order in which they were written. No files, no clock.
  */
 import type { DropLine, Line, ListLine, RecordLine } from './directory.ts';
+import type { RecordText } from './record-text.ts';
 import type { ContentId } from './seal.ts';
 import type { Place, Segment } from './segment.ts';
 
@@ -27,8 +28,8 @@ export interface StoredRecord {
   readonly pinned: boolean;
   readonly contents: readonly Content[];
   place: Place | null;
-  /** The value as JSON, until it is on disk. */
-  json: string | null;
+  /** Until it is on disk. */
+  text: RecordText | null;
 }
 
 /** A record that is gone, while a segment may still hold what it was. */
@@ -221,7 +222,7 @@ export class Rebuilding {
     for (const { line, place } of this.#records.values()) {
       const { kind, id, atMs, pinned } = line;
       const contents = line.contents.flatMap((content) => catalog.contents.get(content) ?? []);
-      const record = { kind, id, atMs, pinned, contents, place: null, json: null };
+      const record = { kind, id, atMs, pinned, contents, place: null, text: null };
       catalog.addRecord(record, nowMs);
       catalog.placed(record, place);
     }

@@ -7,8 +7,8 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createHmac,
   createSecretKey,
+  hash,
   hkdfSync,
   randomFillSync,
   type KeyObject,
@@ -27,25 +27,45 @@ export interface Keys {
 export const sealBytes = 12 + 16;
 const [nonceBytes, tagBytes, idBytes] = [12, 16, 16];
 /** Each content is asked for several times in a row: so many ids are not computed anew. */
-const knownMax = 1_024;
+const knownMax = 32_768;
 
 export function deriveKeys(key: Uint8Array): Keys {
   const derive = (salt: Uint8Array, info: string): KeyObject =>
     createSecretKey(new Uint8Array(hkdfSync('sha256', key, salt, `trl snapshot ${info}`, 32)));
-  const ids = derive(new Uint8Array(), 'ids');
+  const macOf = hmacWith(derive(new Uint8Array(), 'ids').export());
   const known = new Map<string, ContentId>();
   return {
     idOf: (sha256) => {
       const found = known.get(sha256);
       if (found !== undefined) return found;
       // 128 bits: without the key nobody can look for two contents of one id; reads are verified.
-      const mac = createHmac('sha256', ids).update(sha256).digest();
-      const id = mac.toString('base64url', 0, idBytes);
+      const id = macOf(sha256).toString('base64url', 0, idBytes);
       if (known.size === knownMax) known.clear();
       known.set(sha256, id);
       return id;
     },
     keyOf: (salt) => derive(salt, 'segment'),
+  };
+}
+
+const blockBytes = 64;
+
+/**
+ * HMAC-SHA-256 by two hashes, at a third of the cost of an object for each: a command that makes
+ * many files asks for as many.
+ *
+ * @param key of at most 64 bytes
+ */
+export function hmacWith(key: Uint8Array): (text: string) => Buffer {
+  const padded = (byte: number): Buffer => {
+    const block = Buffer.alloc(blockBytes, byte);
+    for (const [at, one] of key.entries()) block[at] = one ^ byte;
+    return block;
+  };
+  const [inner, outer] = [padded(0x36), padded(0x5c)];
+  return (text) => {
+    const message = hash('sha256', Buffer.concat([inner, Buffer.from(text)]), 'buffer');
+    return hash('sha256', Buffer.concat([outer, message]), 'buffer');
   };
 }
 

@@ -9,6 +9,7 @@ import { Catalog, made, Rebuilding, type Content, type StoredRecord } from './ca
 import { unpack } from './payload.ts';
 import { pieceBytes, piecesOf, readSmall, stampOf } from './reading.ts';
 import type { AppendOptions, FileKept, SnapshotStats, SnapshotStoreOptions } from './options.ts';
+import { RecordText } from './record-text.ts';
 import { Retention } from './retention.ts';
 import type { ContentId } from './seal.ts';
 import { placesOf } from './segment.ts';
@@ -176,16 +177,18 @@ export class SnapshotStore implements Contents {
     return new TrlError('INTERNAL_ERROR', `Cannot read a kept content: "${file}" is damaged`);
   }
 
-  /** The newest of an id stands; its age begins anew. On disk with the next {@link sync}. */
+  /**
+   * The newest of an id stands; its age begins anew. On disk with the next {@link sync}. A value of
+   * long lists must not be changed any more.
+   */
   append(kind: string, id: string, value: object, options: AppendOptions = {}): void {
     const named = new Set(options.contents ?? []);
     const contents = [...named].flatMap(
       (sha256) => this.#catalog.contents.get(this.#idOf(sha256)) ?? [],
     );
-    const json = JSON.stringify(value);
     const pinned = options.pin ?? false;
     const at = { kind, id, atMs: this.#now(), pinned };
-    const record: StoredRecord = { ...at, contents, place: null, json };
+    const record: StoredRecord = { ...at, contents, place: null, text: new RecordText(value) };
     this.#catalog.addRecord(record, this.#now());
     this.#writer.add({ type: 'record', record, payload: null });
   }
@@ -224,8 +227,8 @@ export class SnapshotStore implements Contents {
     }
   }
 
-  #valueOf({ kind, id, json, place }: StoredRecord): unknown {
-    if (json !== null) return JSON.parse(json);
+  #valueOf({ kind, id, text, place }: StoredRecord): unknown {
+    if (text !== null) return text.value();
     const payload = place?.segment.readNow(place) ?? null;
     const plain = payload === null ? null : unpack(payload, recordBytesMax);
     if (plain !== null) return JSON.parse(plain.toString());

@@ -195,13 +195,13 @@ async function pieceOf(item: Item): Promise<Piece> {
     const { id, parts } = item.content;
     return { line: { type: 'list', id, parts: parts.map((part) => part.id) }, payload: null };
   }
-  const payload = item.payload ?? (await pack(plainOf(item)));
+  const payload = item.payload ?? (await pack(await plainOf(item)));
   return { line: lineOf(item, payload.length + sealBytes), payload };
 }
 
-function plainOf(item: Exclude<Item, { type: 'drop' }>): Uint8Array {
-  if (item.type === 'record') return Buffer.from(item.record.json ?? 'null');
-  return item.content.plain ?? new Uint8Array();
+async function plainOf(item: Exclude<Item, { type: 'drop' }>): Promise<Uint8Array> {
+  if (item.type === 'content') return item.content.plain ?? new Uint8Array();
+  return (await item.record.text?.bytes()) ?? Buffer.from('null');
 }
 
 function lineOf(item: Exclude<Item, { type: 'drop' }>, bytes: number): Line {
@@ -226,13 +226,11 @@ function settle(catalog: Catalog, item: Item, place: Place): void {
 
 function forgetBytes(item: Item): void {
   if (item.type === 'content') item.content.plain = null;
-  else if (item.type === 'record') item.record.json = null;
+  else if (item.type === 'record') item.record.text = null;
 }
 
 function sizeOf(item: Item): number {
   if (item.type === 'drop') return 0;
   if (item.payload !== null) return item.payload.length;
-  return item.type === 'record'
-    ? (item.record.json?.length ?? 0)
-    : (item.content.plain?.length ?? 0);
+  return item.type === 'record' ? (item.record.text?.size ?? 0) : (item.content.plain?.length ?? 0);
 }

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change, ChangeState, StatKey, WorkspaceMode } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Capture, Captured } from '../../workspace/changes/captured.ts';
+import { Pace } from '../../workspace/changes/pace.ts';
 import { applyChanges } from '../../workspace/commit/apply.ts';
 import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
@@ -137,7 +138,7 @@ export class Committing {
     if (this.filter === null) {
       const done = planned.map(({ captured, change }) => ({ ...change, key: captured.baseKey }));
       keep(done);
-      this.#note(done);
+      await this.#note(done);
       return done;
     }
     const passing = planned.filter(({ change }) => change.state === 'applied');
@@ -156,7 +157,7 @@ export class Committing {
       return this.#fromReal(done);
     });
     this.#contest(changes);
-    this.#note(changes);
+    await this.#note(changes);
     return changes;
   }
 
@@ -188,7 +189,7 @@ export class Committing {
     });
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
     this.#contest(changes);
-    this.#note(changes);
+    await this.#note(changes);
     return changes;
   }
 
@@ -304,10 +305,12 @@ export class Committing {
   }
 
   /** Notes what the real tree has now. */
-  #note(changes: readonly RecordedChange[]): void {
+  async #note(changes: readonly RecordedChange[]): Promise<void> {
     const { tree } = this.#parts;
     const done = changes.filter(({ state }) => state === 'applied');
+    const pace = new Pace();
     for (const { path, before, after, key } of done) {
+      if (pace.isDue()) await pace.rest();
       tree.identity.change(path, before, after);
       this.#own.set(path, key);
       if (this.filter !== null) this.#shadowing.add(path);

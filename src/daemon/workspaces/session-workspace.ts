@@ -7,6 +7,7 @@ import type { BytePath, Change, TreeId } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { Captured, LayerCapture } from '../../workspace/changes/captured.ts';
+import { Pace } from '../../workspace/changes/pace.ts';
 import { Committing, discarded } from './committing.ts';
 import type { Pending, Waiting } from './pending.ts';
 import {
@@ -95,7 +96,9 @@ export class SessionWorkspace {
 
   /** What was applied and is still in the layer must not hide what somebody else made of it. */
   async #giveWay(layer: LayerCapture, directories: readonly BytePath[] | 'all'): Promise<void> {
+    const pace = new Pace();
     for (const [path, key] of this.committing.shadowsIn(directories)) {
+      if (pace.isDue()) await pace.rest();
       const now = this.parts.tree.keyAt(path);
       if (now === key) continue;
       const ino = key === null ? null : BigInt(key.slice(0, key.indexOf(':')));

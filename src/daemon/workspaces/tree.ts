@@ -15,6 +15,8 @@ export class Tree {
   /** What commits changed since the last look. */
   #committed: BytePath[] = [];
   #turn: Promise<unknown> = Promise.resolve();
+  /** The directory that was looked into last, until this turn of the event loop is over. */
+  #near: { readonly path: BytePath; readonly directory: OpenDirectory } | null = null;
 
   constructor(root: string, cookieDir: string) {
     this.root = root;
@@ -49,12 +51,25 @@ export class Tree {
   /** What stands at a path just now; `null`: nothing. */
   keyAt(path: BytePath): StatKey | null {
     try {
-      using directory = OpenDirectory.open(this.root, parentOf(path));
-      const stat = directory.look(nameOf(path));
+      const stat = this.#open(parentOf(path)).look(nameOf(path));
       return stat === null ? null : statKey(stat);
     } catch {
       return null;
     }
+  }
+
+  #open(path: BytePath): OpenDirectory {
+    if (this.#near?.path === path) return this.#near.directory;
+    const directory = OpenDirectory.open(this.root, path);
+    if (this.#near === null) setImmediate(() => this.#letGo());
+    this.#letGo();
+    this.#near = { path, directory };
+    return directory;
+  }
+
+  #letGo(): void {
+    this.#near?.directory[Symbol.dispose]();
+    this.#near = null;
   }
 
   /** What is in a directory; nothing where it is gone, or not to be read. */

@@ -57,6 +57,7 @@ interface Read {
 type Draft = Omit<Captured, 'hasMaskedBelow'>;
 
 const noBase: Base = { stat: null, isClosed: false, isOrphan: false };
+const orphan: Base = { ...noBase, isOrphan: true };
 
 export class Comparison {
   readonly #ground: ComparisonGround;
@@ -68,6 +69,8 @@ export class Comparison {
   readonly #idle: BytePath[] = [];
   readonly #overMasked = new Set<BytePath>();
   #asked: Asked = { opaque: new Set(), copied: new Set() };
+  /** A directory that the real tree has not: what is new in it is not looked for one by one. */
+  #missing: BytePath | null = null;
   readonly #unmet: ReadonlySet<BytePath>;
   /** Whether a directory above hid the real tree, as the session saw it before, and as it does. */
   readonly #wasHidden: (path: BytePath) => boolean;
@@ -154,14 +157,24 @@ export class Comparison {
   #base(path: BytePath): Base {
     if (this.#isMasked(path)) return noBase;
     const { realCursor } = this.#ground;
-    const entered = realCursor.goto(parentOf(path));
-    if (entered === 'missing') return { ...noBase, isOrphan: true };
+    const parent = parentOf(path);
+    if (this.#isMissing(parent)) return orphan;
+    const entered = realCursor.goto(parent);
+    if (entered === 'missing') {
+      this.#missing = parent;
+      return orphan;
+    }
     if (entered === 'closed') return { ...noBase, isClosed: true };
     try {
       return { ...noBase, stat: realCursor.stat(nameOf(path)) };
     } catch {
       return { ...noBase, isClosed: true };
     }
+  }
+
+  #isMissing(directory: BytePath): boolean {
+    const missing = this.#missing;
+    return missing !== null && (directory === missing || directory.startsWith(`${missing}/`));
   }
 
   /** Both sides, their contents kept; `null`: the upper one is gone by now. */

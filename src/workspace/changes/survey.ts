@@ -84,18 +84,19 @@ function look(
   found: Found[],
 ): boolean | 'no room' {
   const known = ground.ledger.meet(path);
+  let stat: BigIntStats | null = null;
   if (known === null) {
     const { young, cursor, allowance } = ground;
-    const stat = young === null ? null : cursor.stat(name);
-    if (stat !== null && young?.holds(path, stat) === true) return false;
+    stat = cursor.stat(name);
+    if (stat === null || young?.holds(path, stat) === true) return false;
     if (!allowance.take(path)) return 'no room';
   }
   if (known?.quick != null) {
-    const stat = ground.cursor.quickStat(name);
-    if (stat === null) return false;
-    if (matches(known.quick, stat) && !known.told.isFresh) return stat.isDirectory();
+    const quick = ground.cursor.quickStat(name);
+    if (quick === null) return false;
+    if (matches(known.quick, quick) && !known.told.isFresh) return quick.isDirectory();
   }
-  const stat = ground.cursor.stat(name);
+  stat ??= ground.cursor.stat(name);
   if (stat === null) return false;
   // Whiteouts are links to each other: their key changes with every other one that comes.
   const stayed = isWhiteout(stat) && known !== null && known.told.entry === null;

@@ -30,6 +30,7 @@ const { COPYFILE_FICLONE, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
 const smallBytes = 256 * 1024;
 const chunkBytes = 1024 * 1024;
 const blockBytes = 512n;
+const isRoot = process.geteuid?.() === 0;
 const readChunk = promisify(readAsync);
 
 export interface Writing {
@@ -208,7 +209,7 @@ function create(at: Buffer): number {
 }
 
 function finish(fd: number, owner: Owner, after: FileEntry): void {
-  if (process.geteuid?.() === 0) fchownSync(fd, owner.uid, owner.gid);
+  if (isRoot) fchownSync(fd, owner.uid, owner.gid);
   fchmodSync(fd, after.mode);
   futimesSync(fd, new Date(), mtimeOf(after));
 }
