@@ -1,6 +1,7 @@
 /** Takes out of an upper layer what the real tree says by itself now. */
 import { rmdirSync, unlinkSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
+import { rmdir } from 'node:fs/promises';
 import type { BytePath } from '../../change.ts';
 import { isTrlError } from '../../errors.ts';
 import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
@@ -48,7 +49,7 @@ export async function clearLayer(ground: ClearGround): Promise<BytePath[]> {
     const told = ledger.get(path);
     if (told === undefined || told.key === null || isBlocked(path)) continue;
     if (told.entry?.type === 'directory') {
-      if (!blocked.has(path) && removeDirectory(ground, path, told)) removed.push(path);
+      if (!blocked.has(path) && (await removeDirectory(ground, path, told))) removed.push(path);
     } else if (settled.has(path)) {
       const isRemoved = removeEntry(ground, path, told, unlinked);
       (isRemoved ? removed : changed).push(path);
@@ -194,7 +195,7 @@ function followNames({ ledger, upperCursor }: ClearGround, unlinked: ReadonlySet
   }
 }
 
-function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boolean {
+async function removeDirectory(ground: ClearGround, path: BytePath, told: Told): Promise<boolean> {
   const { upperCursor, settled, pinned } = ground;
   if (pinned.has(path)) return false;
   if (!settled.has(path)) {
@@ -208,7 +209,8 @@ function removeDirectory(ground: ClearGround, path: BytePath, told: Told): boole
   if (stat === null) return true;
   if (!stat.isDirectory()) return false;
   try {
-    rmdirSync(upperCursor.at(nameOf(path)));
+    // A busy disk may take seconds for one, in which nobody else would have a turn.
+    await rmdir(upperCursor.at(nameOf(path)));
     return true;
   } catch {
     // Something is still in it.
