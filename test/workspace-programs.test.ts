@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -20,7 +21,7 @@ import { bytePathOf } from '../src/workspace/byte-path.ts';
 import { SystemTrees } from '../src/workspace/commit/system-trees.ts';
 import { shareRuntime, type Json } from './support/daemon.ts';
 import { isFull } from './support/form.ts';
-import { openSession, type TestSession } from './support/session.ts';
+import { openSession, runUntil, type TestSession } from './support/session.ts';
 
 const corner = shareRuntime();
 
@@ -178,6 +179,28 @@ test('names of one file that a build makes and changes are no conflict', async (
   }
   const long = await session.run(`${build}; sleep 1.5; echo more >> target/p`);
   assert.deepEqual(waiting(long), []);
+});
+
+test('another name for a file is no conflict, though nobody watched the tree yet', async () => {
+  const { root: dir, socketPath } = await corner();
+  for (let at = 0; at < 1_500; at += 1) mkdirSync(path.join(dir, `d${at}/d`), { recursive: true });
+  for (const name of ['a', 'b', 'd1/c', 'd2/gone']) writeFileSync(path.join(dir, name), name);
+  await using session = await openSession(socketPath, { working_dir: dir });
+  const receipt = await runUntil(
+    session,
+    socketPath,
+    `ln a a2; mv b d3/b; mv d1/c d1/c2; echo more >> d1/c2
+      exec 3>>d2/gone; echo x >&3; echo x > ready; read _; echo y >&3`,
+    () => {
+      if (!existsSync(path.join(dir, 'ready'))) return false;
+      rmSync(path.join(dir, 'd2/gone'));
+      return true;
+    },
+  );
+  assert.deepEqual(waiting(receipt), ['d2/gone conflict changed-meanwhile']);
+  for (const [name, text] of Object.entries({ a2: 'a', 'd3/b': 'b', 'd1/c2': 'd1/cmore\n' })) {
+    assert.equal(readFileSync(path.join(dir, name), 'utf8'), text);
+  }
 });
 
 test('a worktree that is removed leaves no directory behind', async () => {

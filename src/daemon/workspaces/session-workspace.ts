@@ -288,7 +288,7 @@ export class SessionWorkspace {
     const origin = {
       mode: run.mode,
       isLost,
-      isBehind: this.#staleness.captured(),
+      isBehind: this.#staleness.captured((path) => this.parts.tree.wayChangedNs(path)),
       overlapping: [...run.overlapping],
     };
     if (found.changes.length === 0) {

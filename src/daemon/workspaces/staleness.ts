@@ -79,9 +79,11 @@ export class Staleness {
   /**
    * The layer was looked at, and then `look` was called.
    *
+   * @param wayChangedNs when a directory on the way to a path was last changed, Unix ns; `null`: one
+   *   is gone
    * @returns whether somebody may have changed a path since a command saw it
    */
-  captured(): (captured: Captured) => boolean {
+  captured(wayChangedNs: (path: BytePath) => bigint | null): (captured: Captured) => boolean {
     const { directories, entries, replaced } = together(this.#seen, this.#unseen);
     const sinceNs = BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
     this.#seen = nothing;
@@ -90,7 +92,10 @@ export class Staleness {
       if (isOvertaken === true) return true;
       const isTouched = entries.has(path) || replaced.has(parentOf(path));
       if (directories !== 'all' && !isTouched) return false;
-      if (base === null || baseCtimeNs === null) return isCopyUp;
+      if (base === null || baseCtimeNs === null) {
+        // Gone meanwhile, or a name that a command gave to a file of another name.
+        return isCopyUp && (isTouched || (wayChangedNs(path) ?? sinceNs) >= sinceNs);
+      }
       return isTouched || baseCtimeNs >= sinceNs;
     };
   }

@@ -1,4 +1,5 @@
 /** The real directory behind workspaces: one for all sessions that work in it. */
+import { lstatSync, type BigIntStats } from 'node:fs';
 import type { SessionId } from '../../command.ts';
 import { TreeIdentity } from '../../snapshot/tree.ts';
 import { OpenDirectory } from '../../workspace/projection/directory.ts';
@@ -56,6 +57,26 @@ export class Tree {
     } catch {
       return null;
     }
+  }
+
+  /** When a directory on the way to a path was last changed, Unix ns; `null`: one is gone. */
+  wayChangedNs(path: BytePath): bigint | null {
+    let newest = 0n;
+    try {
+      for (let at = path; at !== '';) {
+        at = parentOf(at);
+        const stat = at === '' ? this.#ownStat() : this.#open(parentOf(at)).look(nameOf(at));
+        if (stat?.isDirectory() !== true) return null;
+        if (stat.ctimeNs > newest) newest = stat.ctimeNs;
+      }
+      return newest;
+    } catch {
+      return null;
+    }
+  }
+
+  #ownStat(): BigIntStats {
+    return lstatSync(this.root, { bigint: true });
   }
 
   #open(path: BytePath): OpenDirectory {

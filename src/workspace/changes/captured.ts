@@ -24,8 +24,9 @@ export interface Captured extends Difference {
   /** Unix nanoseconds: later than the start of the command, somebody else wrote meanwhile. */
   readonly baseCtimeNs: bigint | null;
   /**
-   * Only with `base: null`: the command saw a file of the real tree there and wrote to it in
-   * place, and somebody else deleted it meanwhile. Not seen where that file had other names.
+   * Only with `base: null`: the file was one of the real tree. Either the command wrote to it in
+   * place, and somebody else deleted it meanwhile, or the command gave it this name. Not seen where
+   * that file had other names.
    */
   readonly isCopyUp: boolean;
   /** Somebody else changed the path between a look that left it out and this one. */
