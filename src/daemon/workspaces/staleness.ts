@@ -79,8 +79,8 @@ export class Staleness {
   /**
    * The layer was looked at, and then `look` was called.
    *
-   * @param wayChangedNs when a directory on the way to a path was last changed, Unix ns; `null`: one
-   *   is gone
+   * @param wayChangedNs when a directory on the way to a path changed last, Unix ns; `null`: one of
+   *   them is gone
    * @returns whether somebody may have changed a path since a command saw it
    */
   captured(wayChangedNs: (path: BytePath) => bigint | null): (captured: Captured) => boolean {
