@@ -48,8 +48,9 @@ export type ChangeKind = (typeof changeKinds)[number];
 /**
  * `hardlink-split`: the file had other names, which keep the old content. `over-cap`: a content was
  * too large to keep: this change cannot be undone. `before-unknown`: nobody knew the old content.
+ * `merged`: somebody else changed the file meanwhile; what stands there has both.
  */
-export const changeMarks = ['hardlink-split', 'over-cap', 'before-unknown'] as const;
+export const changeMarks = ['hardlink-split', 'over-cap', 'before-unknown', 'merged'] as const;
 export type ChangeMark = (typeof changeMarks)[number];
 
 /** What a command did to one path. */
@@ -75,6 +76,8 @@ export interface Change extends Difference {
   readonly reason: string | null;
   /** Other commands of the session that ran meanwhile: any of them may have done it. */
   readonly concurrentWith: readonly ExecId[];
+  /** The name under which the command's own version of a conflict is kept: `x-…:path`. */
+  readonly keptAs?: string;
 }
 
 /** How changes are known: from the overlay's upper layer, or by comparing two scans. */

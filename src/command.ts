@@ -213,6 +213,8 @@ export type Box =
  * and write `upper` only. All are absolute paths of the host; none of them is visible inside.
  */
 export interface Overlay {
+  /** Sessions of one view share one mount of it; a box for one command has a mount of its own. */
+  readonly view: string;
   /** The workspace, by real path. */
   readonly tree: string;
   /** `dev:ino` of `tree` in decimal digits, as it was surveyed: no other may be mounted. */

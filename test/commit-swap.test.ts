@@ -72,7 +72,7 @@ const sha256 = createHash('sha256').update(bytes).digest('hex');
 const file: Entry = { type: 'file', mode: 0o577, size: bytes.length, mtimeMs: 1000, sha256 };
 const directory: Entry = { type: 'directory', mode: 0o577 };
 const link: Entry = { type: 'symlink', target: 'elsewhere' };
-const contents = { has: () => true, read: () => Promise.resolve(bytes) };
+const contents = { has: () => true, read: () => Promise.resolve(bytes), put: () => '' };
 const tree: Tree = isRoot
   ? { root, uid: 65_534, gid: 65_534 }
   : { root, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };

@@ -92,11 +92,12 @@ test('what somebody made meanwhile stands, and the rest is taken back', async ()
   shell('echo mine >a; echo mine >n/mine; echo mine >m; chmod 600 d/e/f', trees.real);
   assert.deepEqual(await session.undo(1), {
     a: 'changed-meanwhile',
-    'd/e/f': 'changed-meanwhile',
     m: 'changed-meanwhile',
     n: 'not-empty',
   });
-  assert.equal(shell('cat a m n/mine d/e/f; ls n', trees.real), 'mine\nmine\nmine\n2\nmine\n');
+  assert.equal(shell('cat a m n/mine d/e/f; ls n', trees.real), 'mine\nmine\nmine\n1\nmine\n');
+  // Their mode is theirs, what the command wrote is taken out from under it.
+  assert.equal(shell('stat -c %a d/e/f', trees.real), '600\n');
 });
 
 test('an edit between two commands stands when both are undone', async () => {

@@ -40,7 +40,7 @@ const notRun: ReadonlyMap<string, string> = new Map([
   ['docs/http.md: 0        1 ', 'a drawing; test/http-streams.test.ts reads such messages'],
   ['docs/protocol.md: 0        4 ', 'a drawing; test/door-stream.test.ts reads such frames'],
   ['docs/raw-logs.md: key     = ', 'formulas; the program below them computes them'],
-  ['docs/workspaces.md:  commands of a session', 'a drawing'],
+  ['docs/workspaces.md:  commands of the sessions', 'a drawing'],
   ['docs/workspaces.md:  direct    command', 'a drawing'],
 ]);
 

@@ -72,7 +72,7 @@ class Stranger implements Disposable {
   }
 }
 
-const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [4]) => ({
+const hello = (epoch: unknown, nonce = 'a'.repeat(64), versions: unknown = [5]) => ({
   hello: { versions, epoch, nonce },
 });
 

@@ -1,11 +1,15 @@
 // What the runner makes of overlays: it keeps them, refreshes them when asked, and lets go of them.
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Box } from '../src/command.ts';
+import { openHolder } from '../src/runner/holder.ts';
+import { newSessionId } from '../src/session/record.ts';
 import { hostMounts, onHost, whyNoBox } from './support/box.ts';
-import { layered, type Layered } from './support/overlay.ts';
+import { layered, openLayered, type Layered } from './support/overlay.ts';
 import { eventually, noneLeft, processesWhere } from './support/processes.ts';
 import { openLoneRunner } from './support/runner.ts';
 
@@ -94,6 +98,81 @@ test(
     assert.deepEqual([code, written(ws, 'read'), written(ws, 'other')], [0, 'old\n', 'after\n']);
   },
 );
+
+test('sessions of one view are in one mount, whichever of them made it', sandboxed, async () => {
+  using ws = await layered({ files });
+  await using runner = await openLoneRunner(ws.tree);
+  const mounts = (): number => readdirSync(ws.overlay.work).length;
+  const [second, third] = [newSessionId(), newSessionId()];
+  await Promise.all([
+    runner.run('echo 1 >> log', ws.box),
+    runner.run('echo 2 >> log', ws.box, { session_id: second }),
+  ]);
+  assert.equal(written(ws, 'log').length, 4);
+  assert.equal(mounts(), 1, 'two that came at once mounted it once');
+  const server = await runner.start(
+    `exec 5< a.txt; echo up > ready
+     for i in $(seq 600); do [ -e stop ] && break; sleep 0.02; done`,
+    ws.box,
+    { mode: 'detached', session_id: second },
+  );
+  const stranger: Box = { ...ws.box, holder: { ...ws.box.holder, id: 'x', hostGid: 1 } };
+  await assert.rejects(runner.run('true', stranger, { session_id: third }), /another user/);
+  await runner.link.request({ op: 'close', session_id: runner.session });
+  await runner.run('echo 3 >> log', ws.box, { session_id: third });
+  assert.equal(mounts(), 1, 'it outlives the session that mounted it');
+  await eventually('it is ready', () => isThere(path.join(ws.overlay.upper, 'ready')));
+  onHost('echo new > t && mv t a.txt', ws.tree);
+  const told = await runner.refresh(['a.txt']);
+  assert.deepEqual(told, { holder: 'dropped', why: '"a.txt" is in use as it was before' });
+  await runner.run('cat a.txt > seen3', ws.box, { session_id: third });
+  await runner.run('cat a.txt > seen2', ws.box, { session_id: second });
+  assert.deepEqual([written(ws, 'seen2'), written(ws, 'seen3'), mounts()], ['new\n', 'new\n', 2]);
+  await runner.run('touch stop', ws.box, { session_id: third });
+  assert.deepEqual(await runner.refresh(), fresh);
+  await server.ended;
+  for (const session_id of [second, third]) await runner.link.request({ op: 'close', session_id });
+  assert.deepEqual(await runner.refresh(), { holder: 'none', why: null });
+  assert.deepEqual(await noneLeft(inside(ws), unaskedMs), []);
+});
+
+test('a holder that cannot take the mount of its view mounts no other', sandboxed, async () => {
+  await using ws = await openLayered({ files });
+  const { overlay } = ws.holder;
+  assert.ok(overlay !== null);
+  await using other = await openLayered({ files });
+  const root = other.holder.overlay?.root ?? -1;
+  const another = openHolder(ws.box.holder, undefined, { ...overlay, root });
+  await assert.rejects(another, /changed meanwhile/);
+  const gone = { ...overlay, mnt: openSync('/proc/self/ns/mnt', 'r') };
+  await assert.rejects(openHolder(ws.box.holder, undefined, gone), /view: open|enter the view/);
+  closeSync(gone.mnt);
+  assert.equal(readdirSync(ws.overlay.work).length, 1);
+});
+
+/** Enters the namespaces and waits for its standard input to end. */
+const visitor = `my $setns = shift; my @open = map { open(my $f, "<", $_) or die; $f } @ARGV;
+  for (@open) { syscall($setns, fileno($_), 0) == 0 or die "enter: $!" }
+  syswrite(STDOUT, "in\\n"); sysread(STDIN, my $end, 1)`;
+
+test('what keeps the mount of a view keeps no mount of the host', sandboxed, async () => {
+  await using ws = await openLayered({ files });
+  const { overlay } = ws.holder;
+  assert.ok(overlay !== null);
+  const fds = [overlay.user, overlay.mnt].filter((fd) => fd !== null);
+  const calls = process.arch === 'arm64' ? '268' : '308';
+  const paths = fds.map((fd) => `/proc/${process.pid}/fd/${fd}`);
+  const child = spawn(ws.host.tools.perl ?? 'perl', ['-e', visitor, calls, ...paths], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  const lines = readFileSync(`/proc/${child.pid}/mountinfo`, 'utf8').trim().split('\n');
+  child.stdin.end();
+  await once(child, 'exit');
+  const points = lines.map((line) => line.split(' ')[4]);
+  assert.deepEqual(points, ['/', '/tree']);
+  assert.match(lines[1] ?? '', / - overlay /);
+});
 
 test('a box for one command leaves the session’s own as it is', sandboxed, async () => {
   using ws = await layered({ files });

@@ -64,7 +64,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['yaml', place(['file-lock.ts'], ['yaml', 'zod'])],
   ['provenance', place([], ['zod'])],
   ['policy', place(['yaml'], ['picomatch', 'unbash', 'zod'])],
-  ['workspace', place([], ['picomatch'])],
+  ['workspace', place([], ['diff', 'picomatch'])],
   ['redaction', place([], ['re2js'])],
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.

@@ -114,6 +114,7 @@ test('trl undo says what came back, and exits 1 where somebody stands in the way
     totals: { restored: 3, conflicts: 0, impossible: 0 },
     exec_ids: [exec],
     dry_run: false,
+    nothing: null,
   };
   const ran = await run({ 'exec.undo': restored }, ['undo', exec, 'a.txt']);
   assert.deepEqual(
@@ -157,6 +158,21 @@ test('trl snapshot lists, shows and restores', async () => {
   const shown = await run({ 'snapshot.get': record }, ['snapshot', 'show', treeB]);
   assert.deepEqual(shown.asked[0]?.params, { id: treeB });
   assert.match(shown.stdout, /\n\nM {2}a\.txt {2}\(held: git-hooks\)\n$/);
+  const bytes = Buffer.from([0, 255, 10]);
+  const content = { size: 3, base64: bytes.toString('base64') };
+  const kept = await run({ 'snapshot.get': { ...record, content } }, [
+    'snapshot',
+    'show',
+    `${exec}:d/a: b`,
+  ]);
+  assert.deepEqual(kept.asked[0]?.params, { exec_id: exec, content: 'd/a: b', limit: 1 });
+  assert.deepEqual([kept.code, kept.stdout], [0, bytes.toString('utf8')]);
+  const none = await run({ 'snapshot.get': { ...record, content: null } }, [
+    'snapshot',
+    'show',
+    `${exec}:a`,
+  ]);
+  assert.deepEqual([none.code, none.stdout], [1, '']);
   const restored = {
     restored: [],
     conflicts: [],

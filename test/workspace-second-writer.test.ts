@@ -224,12 +224,12 @@ test('staged: nothing of theirs is overwritten when it is published', { skip }, 
   appendFileSync(path.join(dir, 'f'), 'later\n');
   save(dir, 'd/new', 'later\n');
   const { totals } = await ask('workspace.apply');
-  assert.deepEqual(totals, { applied: 3, conflicts: 2, held: 0 });
+  assert.deepEqual(totals, { applied: 4, conflicts: 1, held: 0 });
   const now = {
     'd/': '',
     'd/f': '+\n',
     'd/new': 'later\n',
-    f: 'two\nlater\n',
+    f: 'two\nlater\n+\n',
     gone: '+\n',
     new: 'n\n+\n',
   };
@@ -329,8 +329,8 @@ test('without a layer: what others did between commands is theirs', { skip: noMo
       ['new', 'modified'],
     ],
     after: { ...rest, 'd/new': 'dn\n+\n', f: 'two\n+\n', new: 'n\n+\n' },
-    totals: { restored: 2, conflicts: 1, impossible: 0 },
-    undone: { ...rest, 'd/new': 'dn\n', f: 'two\n+\nlater\n', new: 'n\n' },
+    totals: { restored: 3, conflicts: 0, impossible: 0 },
+    undone: { ...rest, 'd/new': 'dn\n', f: 'two\nlater\n', new: 'n\n' },
   });
 });
 

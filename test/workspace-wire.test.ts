@@ -59,6 +59,7 @@ test('a change on the wire has text, and its bytes where they are no UTF-8', () 
       state: 'held',
       reason: 'set-id',
       concurrent_with: ['x-1'],
+      kept_as: null,
     },
   );
   const text = changeView(change(Buffer.from('é/ü').toString('latin1')));

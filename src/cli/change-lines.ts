@@ -28,6 +28,9 @@ export function changeLine(change: ChangeView): string {
   if (after?.target !== undefined) notes.push(`to ${visible(after.target)}`);
   if (after?.type === 'directory' && kind !== 'type') notes.push('directory');
   notes.push(...marks);
+  if (typeof change.kept_as === 'string') {
+    notes.push(`its own: trl snapshot show ${visible(change.kept_as)}`);
+  }
   if (change.concurrent_with.length > 0) {
     notes.push(`or done by ${change.concurrent_with.join(', ')}`);
   }
@@ -113,6 +116,10 @@ export function sayChanges(end: ExecEnd, { which, guides, ends }: ChangesSaid): 
     sayAside(
       `changed by somebody else meanwhile, theirs stands: ${named(conflicts, conflicts.length)}`,
     );
+    const kept = conflicts.flatMap(({ kept_as: name }) => name ?? []);
+    for (const name of kept.slice(0, namedMax)) {
+      sayAside(`the command's own version: trl snapshot show ${visible(name)}`);
+    }
   }
 }
 

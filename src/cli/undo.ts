@@ -17,7 +17,7 @@ import { say, sayJson, sayTable } from './show.ts';
 import { countWanted, parseCount } from './units.ts';
 import { visible } from './visible.ts';
 
-/** Exit code 0 when all of it was taken back, 1 when somebody's later change stands in the way. */
+/** Exit code 0 when all was taken back, 1 when somebody stands in the way or there was nothing. */
 export async function undo(args: Args): Promise<number> {
   const [word, ...words] = args.words;
   if (word === undefined) throw usage('undo', 'which command? see: trl snapshot list');
@@ -29,7 +29,8 @@ export async function undo(args: Args): Promise<number> {
   const params = { exec_id: execId, dry_run: args.has('dry-run'), ...pathsOf(words) };
   const answer = await client.call('exec.undo', params);
   progress.end();
-  return told(args, answer);
+  const code = told(args, answer, 'undo');
+  return typeof answer.nothing === 'string' ? 1 : code;
 }
 
 export async function restore(args: Args): Promise<number> {
@@ -45,14 +46,18 @@ export async function restore(args: Args): Promise<number> {
   };
   const answer = await client.call('snapshot.restore', params);
   progress.end();
-  return told(args, answer);
+  return told(args, answer, 'restore');
 }
 
-function told(args: Args, answer: Restored): number {
+function told(args: Args, answer: Restored, verb: string): number {
   const { restored, conflicts, impossible, totals, dry_run: isDry } = answer;
   const code = totals.conflicts + totals.impossible > 0 ? 1 : 0;
   if (args.has('json')) {
     sayJson(answer);
+    return code;
+  }
+  if (typeof answer.nothing === 'string') {
+    say(`nothing to ${verb}: ${answer.nothing}`);
     return code;
   }
   const count = (total: number): string => (total === 1 ? '1 path' : `${total} paths`);
@@ -116,6 +121,8 @@ function countsOf({ counts, states }: SnapshotView): string {
 
 export async function show(args: Args): Promise<number> {
   const word = only(args, 'snapshot show');
+  const [, exec, path] = /^(x-[0-9a-f…]*):(.+)$/s.exec(word) ?? [];
+  if (exec !== undefined && path !== undefined) return showContent(args, exec, path);
   await using client = await reachRecords(args);
   const record = await client.call('snapshot.get', await targetOf(client, word));
   if (args.has('json')) {
@@ -126,6 +133,24 @@ export async function show(args: Args): Promise<number> {
   const lines = changeLines(record.changes, record.changes_total);
   if (lines.length > 0) process.stdout.write(`\n${lines.join('\n')}\n`);
   return 0;
+}
+
+/** The content that a command left at a path, byte for byte but for secrets. */
+async function showContent(args: Args, exec: string, path: string): Promise<number> {
+  await using client = await reachRecords(args);
+  const execId = await findExec(client, exec);
+  const { content } = await client.call('snapshot.get', {
+    exec_id: execId,
+    content: path,
+    limit: 1,
+  });
+  if (args.has('json')) sayJson(content);
+  else if (content?.base64 != null) process.stdout.write(Buffer.from(content.base64, 'base64'));
+  else {
+    const why = content === null ? 'it left no file there' : 'it is too large, or was not kept';
+    say(`no content of ${visible(path)}: ${why}`);
+  }
+  return content?.base64 == null ? 1 : 0;
 }
 
 const fieldsOf = (record: SnapshotRecord): string[][] => [

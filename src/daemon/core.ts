@@ -186,7 +186,6 @@ export class Core implements Runtime {
     });
     this.publications = new Publications(options, { sessions: this.#sessions, execs: this.#execs });
     this.audit = new AuditReading({ ...options, directory: options.auditDirectory });
-    options.workspaces.isBusy = (id) => this.#execs.running(id).length > 0;
     // Values lived in the runner that is gone; names of what is not there would mislead.
     options.runners.onFresh = () => {
       this.#sessions.noneHolds();
@@ -199,9 +198,12 @@ export class Core implements Runtime {
     this.#followCallers();
   }
 
-  /** Who is gone needs no sessions; who is there has a share. */
+  /** Who is gone needs no sessions; who is there has a share; who works together, a view. */
   #followCallers(): void {
     const { approving, identities } = this.#options;
+    const { workspaces } = this.#options;
+    workspaces.running = (id) => this.#execs.running(id).map(({ record }) => record.id);
+    workspaces.sessionsIn = (view) => this.#sessions.in(view);
     identities.onEnded = () => void this.sessions.endAbandoned();
     this.#sessions.clients.onLeft = (id) => this.#clientLeft(id);
     approving.approvals.callerOf = ({ session, requester }) => {
@@ -225,9 +227,9 @@ export class Core implements Runtime {
   /** Takes over what an earlier daemon left. */
   async adopt(): Promise<void> {
     const { workspaces, endRunner } = this.#options;
-    const sessions = this.#sessions.all().map(({ record }) => record.id);
+    const sessions = this.#sessions.all().map(({ record }) => record);
     // A runtime for one command leaves that to the first command that changes something.
-    if (!endRunner) await workspaces.recover(new Set(sessions));
+    if (!endRunner) await workspaces.recover(sessions);
     await this.#starter.adopt();
     this.tools.adopt();
   }

@@ -143,7 +143,7 @@ export class Feed {
       const workspace = await workspaces.find(id)?.catch(() => null);
       if (workspace == null) return null;
       const count = workspace.pending.all('held').length;
-      return { kind: 'held', session_id: id, count };
+      return { kind: 'held', session_id: id, view: workspace.parts.view, count };
     };
     reader.tell(`held ${id}`, look);
   }

@@ -16,8 +16,13 @@ export type FeedEvent =
   | { readonly kind: 'approval'; readonly approval: ApprovalView }
   /** All that wait for a person. */
   | { readonly kind: 'secret-requests'; readonly requests: readonly SecretRequestView[] }
-  /** Changes of the session that a person must let through. */
-  | { readonly kind: 'held'; readonly session_id: SessionId; readonly count: number };
+  /** Changes that a person must let through; sessions of one `view` have the same ones. */
+  | {
+      readonly kind: 'held';
+      readonly session_id: SessionId;
+      readonly view: string;
+      readonly count: number;
+    };
 
 export type FeedId = `f-${string}`;
 /** What `system.watch` answers before the first event. */

@@ -82,6 +82,7 @@ export const workspaceMethods = {
       id: z.exactOptional(field.treeId),
       from: z.exactOptional(field.whole(0)),
       limit: listed,
+      content: z.exactOptional(field.path),
     })
     .check(oneTarget('id')),
   'snapshot.restore': z

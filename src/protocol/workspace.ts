@@ -61,6 +61,8 @@ export interface ChangeView {
   readonly reason: string | null;
   /** Other commands of the session that ran meanwhile: any of them may have done it. */
   readonly concurrent_with: readonly ExecId[];
+  /** Of a conflict: the name of the command's own version (`trl snapshot show`); else `null`. */
+  readonly kept_as: string | null;
 }
 
 /** What a receipt tells of the workspace. */
@@ -227,8 +229,19 @@ export interface SnapshotGetParams {
   readonly from?: number;
   /** Default and most: `limits.changesListed`. */
   readonly limit?: number;
+  /** A path of it, whose content is to be in the answer as the command left it. */
+  readonly content?: string;
+}
+/** Secrets are hidden in it as in output. */
+export interface ContentView {
+  /** Bytes as the command left them. */
+  readonly size: number;
+  /** `null`: it is larger than `limits.diffFileBytes`, or was not kept. */
+  readonly base64: string | null;
 }
 export interface SnapshotRecord extends SnapshotView {
+  /** Of the path that was named; `null`: none was, or the command left no file there. */
+  readonly content: ContentView | null;
   readonly changes: readonly ChangeView[];
   readonly changes_total: number;
   /** Index to ask for next; `null`: that was the last. */
@@ -261,4 +274,6 @@ export interface Restored {
   /** The commands that were taken back. */
   readonly exec_ids: readonly ExecId[];
   readonly dry_run: boolean;
+  /** Why nothing was done, where nothing was to be; else `null`. */
+  readonly nothing: string | null;
 }

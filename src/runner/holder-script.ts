@@ -4,10 +4,20 @@ import { closeOthers } from './enclose.ts';
  * What bubblewrap cannot do for a holder, for perl-base (on every Debian), which can make system
  * calls that no command offers: idmapped mounts, which only root can make, and overlays.
  *
- * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS NR_CLOSE KEPT LEVEL STAGE HOST_UID HOST_GID COUNT (KEPT:
- * the descriptors that the program gets, with commas), then for each tree `rw|ro UID GID SOURCE`,
- * then 0 or `1 TREE PLACE UID GID MASK LAYERS UPPER WORK` (MASK may be empty; UPPER and WORK are
- * paths in LAYERS), then the program to become and its arguments.
+ * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS NR_CLOSE NR_PIVOT_ROOT NR_UMOUNT2 NR_PRCTL KEPT LEVEL
+ * STAGE TAKEN TAKEN_USER HOST_UID HOST_GID COUNT (KEPT: the descriptors that the program gets, with
+ * commas), then for each tree `rw|ro UID GID SOURCE`, then 0 or `1 TREE PLACE UID GID MASK LAYERS
+ * UPPER WORK` (MASK may be empty; UPPER and WORK are paths in LAYERS), then the program to become
+ * and its arguments.
+ *
+ * Where it mounts an overlay it prints `keeper PID` first: a process in a mount namespace that has
+ * it at /tree and nothing of the host. It ends with this one; a descriptor of the namespace keeps
+ * the mount.
+ *
+ * TAKEN names such a namespace, of another holder: this one gets the same mount. The kernel keeps
+ * the promises of a file system (locks, appends, renames, watches) within one overlay only, and a
+ * second one with the same upper layer breaks both. TAKEN_USER is the user namespace that it
+ * belongs to; empty: the host's. Else both are empty.
  *
  * It ends as that program, as uid and gid 0 of a user namespace that maps them to HOST_UID and
  * HOST_GID and nothing else, in a mount namespace of its own where STAGE/0, STAGE/1 … are the trees
@@ -25,7 +35,8 @@ import { closeOthers } from './enclose.ts';
 export const holderScript = String.raw`
 use strict;
 my ($nr_unshare, $nr_mount, $nr_setns, $nr_close) = splice(@ARGV, 0, 4);
-my ($kept, $level, $stage) = splice(@ARGV, 0, 3);
+my ($nr_pivot_root, $nr_umount2, $nr_prctl) = splice(@ARGV, 0, 3);
+my ($kept, $level, $stage, $taken, $taken_user) = splice(@ARGV, 0, 5);
 my ($uid, $gid, $count) = splice(@ARGV, 0, 3);
 my $idmap = $level eq "root-idmap";
 # Without idmapped mounts it is for the overlay alone that this script runs.
@@ -35,7 +46,7 @@ my $nr_mount_setattr = 442;
 my ($new_user, $new_ns, $rec, $empty) = (0x10000000, 0x20000, 0x8000, 0x1000);
 my ($none, $root, $tmpfs) = ("none", "/", "tmpfs");
 my ($staging, $closed) = ("mode=0755,size=1m", "mode=0555,size=4k");
-my %spaces;
+my (%spaces, @trees);
 # Whether the mounts that are found here were copied into a namespace with fewer rights.
 my $is_locked = 0;
 sub refuse { print STDERR "$_[1]\n"; exit $_[0] }
@@ -43,6 +54,17 @@ sub fail { refuse($_[0], "$_[1]: $!") }
 ${closeOthers}
 my @others = listed(split(/,/, $kept)) or fail(1, "list descriptors");
 close_all($nr_close, @others);
+# Opened now: whoever is in another user namespace may not look into the runner's descriptors.
+my @taken = map { $_ eq "" ? undef : namespace($_) } ($taken, $taken_user);
+sub namespace {
+  my ($path) = @_;
+  open(my $file, "<", $path) or fail(1, "open $path");
+  return $file;
+}
+sub enter {
+  my ($file, $kind) = @_;
+  syscall($nr_setns, fileno($file), $kind) == 0 or fail(1, "enter the view");
+}
 
 # A user namespace that this process is not in: a child enters it and is mapped from outside.
 sub userns {
@@ -122,6 +144,38 @@ sub become_owner {
     defined syswrite($file, $_->[1]) or fail(10, "overlay: write $_->[0]");
   }
 }
+sub take_overlay {
+  my $own = namespace("/proc/self/ns/mnt");
+  enter($taken[0], $new_ns);
+  my $fd = clone_tree("/tree", $rec, 1, "view: ");
+  enter($own, $new_ns);
+  mkdir "$stage/tree" or fail(1, "mkdir $stage/tree");
+  place($fd, "$stage/tree");
+}
+# This process has every mount of the host, which nobody could unmount as long as it was kept.
+sub keep_overlay {
+  my ($parent, $here) = ($$, ".");
+  pipe(my $from, my $to) or fail(1, "pipe");
+  my $pid = fork() // fail(1, "fork");
+  if (!$pid) {
+    # Ended with its parent, by the kernel.
+    syscall($nr_prctl, 1, 9, 0, 0, 0) == 0 && getppid() == $parent or exit 1;
+    syscall($nr_unshare, $new_ns) == 0 && chdir($stage) or fail(1, "keep the view");
+    syscall($nr_pivot_root, $here, $here) == 0 or fail(1, "keep the view: pivot");
+    syscall($nr_umount2, $here, 2) == 0 or fail(1, "keep the view: detach");
+    for my $name (0 .. $#trees, "lower", "layers", "mask", "below") {
+      my $path = "/$name";
+      syscall($nr_umount2, $path, 2) if -e $path;
+    }
+    syswrite($to, "x");
+    close $_ for ($to, $from, *STDIN, *STDOUT, *STDERR);
+    sleep 3600 while 1;
+  }
+  close $to;
+  sysread($from, my $go, 1) or exit 1;
+  syswrite(STDOUT, "keeper $pid
+");
+}
 sub space_of {
   my ($own_uid, $own_gid) = @_;
   return $spaces{"$own_uid:$own_gid"} //= userns(extents($own_uid, $uid), extents($own_gid, $gid));
@@ -194,15 +248,19 @@ sub place_parts {
   syscall($nr_close, $top);
 }
 
+if (defined $taken[1]) {
+  $is_locked = 1;
+  enter($taken[1], $new_user);
+  syscall($nr_unshare, $new_ns) == 0 or fail(1, "unshare mount");
+}
 # Root without the right to mount, as in a container, can have a weaker box only.
-if ($level eq "user") { become_owner() }
+elsif ($level eq "user") { become_owner() }
 elsif (syscall($nr_unshare, $new_ns) != 0) {
   $idmap ? fail(9, "idmap: unshare mount") : become_owner();
 }
 my $no_data = 0;
 syscall($nr_mount, $none, $root, $no_data, 0x40000 | 0x4000, $no_data) == 0
   or fail($lost, "$why: make mounts private");
-my @trees;
 for (1 .. $count) {
   my ($mode, $own_uid, $own_gid, $source) = splice(@ARGV, 0, 4);
   if (!$idmap) {
@@ -245,7 +303,8 @@ for my $i (0 .. $#trees) {
   place($fd, $target);
   place_parts($target, $parts);
 }
-mount_overlay(@overlay) if @overlay;
+if (@overlay) { mount_overlay(@overlay); keep_overlay() }
+take_overlay() if defined $taken[0];
 exec_program() if !$idmap;
 my $mine = userns("0 $uid 1\n", "0 $gid 1\n");
 syscall($nr_setns, fileno($mine), $new_user) == 0 or fail(1, "enter user namespace");
@@ -254,8 +313,11 @@ $< == 0 && $> == 0 && $( eq "0 0" && $) eq "0 0" or fail(1, "change ids");
 exec_program();
 `;
 
-/** System call numbers by Node's name of the architecture: unshare, mount, setns, close. */
+/**
+ * System call numbers by Node's name of the architecture: unshare, mount, setns, close, pivot_root,
+ * umount2, prctl.
+ */
 export const holderCalls: ReadonlyMap<string, readonly number[]> = new Map([
-  ['x64', [272, 165, 308, 3]],
-  ['arm64', [97, 40, 268, 57]],
+  ['x64', [272, 165, 308, 3, 155, 166, 157]],
+  ['arm64', [97, 40, 268, 57, 41, 39, 167]],
 ]);

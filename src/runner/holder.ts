@@ -19,7 +19,14 @@ import { enclosed, helperEnvironment } from './enclose.ts';
 import { misplacedMount } from './holder-check.ts';
 import { holderCalls, holderScript } from './holder-script.ts';
 import { boundKernelObjects } from './kernel-bounds.ts';
-import { overlayArgs, prepareLayers, takeOverlay, type MountedOverlay } from './overlay.ts';
+import {
+  checkOverlay,
+  overlayArgs,
+  prepareLayers,
+  takeOverlay,
+  type HolderProcess,
+  type MountedOverlay,
+} from './overlay.ts';
 
 /** A session's namespaces, ready to be entered any number of times. */
 export interface OpenHolder {
@@ -47,13 +54,19 @@ const waiting = ['--', '/bin/sh', '-c', 'echo $$; read -r _'];
 /**
  * Opens `holder`. On any failure no process, mount or descriptor is left.
  *
+ * @param taken the overlay that it is to have, of another holder of the same view; no other is
+ *   mounted then. Default: it mounts its own.
  * @throws TrlError SANDBOX_UNAVAILABLE with what perl or bubblewrap said; `data.reason` is `idmap`
  *   where idmapped mounts are refused and a plan without them (`HostFacts.idmap: false`) could do,
  *   `overlay` where a plan without an overlay could do, else `holder`.
  */
-export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<OpenHolder> {
+export async function openHolder(
+  holder: Holder,
+  signal?: AbortSignal,
+  taken: MountedOverlay | null = null,
+): Promise<OpenHolder> {
   signal?.throwIfAborted();
-  const child = start(holder);
+  const child = start(holder, taken);
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());
     child.once('error', () => resolve());
@@ -62,8 +75,8 @@ export async function openHolder(holder: Holder, signal?: AbortSignal): Promise<
   signal?.addEventListener('abort', stop, { once: true });
   const timer = setTimeout(stop, readyTimeoutMs);
   try {
-    const pid = await readPid(child);
-    const opened = keep(holder, { script: child.pid ?? pid, inside: pid });
+    const { keeper, pid } = await readPids(child);
+    const opened = keep(holder, { script: child.pid ?? pid, keeper, inside: pid }, taken);
     await bound(holder, opened);
     if (holder.level === 'root-uid') await closeNodes(opened);
     // It may have said its pid before the kill came: what was given up is not kept.
@@ -106,14 +119,14 @@ async function bound({ tools }: Holder, { userNamespace }: OpenHolder): Promise<
   if (tools.perl !== null) await boundKernelObjects(tools.perl, userNamespace).catch(() => {});
 }
 
-function start(holder: Holder): ChildProcess {
+function start(holder: Holder, taken: MountedOverlay | null): ChildProcess {
   const { bwrap } = holder.tools;
   const build = [bwrap, ...holder.args, ...waiting];
   const isScripted = holder.level === 'root-idmap' || holder.overlay !== null;
   const kept = [0, 1, 2, ...holder.files.map(({ fd }) => fd)];
   const { perl } = holder.tools;
   const [program = bwrap, ...args] = isScripted
-    ? [...scriptCall(holder, kept), ...build]
+    ? [...scriptCall(holder, kept, taken), ...build]
     : enclosed(build, kept, { perl });
   const stdio: ('pipe' | 'ignore')[] = ['pipe', 'pipe', 'pipe'];
   for (const { fd } of holder.files) {
@@ -145,7 +158,11 @@ function end({ pid, exitCode, signalCode }: ChildProcess): void {
   }
 }
 
-function scriptCall(holder: Holder, kept: readonly number[]): string[] {
+function scriptCall(
+  holder: Holder,
+  kept: readonly number[],
+  taken: MountedOverlay | null,
+): string[] {
   const { hostUid, hostGid, level, overlay, stage, staged, tools } = holder;
   const calls = holderCalls.get(process.arch);
   if (tools.perl === null || calls === undefined) {
@@ -166,9 +183,10 @@ function scriptCall(holder: Holder, kept: readonly number[]): string[] {
     kept.join(','),
     level,
     stage,
+    ...[taken?.mnt ?? null, taken?.user ?? null].map((fd) => (fd === null ? '' : pathOf(fd))),
     ...[hostUid, hostGid, staged.length].map(String),
     ...trees.flat(),
-    ...(overlay === null ? ['0'] : layerArgs(holder, overlay)),
+    ...(overlay === null || taken !== null ? ['0'] : layerArgs(holder, overlay)),
   ];
 }
 
@@ -180,15 +198,21 @@ function layerArgs(holder: Holder, overlay: Overlay): string[] {
   }
 }
 
-/** Resolves with the waiting shell's pid, or rejects with what was said instead. */
-function readPid(child: ChildProcess): Promise<number> {
+/** Processes of a holder: who has its overlay, where it mounts one, and who waits inside. */
+interface HolderPids {
+  readonly keeper: number;
+  readonly pid: number;
+}
+
+/** Rejects with what was said instead. */
+function readPids(child: ChildProcess): Promise<HolderPids> {
   return new Promise((resolve, reject) => {
     let said = '';
     let complaint = '';
     child.stdout?.on('data', (bytes: Buffer) => {
       said += bytes.toString('latin1');
-      const line = /^(\d+)\n/.exec(said)?.[1];
-      if (line !== undefined) resolve(Number(line));
+      const [, keeper = 0, pid] = /^(?:keeper (\d+)\n)?(\d+)\n/.exec(said) ?? [];
+      if (pid !== undefined) resolve({ keeper: Number(keeper), pid: Number(pid) });
     });
     child.stderr?.on('data', (bytes: Buffer) => {
       complaint = (complaint + bytes.toString('utf8')).slice(0, complaintBytesMax);
@@ -201,11 +225,31 @@ function readPid(child: ChildProcess): Promise<number> {
   });
 }
 
+/** Of a descriptor of this process, for another one. */
+const pathOf = (fd: number): string => `/proc/${process.pid}/fd/${fd}`;
+
+/** @throws Error where commands would see another directory in the workspace's place */
+function overlayIn(
+  holder: Holder,
+  taken: MountedOverlay | null,
+  from: HolderProcess,
+): MountedOverlay | null {
+  const { overlay } = holder;
+  if (overlay === null) return null;
+  if (taken === null) return takeOverlay(holder, overlay, from);
+  checkOverlay(taken.root, overlay, from.view);
+  return taken.use();
+}
+
 /**
  * Opens the namespaces of process `inside`, which has the view, and the overlay as the process
  * `script` has mounted it. Node opens every descriptor close-on-exec.
  */
-function keep(holder: Holder, { script, inside }: { script: number; inside: number }): OpenHolder {
+function keep(
+  holder: Holder,
+  { script, keeper, inside }: { script: number; keeper: number; inside: number },
+  taken: MountedOverlay | null,
+): OpenHolder {
   const names = ['user', 'mnt', ...(holder.args.includes('--unshare-net') ? ['net'] : [])];
   const open = new Map<string, number>();
   let overlay: MountedOverlay | null = null;
@@ -213,14 +257,14 @@ function keep(holder: Holder, { script, inside }: { script: number; inside: numb
     for (const fd of open.values()) closeSync(fd);
     open.clear();
     overlay?.close();
+    overlay = null;
   };
   try {
     const view = readFileSync(`/proc/${inside}/mountinfo`, 'utf8');
     const misplaced = misplacedMount(holder.args, view);
     if (misplaced !== null) throw new Error(`"${misplaced}" changed meanwhile`);
     for (const name of names) open.set(name, openSync(`/proc/${inside}/ns/${name}`, 'r'));
-    const from = { pid: script, view, mnt: open.get('mnt') ?? -1 };
-    if (holder.overlay !== null) overlay = takeOverlay(holder, holder.overlay, from);
+    overlay = overlayIn(holder, taken, { pid: script, keeper, view });
   } catch (error) {
     close();
     throw unavailable(error instanceof Error ? error.message : String(error), 'holder');
@@ -228,15 +272,12 @@ function keep(holder: Holder, { script, inside }: { script: number; inside: numb
   const { nsenter, perl } = holder.tools;
   const asRoot = holder.level !== 'user';
   return {
-    userNamespace: `/proc/${process.pid}/fd/${open.get('user') ?? -1}`,
+    userNamespace: pathOf(open.get('user') ?? -1),
     entering: (program, kept) => {
       // Without namespaces to enter, the program would run on the host.
       if (open.size === 0) throw unavailable('it was closed', 'holder');
       const paths = new Map(
-        Array.from(open, ([name, fd]) => [
-          name === 'mnt' ? 'mount' : name,
-          `/proc/${process.pid}/fd/${fd}`,
-        ]),
+        Array.from(open, ([name, fd]) => [name === 'mnt' ? 'mount' : name, pathOf(fd)]),
       );
       return enclosed(program, kept, { perl, namespaces: { paths, asRoot, nsenter } });
     },

@@ -1,9 +1,14 @@
-/** The namespaces that the runner keeps open, one of a session, and the freshness of overlays. */
+/**
+ * The namespaces that the runner keeps open, one of a session, and the overlays in them: one mount
+ * of a view, which its sessions share, and its freshness.
+ */
+import { isDeepStrictEqual } from 'node:util';
 import type { BytePath } from '../change.ts';
 import type { Holder, Plan, SessionId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { CommandBox } from './box.ts';
 import { openHolder, type OpenHolder } from './holder.ts';
+import type { MountedOverlay } from './overlay.ts';
 import { Refresher } from './refresher.ts';
 import type { Refreshed } from './wire.ts';
 
@@ -18,13 +23,32 @@ interface Held {
   dropped: boolean;
 }
 
+/** The mount that commands of a view which start now are in. */
+interface ViewMount {
+  readonly holder: Holder;
+  readonly mounting: Promise<MountedOverlay>;
+  /** Those that had a command in the view; it is let go of when the last of them is closed. */
+  readonly sessions: Set<SessionId>;
+}
+
+const viewOf = ({ holder }: Held): string | null => holder.overlay?.view ?? null;
+
+/** Whether what is mounted for one is what the other would mount. */
+const isSameMount = (one: Holder, other: Holder): boolean =>
+  isSameOwner(one, other) && isDeepStrictEqual(one.overlay, other.overlay);
+
+/** Whether both write to the layer as the same user of the host. */
+const isSameOwner = (one: Holder, other: Holder): boolean =>
+  one.level === other.level && one.hostUid === other.hostUid && one.hostGid === other.hostGid;
+
 export class Holders {
   readonly #held = new Map<SessionId, Held>();
   /** Those that only commands which were running then are still in: they are refreshed, too. */
   readonly #older = new Map<SessionId, Held[]>();
+  readonly #views = new Map<string, ViewMount>();
   readonly #refresher = new Refresher();
-  /** Refreshes that are under way, of one session together. */
-  readonly #refreshing = new Map<SessionId, Promise<unknown>>();
+  /** Refreshes that are under way, of one view together. */
+  readonly #refreshing = new Map<string, Promise<unknown>>();
   readonly #onDropped: (session: SessionId) => Promise<void>;
 
   readonly #max: number;
@@ -61,11 +85,24 @@ export class Holders {
     }
   }
 
-  /** Lets go of the session's holder: the next command makes another. */
+  /**
+   * Lets go of the session's holder, and of its mount where no other session has it: the next
+   * command makes others.
+   */
   drop(session: SessionId): void {
     const held = this.#held.get(session);
     this.#held.delete(session);
     if (held !== undefined) this.#letGo(held);
+    for (const [view, mount] of this.#views) {
+      if (mount.sessions.has(session) && mount.sessions.size === 1) this.#forget(view, mount);
+    }
+  }
+
+  /** The session has ended. */
+  leave(session: SessionId): void {
+    this.drop(session);
+    this.idle(session);
+    for (const { sessions } of this.#views.values()) sessions.delete(session);
   }
 
   /** No command of the session runs. */
@@ -81,21 +118,23 @@ export class Holders {
     if (box.holder.tools.perl !== null) this.#refresher.wake(box.holder.tools.perl);
   }
 
-  /** When no refresh of the session is under way. */
-  async settled(session: SessionId): Promise<void> {
-    await this.#refreshing.get(session);
+  /** When no refresh of what the command will see is under way. */
+  async settled({ box }: Plan): Promise<void> {
+    if (box.kind === 'none' || box.holder.overlay === null) return;
+    await this.#refreshing.get(box.holder.overlay.view);
   }
 
   /**
-   * Makes the session's overlays show what lies in their layers now. One that cannot be refreshed,
-   * or shows one of `paths` as it was because a process is using it, takes no command any more.
+   * Makes the view's overlays show what lies in their layers now. One that cannot be refreshed, or
+   * shows one of `paths` as it was because a process is using it, takes no command any more, of
+   * whichever session.
    */
-  async refresh(session: SessionId, paths: readonly BytePath[]): Promise<Refreshed> {
-    const refreshing = this.#refreshAll(session, paths);
-    const all = Promise.all([this.#refreshing.get(session), refreshing]);
-    this.#refreshing.set(session, all);
+  async refresh(view: string, paths: readonly BytePath[]): Promise<Refreshed> {
+    const refreshing = this.#refreshAll(view, paths);
+    const all = Promise.all([this.#refreshing.get(view), refreshing]);
+    this.#refreshing.set(view, all);
     const refreshed = await refreshing;
-    if (this.#refreshing.get(session) === all) this.#refreshing.delete(session);
+    if (this.#refreshing.get(view) === all) this.#refreshing.delete(view);
     return refreshed;
   }
 
@@ -105,57 +144,121 @@ export class Holders {
   }
 
   /** Never rejects. */
-  async #refreshAll(session: SessionId, paths: readonly BytePath[]): Promise<Refreshed> {
-    const older = this.#older.get(session) ?? [];
-    await Promise.all(older.map((held) => this.#refreshOne(held, [])));
-    const held = this.#held.get(session);
-    if (held === undefined) return { holder: 'none', why: null };
-    const { hasOverlay, why } = await this.#refreshOne(held, paths);
-    if (why === null) return { holder: hasOverlay ? 'fresh' : 'none', why };
-    if (this.#held.get(session) === held) {
-      this.#held.delete(session);
-      this.#older.set(session, [...(this.#older.get(session) ?? []), held]);
+  async #refreshAll(view: string, paths: readonly BytePath[]): Promise<Refreshed> {
+    const mount = this.#views.get(view);
+    const current = (await mount?.mounting.catch(() => null)) ?? null;
+    const all = [...this.#held.values(), ...[...this.#older.values()].flat()];
+    const held = all.filter((one) => viewOf(one) === view);
+    for (const one of held) one.users += 1;
+    try {
+      const opened = await Promise.all(held.map(({ opening }) => opening.catch(() => null)));
+      const mounted = new Set(opened.flatMap((one) => one?.overlay ?? []));
+      if (current !== null) mounted.delete(current);
+      const perl = held[0]?.holder.tools.perl ?? 'perl';
+      await Promise.all([...mounted].map((overlay) => this.#refreshOne(overlay, perl, [])));
+      if (mount === undefined || current === null) return { holder: 'none', why: null };
+      const why = await this.#refreshOne(current, perl, paths);
+      if (why === null) return { holder: 'fresh', why };
+      await this.#setAside(view, mount);
+      return { holder: 'dropped', why };
+    } finally {
+      for (const one of held) this.#leave(one);
     }
-    await this.#onDropped(session);
-    return { holder: 'dropped', why };
   }
 
-  /** Never rejects; `why`: what is shown may be old. */
+  /** The next command of each of the view's sessions is in another mount. */
+  async #setAside(view: string, mount: ViewMount): Promise<void> {
+    if (this.#views.get(view) === mount) this.#forget(view, mount);
+    const found = [...this.#held].filter(([, held]) => viewOf(held) === view);
+    for (const [session, held] of found) this.#setOlder(session, held);
+    await Promise.all(found.map(([session]) => this.#onDropped(session)));
+  }
+
+  #setOlder(session: SessionId, held: Held): void {
+    this.#held.delete(session);
+    this.#older.set(session, [...(this.#older.get(session) ?? []), held]);
+  }
+
+  #forget(view: string, { mounting }: ViewMount): void {
+    this.#views.delete(view);
+    void mounting.then((overlay) => overlay.close()).catch(() => {});
+  }
+
+  /** Never rejects. @returns why what is shown may be old; `null`: it is not */
   async #refreshOne(
-    held: Held,
+    overlay: MountedOverlay,
+    perl: string,
     paths: readonly BytePath[],
-  ): Promise<{ readonly hasOverlay: boolean; readonly why: string | null }> {
-    held.users += 1;
+  ): Promise<string | null> {
+    overlay.use();
     try {
-      const { overlay } = await held.opening;
-      if (overlay === null) return { hasOverlay: false, why: null };
-      await this.#refresher.refresh(overlay, held.holder.tools.perl ?? 'perl');
+      await this.#refresher.refresh(overlay, perl);
       const used = await overlay.stale(paths);
-      const why = used === null ? null : `${JSON.stringify(used)} is in use as it was before`;
-      return { hasOverlay: true, why };
+      return used === null ? null : `${JSON.stringify(used)} is in use as it was before`;
     } catch (error) {
-      return { hasOverlay: true, why: error instanceof Error ? error.message : String(error) };
+      return error instanceof Error ? error.message : String(error);
     } finally {
-      this.#leave(held);
+      overlay.close();
     }
   }
 
   #find(session: SessionId, holder: Holder): Held {
     const known = this.#held.get(session);
     if (known !== undefined && known.holder.id === holder.id) return known;
-    if (known !== undefined) this.drop(session);
+    // Its commands may still run in that: they are to see what others change.
+    if (known !== undefined) this.#setOlder(session, known);
     if (this.#held.size >= this.#max) {
       throw new TrlError(
         'MAX_SESSIONS_REACHED',
         `Cannot start a command: ${this.#held.size} sessions are active; destroy one first`,
       );
     }
-    const held: Held = { holder, opening: openHolder(holder), users: 0, dropped: false };
+    const held: Held = { holder, opening: this.#open(session, holder), users: 0, dropped: false };
     this.#held.set(session, held);
     held.opening.catch(() => {
       if (this.#held.get(session) === held) this.#held.delete(session);
     });
     return held;
+  }
+
+  /** In the mount that its view has; where there is none, it makes that. */
+  async #open(session: SessionId, holder: Holder): Promise<OpenHolder> {
+    const { overlay } = holder;
+    if (overlay === null) return openHolder(holder);
+    const { view } = overlay;
+    for (const [other, mount] of this.#views) {
+      if (other === view || !mount.sessions.delete(session)) continue;
+      if (mount.sessions.size === 0) this.#forget(other, mount);
+    }
+    const known = this.#views.get(view);
+    if (known !== undefined && isSameMount(known.holder, holder)) {
+      known.sessions.add(session);
+      const found = await known.mounting.catch(() => null);
+      if (found === null || this.#views.get(view) !== known) return this.#open(session, holder);
+      using mounted = shared(found);
+      return await openHolder(holder, undefined, mounted.overlay);
+    }
+    const hasOthers = known !== undefined && [...known.sessions].some((one) => one !== session);
+    if (hasOthers && !isSameOwner(known.holder, holder)) {
+      const message = 'Cannot share a layer: files of other sessions in it are another user’s';
+      throw new TrlError('SANDBOX_UNAVAILABLE', message, { data: { reason: 'holder' } });
+    }
+    if (known !== undefined) this.#forget(view, known);
+    const { promise: mounting, resolve, reject } = Promise.withResolvers<MountedOverlay>();
+    mounting.catch(() => {});
+    const sessions = new Set([...(known?.sessions ?? []), session]);
+    const mount = { holder, mounting, sessions };
+    this.#views.set(view, mount);
+    try {
+      const opened = await openHolder(holder);
+      if (opened.overlay === null) throw new Error('no overlay was mounted');
+      resolve(opened.overlay.use());
+      return opened;
+    } catch (error) {
+      if (this.#views.get(view) === mount) this.#views.delete(view);
+      reject(error);
+      throw error;
+    }
   }
 
   #letGo(held: Held): void {
@@ -171,4 +274,9 @@ export class Holders {
   #closeUnused({ dropped, users, opening }: Held): void {
     if (dropped && users === 0) void opening.then((holder) => holder.close()).catch(() => {});
   }
+}
+
+/** One more use of an overlay, until the end of a block. */
+function shared(overlay: MountedOverlay): { readonly overlay: MountedOverlay } & Disposable {
+  return { overlay: overlay.use(), [Symbol.dispose]: () => overlay.close() };
 }

@@ -176,7 +176,7 @@ export class Keep {
   async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {
     const session = plan.session_id;
     this.#soon.delete(session);
-    await this.#holders.settled(session);
+    await this.#holders.settled(plan);
     // One that is being made is nearer to ready than one that is not begun.
     await this.#preparing.get(session);
     const taken = this.#takeWarm(plan);
@@ -208,11 +208,14 @@ export class Keep {
     }
   }
 
-  /** Commands of the session that start later wait for it. See {@link Holders.refresh}. */
-  async refresh(session: SessionId, paths: readonly BytePath[]): Promise<Refreshed> {
-    const refreshed = await this.#holders.refresh(session, paths);
-    const soon = this.#soon.get(session);
-    if (soon !== undefined) this.#prepareSoon(soon.plan, prepareAfterMs);
+  /** Commands of the view that start later wait for it. See {@link Holders.refresh}. */
+  async refresh(view: string, paths: readonly BytePath[]): Promise<Refreshed> {
+    const refreshed = await this.#holders.refresh(view, paths);
+    for (const { plan } of this.#soon.values()) {
+      const { box } = plan;
+      const isIn = box.kind !== 'none' && box.holder.overlay?.view === view;
+      if (isIn) this.#prepareSoon(plan, prepareAfterMs);
+    }
     return refreshed;
   }
 
@@ -279,8 +282,7 @@ export class Keep {
     await this.#preparing.get(session);
     await this.#discardWarm(session);
     await Promise.all(own.map(({ done }) => done));
-    this.#holders.drop(session);
-    this.#holders.idle(session);
+    this.#holders.leave(session);
     this.states.delete(session);
   }
 

@@ -22,12 +22,14 @@ import type { BytePath } from '../change.ts';
 import type { Holder, Overlay } from '../command.ts';
 import { mountAt } from './holder-check.ts';
 
-/** An overlay that is mounted for a session, as descriptors of this process. */
+/** An overlay that is mounted for the sessions of a view, as descriptors of this process. */
 export interface MountedOverlay {
   /** The root of what the layers show together. */
   readonly root: number;
-  /** Namespaces with the right to refresh it; `null`: this process has the right. */
-  readonly inside: { readonly user: number; readonly mnt: number } | null;
+  /** A mount namespace that has it at `/tree`, and nothing of the host. */
+  readonly mnt: number;
+  /** The user namespace with the right to it; `null`: this process has the right. */
+  readonly user: number | null;
   /** Brings the time of the root itself up to date: its attributes are always `upper`'s. */
   touch(): void;
   /**
@@ -35,6 +37,9 @@ export interface MountedOverlay {
    * process is using it, or a directory above it.
    */
   stale(paths: readonly BytePath[]): Promise<BytePath | null>;
+  /** One more user of it, who closes it, too. */
+  use(): MountedOverlay;
+  /** When its last user has called it, the descriptors are closed. */
   close(): void;
 }
 
@@ -135,19 +140,31 @@ function ownerOf({ level }: Holder, tree: string): string[] {
   return [String(uid), String(gid)];
 }
 
+/** Where a holder's overlay is looked for. */
+export interface HolderProcess {
+  /** Of the process that has it at the stage's `tree`. */
+  readonly pid: number;
+  /** Of the one that keeps it; 0: it was taken. */
+  readonly keeper: number;
+  /** The mountinfo of what commands see. */
+  readonly view: string;
+}
+
 /**
- * Takes hold of the overlay that the holder's process `pid` has mounted. `view` is the mountinfo of
- * what commands see, `mnt` its mount namespace.
+ * Takes hold of the overlay that the holder's process has mounted.
  *
  * @throws Error where commands would see another directory in the workspace's place
  */
 export function takeOverlay(
   { level, stage }: Holder,
   overlay: Overlay,
-  from: { readonly pid: number; readonly view: string; readonly mnt: number },
+  from: HolderProcess,
 ): MountedOverlay {
   const open: number[] = [];
+  let users = 1;
   const close = (): void => {
+    users -= 1;
+    if (users > 0) return;
     for (const fd of open.splice(0)) closeSync(fd);
   };
   const keep = (path: string, flags: number | 'r'): number => {
@@ -157,22 +174,43 @@ export function takeOverlay(
   };
   try {
     const root = keep(`/proc/${from.pid}/root${stage}/tree`, O_PATH);
-    const shown = mountAt(from.view, overlay.tree);
-    const isShown = shown?.root === '/' && shown.device === deviceOf(fstatSync(root).dev);
-    if (!isShown) throw new Error(`"${overlay.tree}" changed meanwhile`);
+    checkOverlay(root, overlay, from.view);
     openWork(overlay);
     const user = `/proc/${from.pid}/ns/user`;
     // Where uids are mapped, root has mounted before it entered their namespace.
     const isOurs = level === 'root-idmap' || readlinkSync(user) === readlinkSync(ownUser);
-    const inside = isOurs ? null : { user: keep(user, 'r'), mnt: from.mnt };
+    const mnt = keep(`/proc/${from.keeper}/ns/mnt`, 'r');
     const layers = { ...overlay, shown: `/proc/self/fd/${root}` };
     const stale = (paths: readonly BytePath[]): ReturnType<typeof firstStale> =>
       firstStale(paths, layers);
-    return { root, inside, touch: () => touch(overlay), stale, close };
+    const mounted: MountedOverlay = {
+      root,
+      mnt,
+      user: isOurs ? null : keep(user, 'r'),
+      touch: () => touch(overlay),
+      stale,
+      use: () => {
+        users += 1;
+        return mounted;
+      },
+      close,
+    };
+    return mounted;
   } catch (error) {
     close();
     throw error;
   }
+}
+
+/**
+ * Whether what commands see in the workspace's place, by their mountinfo, is the overlay of `root`.
+ *
+ * @throws Error where it is not
+ */
+export function checkOverlay(root: number, { tree }: Overlay, view: string): void {
+  const shown = mountAt(view, tree);
+  const isShown = shown?.root === '/' && shown.device === deviceOf(fstatSync(root).dev);
+  if (!isShown) throw new Error(`"${tree}" changed meanwhile`);
 }
 
 /** `dev` as mountinfo writes it, by the kernel's layout of a 32-bit device number. */

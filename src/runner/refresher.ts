@@ -103,8 +103,8 @@ export class Refresher {
   async refresh(overlay: MountedOverlay, perl: string): Promise<void> {
     this.wake(perl);
     const n = (this.#n += 1);
-    const { root, inside } = overlay;
-    const fds = inside === null ? [root] : [root, inside.user, inside.mnt];
+    const { root, user, mnt } = overlay;
+    const fds = user === null ? [root] : [root, user, mnt];
     const answered = new Promise<void>((resolve, reject) => {
       this.#pending.set(n, { resolve, reject });
     });

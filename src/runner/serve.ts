@@ -192,9 +192,9 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       return {};
     }
     case 'refresh': {
-      const { paths } = request;
+      const { paths, view } = request;
       const changed = Array.isArray(paths) ? paths.map(String) : [];
-      return keep.refresh(session(request, 'session_id'), changed);
+      return keep.refresh(String(view), changed);
     }
     case 'close':
       await keep.close(session(request, 'session_id'));

@@ -2,7 +2,7 @@
  * What daemon and runner say to each other, over any duplex byte stream, in frames (`frame.ts`).
  *
  * Hand-shake, both sides proving the 256-bit key without sending it (hex strings):
- *   daemon → runner  {hello: {versions:[4], epoch, nonce}}
+ *   daemon → runner  {hello: {versions:[5], epoch, nonce}}
  *   runner → daemon  {hello: {version, nonce, proof: HMAC(key, "runner" nonce_d nonce_r epoch)}}
  *   daemon → runner  {proof: HMAC(key, "daemon" nonce_r nonce_d epoch)}
  *   runner → daemon  {welcome: {pid, started_at, journal, holds}}
@@ -18,7 +18,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { ExecId, Exit, OutputProgress, Plan, SessionId, StopReason } from '../command.ts';
 import type { KnownSecret } from '../redacted.ts';
 
-export const wireVersions: readonly number[] = [4];
+export const wireVersions: readonly number[] = [5];
 /** HMAC-SHA-256 of `parts`, joined by line feeds, in hex: every proof and seal is one. */
 export const hmac = (key: Uint8Array, ...parts: readonly string[]): string =>
   createHmac('sha256', key).update(parts.join('\n')).digest('hex');
@@ -109,10 +109,10 @@ export type RunnerRequest =
     }
   | { op: 'unset'; session_id: SessionId; names: string[] }
   /**
-   * Makes the session's overlay show what lies in its layers now; answers {@link Refreshed}.
-   * `paths`: names in the workspace that others may have changed, which are looked at then.
+   * Makes the view's overlay show what lies in its layers now; answers {@link Refreshed}. `paths`:
+   * names in the workspace that others may have changed, which are looked at then.
    */
-  | { op: 'refresh'; session_id: SessionId; paths?: readonly BytePath[] }
+  | { op: 'refresh'; view: string; paths?: readonly BytePath[] }
   | { op: 'close'; session_id: SessionId }
   | { op: 'shutdown' };
 
@@ -153,10 +153,11 @@ export interface ExecEntry {
 }
 
 /**
- * What became of a session's overlay. `none`: nothing is mounted, so the next command mounts it as
+ * What became of a view's overlay. `none`: nothing is mounted, so the next command mounts it as
  * it is then. `fresh`: every later look of running and of later commands is at what lies there now.
  * `dropped`: it could not be refreshed, or one of the paths is shown as it was because a process is
- * using it (`why`); the next command mounts another, and what runs keeps the old one.
+ * using it (`why`); the next command, of whichever session, mounts another, and what runs keeps the
+ * old one.
  */
 export interface Refreshed {
   readonly holder: 'none' | 'fresh' | 'dropped';

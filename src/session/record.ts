@@ -45,6 +45,10 @@ export interface SessionRecord {
   readonly tool?: { readonly name: string; readonly call: string };
   /** What becomes of what its commands change; absent: `direct`. */
   readonly workspaceMode?: WorkspaceMode;
+  /** The view of the workspace that it works in, shared with its like; absent: its own. */
+  readonly view?: string;
+  /** No other session joins that view: something is staged in it. */
+  readonly isViewOwn?: boolean;
   /** `w-…`, where the workspace was opened by itself. */
   readonly workspaceId?: string;
   /** Rules of that workspace: what it shows, and what may be written. Absent: all of it. */

@@ -103,8 +103,16 @@ class History {
 
   async #undo(): Promise<void> {
     const records = this.#records.splice(0, 1 + randomInt(2));
-    const has = (sha256: string): boolean => this.#kept.has(sha256);
-    const plan = await planUndo({ tree: this.#tree(), records, contents: { has } });
+    const contents = {
+      has: (sha256: string): boolean => this.#kept.has(sha256),
+      read: (sha256: string) => Promise.resolve(this.#kept.get(sha256) ?? null),
+      put: (bytes: Uint8Array): string => {
+        const sha256 = createHash('sha256').update(bytes).digest('hex');
+        this.#kept.set(sha256, Buffer.from(bytes));
+        return sha256;
+      },
+    };
+    const plan = await planUndo({ tree: this.#tree(), records, contents });
     const results = await this.#apply(plan.items);
     this.#tally.undone += results.filter((one) => one.state === 'applied').length;
     this.#tally.conflicts += plan.refused.length;

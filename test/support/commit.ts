@@ -211,6 +211,12 @@ export class KeptContents {
     return this.#kept.has(sha256);
   }
 
+  put(bytes: Uint8Array): string {
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    this.#kept.set(sha256, Buffer.from(bytes));
+    return sha256;
+  }
+
   read(sha256: string): Promise<Buffer | null> {
     return Promise.resolve(this.#kept.get(sha256) ?? null);
   }

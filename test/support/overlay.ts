@@ -67,7 +67,15 @@ export async function layered(options: LayeredOptions = {}): Promise<Layered> {
   });
   const { dev, ino } = statSync(tree);
   const upper = path.join(layers, 'upper');
-  const overlay = { tree, place: `${dev}:${ino}`, mask, upper, work: path.join(layers, 'work') };
+  const view = 'view';
+  const overlay = {
+    view,
+    tree,
+    place: `${dev}:${ino}`,
+    mask,
+    upper,
+    work: path.join(layers, 'work'),
+  };
   const plan = (over: Overlay | null, once = false): BubblewrapBox =>
     planBox({
       host,

@@ -108,7 +108,7 @@ export async function openLoneRunner(
       return ended;
     },
     refresh: async (paths = []) => {
-      const answer: Json = await link.request({ op: 'refresh', session_id: session, paths });
+      const answer: Json = await link.request({ op: 'refresh', view: 'view', paths });
       return { holder: answer.holder, why: answer.why };
     },
     [Symbol.asyncDispose]: async () => {

@@ -114,5 +114,6 @@ export const change = (name: string, more: Partial<ChangeView> = {}): ChangeView
   state: 'applied',
   reason: null,
   concurrent_with: [],
+  kept_as: null,
   ...more,
 });

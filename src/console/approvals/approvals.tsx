@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { ApprovalView } from '../../client/index.ts';
 import { useKeys } from '../keys.ts';
 import { sessionName } from '../live/names.ts';
-import { approvals, held, pending } from '../live/store.ts';
+import { approvals, heldByView, pending } from '../live/store.ts';
 import { Empty } from '../parts/facts.tsx';
 import { ApprovalState } from '../parts/pill.tsx';
 import { Text } from '../parts/pieces.tsx';
@@ -103,13 +103,13 @@ function Row({ approval, isRead }: { readonly approval: ApprovalView; readonly i
 }
 
 function HeldChanges() {
-  const all = [...held.value];
+  const all = heldByView.value;
   if (all.length === 0) return null;
   return (
     <>
       <h2 class="list-title">Held changes</h2>
       <ul class="rows asked" aria-label="Held changes">
-        {all.map(([session, count]) => (
+        {all.map(([session, { count }]) => (
           <li key={session}>
             <a data-row href={addressOf('changes', session)}>
               <span class="what">{count === 1 ? 'One change' : `${count} changes`} to decide</span>

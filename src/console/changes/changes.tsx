@@ -51,7 +51,7 @@ export function Changes({ rest }: { readonly rest: string }) {
 }
 
 function Row({ session, isRead }: { readonly session: SessionView; readonly isRead: boolean }) {
-  const count = held.value.get(session.session_id) ?? 0;
+  const count = held.value.get(session.session_id)?.count ?? 0;
   return (
     <li>
       <a
@@ -116,7 +116,7 @@ function OfSession({ id }: { readonly id: SessionId }) {
     });
   useEffect(() => {
     void read();
-  }, [asks, id, held.value.get(id), session?.state, session?.command_count]);
+  }, [asks, id, held.value.get(id)?.count, session?.state, session?.command_count]);
   return (
     <>
       {status.value !== null && (

@@ -11,8 +11,14 @@ export const sessions = signal<ReadonlyMap<string, SessionView>>(new Map());
 export const execs = signal<ReadonlyMap<string, ExecView>>(new Map());
 export const approvals = signal<ReadonlyMap<string, ApprovalView>>(new Map());
 export const secretRequests = signal<readonly SecretRequestView[]>([]);
-/** Changes that wait for a person, by session. */
-export const held = signal<ReadonlyMap<string, number>>(new Map());
+/** How many changes wait for a person, by session. */
+export const held = signal<ReadonlyMap<string, HeldIn>>(new Map());
+
+interface HeldIn {
+  readonly count: number;
+  /** Sessions that work in the same one have the same changes. */
+  readonly view: string;
+}
 
 /** Oldest first: who waits longest is answered first. */
 export const pending = computed(() =>
@@ -24,8 +30,13 @@ export const pending = computed(() =>
 export const newestExecs = computed(() =>
   [...execs.value.values()].toSorted((a, b) => b.started_at.localeCompare(a.started_at)),
 );
+/** Each change once: by the first session of each view. */
+export const heldByView = computed(() => {
+  const views = new Set<string>();
+  return [...held.value].filter(([, { view }]) => !views.has(view) && views.add(view));
+});
 export const heldCount = computed(() =>
-  [...held.value.values()].reduce((sum, count) => sum + count, 0),
+  heldByView.value.reduce((sum, [, { count }]) => sum + count, 0),
 );
 
 /** The runtime tells everything anew: what it does not tell is gone. */
@@ -71,7 +82,7 @@ export function takeAll(events: readonly FeedEvent[]): void {
         break;
       case 'held':
         if (event.count === 0) next.held.delete(event.session_id);
-        else next.held.set(event.session_id, event.count);
+        else next.held.set(event.session_id, event);
     }
   }
   batch(() => {

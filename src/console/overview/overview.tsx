@@ -135,7 +135,7 @@ function SessionList() {
 }
 
 function SessionCard({ session }: { readonly session: SessionView }) {
-  const waiting = held.value.get(session.session_id) ?? 0;
+  const waiting = held.value.get(session.session_id)?.count ?? 0;
   return (
     <li class="card">
       <p class="title">

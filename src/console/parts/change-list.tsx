@@ -15,6 +15,12 @@ export function ChangeList({ of }: { readonly of: readonly ChangeView[] }) {
               {change.reason !== null && `: ${change.reason}`}
             </span>
           )}
+          {change.marks.includes('merged') && <span class="quiet">merged</span>}
+          {typeof change.kept_as === 'string' && (
+            <span class="quiet">
+              its own version: <Text of={`trl snapshot show ${change.kept_as}`} mono />
+            </span>
+          )}
         </li>
       ))}
     </ul>

@@ -1,5 +1,6 @@
 /** A diff as it is given out: what output of commands hides, a diff hides too. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { BytePath } from '../../change.ts';
 import type { WorkspaceDiff } from '../../protocol/workspace.ts';
 import { priorOf } from '../../redaction/detect/prior.ts';
 import type { KnownIndex } from '../../redaction/known/known-index.ts';
@@ -36,13 +37,21 @@ export async function redactedDiff(
   return { diff: texts.join(''), files, truncated };
 }
 
-async function redacted(
-  { change, text }: DiffSection,
-  { options, tags, index }: DiffRedaction,
-): Promise<string> {
+async function redacted({ change, text }: DiffSection, redaction: DiffRedaction): Promise<string> {
   if (text.length === 0) return '';
+  const shown = (await redactedContent(change.path, text, redaction)).toString('utf8');
+  // A line that was hidden whole took its end with it.
+  return shown.endsWith('\n') ? shown : `${shown}\n`;
+}
+
+/** What a file has, as it is given out. Others go on meanwhile. */
+export async function redactedContent(
+  path: BytePath,
+  text: Buffer,
+  { options, tags, index }: DiffRedaction,
+): Promise<Buffer> {
   // What a command would be that prints this file.
-  const name = Buffer.from(change.path, 'latin1')
+  const name = Buffer.from(path, 'latin1')
     .toString('utf8')
     .replaceAll(/[^\w./-]/gu, '_');
   const prior = priorOf(`cat -- ./${name}`);
@@ -53,8 +62,5 @@ async function redacted(
     await nextTurn();
   }
   out.push(stream.end());
-  const bytes = Buffer.concat(out);
-  const shown = bytes.toString('utf8');
-  // A line that was hidden whole took its end with it.
-  return shown.endsWith('\n') ? shown : `${shown}\n`;
+  return Buffer.concat(out);
 }

@@ -211,6 +211,7 @@ export class Starter {
     if (secrets.length > 0) noteTyped(session, secrets, this.#options);
     const policy = await this.#policyOf(session);
     const request = requestIn(session, params, { mode, policy });
+    this.#grounds.separate(session, request, this.#execs.running(session.record.id));
     const id = newExecId();
     const { ground, prepared } = await this.#prepare(session, request, { policy, caller, id });
     const decided = 'approved' in prepared ? prepared : this.#granted(prepared);

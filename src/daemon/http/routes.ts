@@ -198,7 +198,7 @@ const execs = [
     path: `${execPath}/snapshot`,
     call: 'snapshot.get',
     about: 'What a command changed, path by path',
-    query: { from: 'integer', limit: 'integer' },
+    query: { from: 'integer', limit: 'integer', content: 'text' },
   },
   {
     ...post,
@@ -310,7 +310,7 @@ const records = [
     path: '/v1/snapshots/{id}',
     call: 'snapshot.get',
     about: 'Look at a snapshot, path by path',
-    query: { from: 'integer', limit: 'integer' },
+    query: { from: 'integer', limit: 'integer', content: 'text' },
   },
   {
     ...post,

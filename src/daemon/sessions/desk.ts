@@ -13,6 +13,7 @@ import { timeoutOf } from '../execs/requests.ts';
 import type { SessionsDesk } from '../runtime.ts';
 import { sessionWithEnvironment } from './environment.ts';
 import { sessionView, type Session, type Sessions } from './sessions.ts';
+import { viewFor } from '../workspaces/views.ts';
 import { refuseToolSession } from '../tools/tool-session.ts';
 
 export class SessionDesk implements SessionsDesk {
@@ -131,18 +132,23 @@ export class SessionDesk implements SessionsDesk {
     this.#sessions.remove(id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'close', session_id: id });
-    await this.#options.workspaces.close(id);
+    await this.#options.workspaces.close(session.record);
     this.#options.masking.given.forget(id);
     this.#execs.endSession(id);
   }
 
   /** Where there is no room, what is abandoned makes some. */
   async #add(record: SessionRecord, caller: Caller): Promise<Session> {
+    const add = (): Session => {
+      const others = this.#sessions.all().map((session) => session.record);
+      const view = viewFor(record, others);
+      return this.#sessions.add({ ...record, view, isViewOwn: false }, caller);
+    };
     try {
-      return this.#sessions.add(record, caller);
+      return add();
     } catch (error) {
       if (!(await this.endAbandoned())) throw error;
-      return this.#sessions.add(record, caller);
+      return add();
     }
   }
 

@@ -23,7 +23,8 @@ import { surveyWorkspace, type WorkspaceFacts } from '../../workspace/protect.ts
 import type { ReservedPaths } from '../../workspace/reserved.ts';
 import { refuseGrants, refuseUnheld } from './granted.ts';
 import { keeperOf } from '../workspaces/keeper.ts';
-import { modeOf, type OpenedGround, type Workspaces } from '../workspaces/workspaces.ts';
+import { modeOf } from '../workspaces/views.ts';
+import type { OpenedGround, Workspaces } from '../workspaces/workspaces.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -176,9 +177,10 @@ async function changesOf(
   const { workspace: root } = record;
   if (root === null) return null;
   return keeperOf({
+    session: record.id,
     sessionMode: modeOf(record),
     unlayered: by.unlayered,
-    dryRuns: await workspaces.dryRuns(record.id, root, opened, by.boxWith),
+    dryRuns: await workspaces.dryRuns(root, opened, by.boxWith),
     workspace: () => workspaces.open(record, root, opened),
     isWaiting: (path) => workspaces.isWaiting(record.id, path),
     masked,

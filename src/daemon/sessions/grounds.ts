@@ -2,7 +2,7 @@
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { Assurance } from '../../command.ts';
 import type { Policy } from '../../policy/policy.ts';
-import type { Ground } from '../../run.ts';
+import type { Asking, Ground } from '../../run.ts';
 import type { WorkspaceFacts } from '../../workspace/protect.ts';
 import type { CoreOptions } from '../core.ts';
 import { openGround, placeOf } from './ground.ts';
@@ -28,11 +28,31 @@ export class Grounds {
     throw new TrlError('INVALID_PARAMS', message);
   }
 
+  /**
+   * Before a command. What it stages is for the session's later commands to see, so no other
+   * session may be in its view then, or come into it.
+   *
+   * @throws TrlError `SESSION_BUSY` where it has to leave the view, and commands of it run there
+   */
+  separate(session: Session, { workspaceMode }: Asking, running: readonly unknown[]): void {
+    const { id, view, isViewOwn } = session.record;
+    if (workspaceMode !== 'staged' || view === undefined || view === id || isViewOwn) return;
+    if (this.#sessions.in(view).length === 1) {
+      return this.#sessions.updateAtOnce(session, { isViewOwn: true });
+    }
+    if (running.length > 0) {
+      const why = 'another one runs in it, in the layer that it shares with other sessions';
+      throw new TrlError('SESSION_BUSY', `Cannot stage what a command of ${id} changes: ${why}`);
+    }
+    this.#sessions.updateAtOnce(session, { view: id });
+    session.ground = null;
+  }
+
   async of(session: Session, policy: Policy): Promise<Ground> {
     const { version } = policy;
     // What came into the tree since the last command is seen, unless it may not be.
     const opened = await this.#options.workspaces.find(session.record.id);
-    if (opened !== null && !(await opened.fresh())) session.ground = null;
+    if (opened !== null && !(await opened.fresh(session.record.id))) session.ground = null;
     // A policy that was read anew may show less, and withhold more.
     if (session.policyVersion !== version) session.ground = null;
     session.policyVersion = version;

@@ -7,6 +7,7 @@ import type { Ground } from '../../run.ts';
 import { heldGrants, type SessionRecord } from '../../session/record.ts';
 import { Clients } from '../access/clients.ts';
 import type { Store } from '../../session/store.ts';
+import { viewOf } from '../workspaces/views.ts';
 import { GoneOwners } from './gone-owners.ts';
 import { isoTime } from '../execs/receipt.ts';
 
@@ -192,6 +193,11 @@ export class Sessions {
 
   all(): Session[] {
     return [...this.#all.values()];
+  }
+
+  /** Those that work in a view of a workspace, or will. */
+  in(view: string): SessionId[] {
+    return this.all().flatMap(({ record }) => (viewOf(record) === view ? [record.id] : []));
   }
 
   /** The runner is a new one. */

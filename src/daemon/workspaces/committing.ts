@@ -1,19 +1,34 @@
 /** Where each change of a command goes, and its way into the real tree. */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { BytePath, Change, ChangeState, StatKey, WorkspaceMode } from '../../change.ts';
+import type { BytePath, Change, StatKey } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Capture, Captured } from '../../workspace/changes/captured.ts';
 import { Pace } from '../../workspace/changes/pace.ts';
 import { applyChanges } from '../../workspace/commit/apply.ts';
 import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
+import type { FileEntry } from '../../workspace/merge/standing-file.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
 import { parentOf } from '../../workspace/byte-path.ts';
+import { contentsAtHand } from './contents-at-hand.ts';
 import { judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
+import { Merging, pointOf, type Put, type Wanted } from './merging.ts';
+import {
+  begunBefore,
+  changeOf,
+  isFileOverFile,
+  itemOfCaptured,
+  publishedOf,
+  wantedOfWaiting,
+  withResult,
+  type Origin,
+  type Way,
+} from './outcomes.ts';
 import { Pending, type Waiting } from './pending.ts';
 import { recordKinds, type RecordedChange } from './record.ts';
+import type { SyncPoint, SyncPoints } from './sync-points.ts';
 import type { Tree } from './tree.ts';
 
 export interface CommittingParts {
@@ -22,24 +37,6 @@ export interface CommittingParts {
   readonly owner: { readonly uid: number; readonly gid: number };
   readonly store: SnapshotStore;
   readonly renames: AtomicRenames;
-}
-
-/** What a commit has to know of the command whose changes they are. */
-export interface Origin {
-  readonly mode: WorkspaceMode;
-  /** Whether somebody may have changed the path since a command saw it. */
-  readonly isBehind: (captured: Captured) => boolean;
-  /** Nobody saw how the command ended: what it left waits for somebody to look at it. */
-  readonly isLost: boolean;
-  readonly overlapping: readonly ExecId[];
-}
-
-/** Of one file, and of a commit. */
-const [smallBytesMax, atHandBytesMax] = [64 * 1024, 1024 * 1024];
-
-interface Way {
-  readonly state: ChangeState;
-  readonly reason: string | null;
 }
 
 export class Committing {
@@ -55,15 +52,21 @@ export class Committing {
   readonly #carriedOut: string[] = [];
   /** Still in the upper layer above somebody else's version, which stands. */
   #contested: ReadonlySet<BytePath> = new Set();
+  readonly #merging: Merging;
 
   constructor(parts: CommittingParts) {
     this.#parts = parts;
+    this.#merging = new Merging(parts);
+    this.points = this.#merging.points;
   }
 
   /** Applied paths that the upper layer still has. */
   get shadowing(): ReadonlySet<BytePath> {
     return this.#shadowing;
   }
+
+  /** What the files of the layer are deltas against. */
+  readonly points: SyncPoints;
 
   /** Of what this session put into the real tree; `null`: nothing stands there by it. */
   leftAt(path: BytePath): StatKey | null {
@@ -78,11 +81,13 @@ export class Committing {
   /** No command runs that could have seen the commits of before. */
   rest(): void {
     this.#own.clear();
+    this.#merging.points.clear();
   }
 
   /** The upper layer was cleared of what was applied, and of conflicts but these. */
   cleared(contested: readonly BytePath[] = []): void {
     this.#shadowing.clear();
+    this.#merging.points.clear();
     this.#contested = new Set(contested);
   }
 
@@ -101,18 +106,36 @@ export class Committing {
     this.#contest(waiting.map(({ change }) => change));
   }
 
-  /** What the upper layer has of these directories, and what applying it left in the real tree. */
-  shadowsIn(directories: readonly BytePath[] | 'all'): [BytePath, StatKey | null][] {
-    const known = directories === 'all' ? null : new Set(directories);
-    return [...this.#shadowing]
-      .filter((path) => known === null || known.has(parentOf(path)))
-      .map((path) => [path, this.#own.get(path) ?? null]);
+  /** What the upper layer has of these directories that was applied. */
+  shadowsIn(directories: readonly BytePath[] | 'all'): BytePath[] {
+    if (directories === 'all') return [...this.#shadowing];
+    const known = new Set(directories);
+    return [...this.#shadowing].filter((path) => known.has(parentOf(path)));
   }
 
-  /** Somebody else's version shows through: what commands make of it is no conflict with it. */
-  gaveWay(path: BytePath, key: StatKey | null): void {
+  /** Whether the real tree has something else now than what hides it. */
+  isOutdated(path: BytePath): boolean {
+    return this.#hidesMerged(path) || this.#parts.tree.keyAt(path) !== this.leftAt(path);
+  }
+
+  #hidesMerged(path: BytePath): boolean {
+    const last = this.#merging.points.of(path).at(-1);
+    return last !== undefined && !last.isShown && last.layer.sha256 !== last.real.sha256;
+  }
+
+  /**
+   * Somebody else's version shows through from now on.
+   *
+   * @param was the session's own file, which left the layer
+   * @returns what that one is a delta against, should a command write to it
+   */
+  gaveWay(path: BytePath, was: FileEntry): SyncPoint {
+    const last = this.#merging.points.of(path).at(-1);
+    const point = last ?? pointOf(was, this.leftAt(path));
     this.#shadowing.delete(path);
-    this.#own.set(path, key);
+    this.#own.set(path, this.#parts.tree.keyAt(path));
+    this.#merging.shown(path, point);
+    return point;
   }
 
   /**
@@ -131,7 +154,7 @@ export class Committing {
     const ways = await this.#ways(capture.changes, origin);
     const planned = capture.changes.map((captured) => {
       const way = ways.get(captured.path) ?? { state: 'applied', reason: null };
-      const change = changeOf(captured, way, origin.overlapping);
+      const change = changeOf(captured, way, origin);
       if (change.state !== 'applied') this.pending.put(captured, change);
       return { captured, change };
     });
@@ -143,21 +166,25 @@ export class Committing {
     }
     const passing = planned.filter(({ change }) => change.state === 'applied');
     keep(planned.map(({ change }) => this.#fromReal({ ...change, key: null })));
-    const items = passing.map(({ captured }) => itemOfCaptured(captured));
-    const results = await this.#put(items).catch((error: unknown) => {
+    const wanted: Wanted[] = [];
+    for (const { captured } of passing) wanted.push(await this.#wantedOf(captured, origin));
+    const results = await this.#merging.put(wanted, this.#intoTree).catch((error: unknown) => {
       // No later capture tells them.
       for (const { captured, change } of passing) {
         this.pending.put(captured, { ...change, state: 'staged', reason: 'not-recorded' });
       }
       throw error;
     });
+    const starts = new Map(wanted.map((one) => [one.item.path, one.start]));
     const changes = planned.map(({ captured, change }) => {
-      const done = withResult(change, results.get(change.path));
+      const put = results.get(change.path);
+      const done = withResult(change, put, origin.exec);
+      this.#follow(captured, put, starts.get(change.path) ?? null, origin);
       if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
       return this.#fromReal(done);
     });
-    this.#contest(changes);
-    await this.#note(changes);
+    if (origin.start === undefined) this.#contest(changes);
+    await this.#note(changes, origin.start === undefined);
     return changes;
   }
 
@@ -167,7 +194,7 @@ export class Committing {
    *
    * @throws as {@link commit}
    */
-  async publish(chosen: readonly Waiting[]): Promise<RecordedChange[]> {
+  async publish(chosen: readonly Waiting[], exec: ExecId): Promise<RecordedChange[]> {
     const held = await this.#judge(
       chosen.map(({ change: { path, before, after }, source }) => ({
         path,
@@ -178,13 +205,11 @@ export class Committing {
     );
     const isFree = ({ change }: Waiting): boolean =>
       change.state === 'held' || !held.has(change.path);
-    const results = await this.#put(chosen.filter(isFree).map(itemOf));
+    const wanted = chosen.filter(isFree).map(wantedOfWaiting);
+    const results = await this.#merging.put(wanted, this.#intoTree);
     const changes = chosen.map((waiting): RecordedChange => {
       const { change } = waiting;
-      if (isFree(waiting)) {
-        const done = withResult(change, results.get(change.path));
-        return change.state === 'held' ? { ...done, wasHeld: true } : done;
-      }
+      if (isFree(waiting)) return publishedOf(change, results.get(change.path), exec);
       return { ...change, state: 'held', reason: held.get(change.path) ?? null, key: null };
     });
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
@@ -242,9 +267,60 @@ export class Committing {
     if (earlier === 'staged' || earlier === 'discarded') {
       return { state: earlier, reason: 'staged-before' };
     }
-    return this.#isConflict(captured, origin)
+    return this.#isConflict(captured, origin) && !isFileOverFile(captured)
       ? { state: 'conflict', reason: 'changed-meanwhile' }
       : { state: 'applied', reason: null };
+  }
+
+  /** What a change starts from, for a merge with what somebody else did. */
+  async #wantedOf(captured: Captured, origin: Origin): Promise<Wanted> {
+    const item = itemOfCaptured(captured);
+    const plain = { item };
+    const { path, before, base, baseKey } = captured;
+    if (origin.start !== undefined) return { ...plain, start: origin.start };
+    if (!isFileOverFile(captured)) return { ...plain, start: null };
+    const last = this.#merging.points.of(path).at(-1);
+    if (last?.isShown === false) return { ...plain, start: last };
+    if (last === undefined && this.#shadowing.has(path) && before?.type === 'file') {
+      return { ...plain, start: pointOf(before, this.leftAt(path)) };
+    }
+    const isBehind = last !== undefined || this.#contested.has(path);
+    const since = begunBefore(captured, origin);
+    if (isBehind || this.#isConflict(captured, origin) || this.#isStale(captured, since)) {
+      const start =
+        this.#contested.has(path) && last === undefined
+          ? null
+          : await this.#merging.startOf(captured, since);
+      // What nobody knows matches nothing.
+      if (start === null) return { ...plain, item: { ...item, baseKey: '' }, start };
+      return { ...plain, start };
+    }
+    return { ...plain, start: base?.type === 'file' ? pointOf(base, baseKey) : null };
+  }
+
+  /** Whether somebody else saved the file after the command began that wrote it. */
+  #isStale({ path, baseKey, baseCtimeNs }: Captured, since: number): boolean {
+    if (baseCtimeNs === null || since === Infinity) return false;
+    if (this.#own.get(path) === baseKey) return false;
+    return baseCtimeNs > BigInt(Math.ceil(since)) * 1_000_000n;
+  }
+
+  /** Notes what the next change of a file is a delta against. */
+  #follow(
+    { path, after }: Captured,
+    put: Put | undefined,
+    start: SyncPoint | null,
+    origin: Origin,
+  ): void {
+    const { points } = this.#merging;
+    if (put === undefined || after?.type !== 'file') return;
+    const { result, item } = put;
+    if (result.state === 'applied' && item.after?.type === 'file') {
+      const point = { ...pointOf(after, result.key), real: item.after };
+      origin.synced?.(point);
+      if (origin.start !== undefined) this.#merging.shown(path, point);
+      else if (put.isMerged || points.of(path).length > 0) points.set(path, point);
+    } else if (start !== null && origin.start === undefined) points.set(path, start);
   }
 
   /** Whether somebody else changed the path while the command ran. */
@@ -271,12 +347,18 @@ export class Committing {
     if (paths.length > 0) this.#contested = new Set([...this.#contested, ...paths]);
   }
 
+  readonly #intoTree = {
+    apply: (items: readonly CommitItem[]) => this.#put(items),
+    held: (items: readonly CommitItem[]) =>
+      this.#judge(items.map((item) => ({ ...item, before: item.base }))),
+  };
+
   async #put(items: readonly CommitItem[]): Promise<Map<BytePath, ItemResult>> {
     const { tree, owner, store, renames } = this.#parts;
     const id = randomBytes(4).toString('hex');
     const place = { root: tree.root, ...owner };
     if (items.length > 0) store.append(recordKinds.intent, id, { id, tree: place, items });
-    const atHand = this.#atHand(items);
+    const atHand = contentsAtHand(items, store);
     try {
       await store.sync();
     } catch (error) {
@@ -290,22 +372,8 @@ export class Committing {
     return new Map(results.map((result) => [result.path, result]));
   }
 
-  /** Small contents that were read just now: they are not read and compared again. */
-  #atHand(items: readonly CommitItem[]): ReadonlyMap<string, Uint8Array> {
-    const found = new Map<string, Uint8Array>();
-    let room = atHandBytesMax;
-    for (const { after } of items) {
-      if (after?.type !== 'file' || after.sha256 === null) continue;
-      const bytes = this.#parts.store.atHand(after.sha256);
-      if (bytes === null || bytes.length > Math.min(room, smallBytesMax)) continue;
-      found.set(after.sha256, bytes);
-      room -= bytes.length;
-    }
-    return found;
-  }
-
   /** Notes what the real tree has now. */
-  async #note(changes: readonly RecordedChange[]): Promise<void> {
+  async #note(changes: readonly RecordedChange[], isInLayer = true): Promise<void> {
     const { tree } = this.#parts;
     const done = changes.filter(({ state }) => state === 'applied');
     const pace = new Pace();
@@ -313,41 +381,10 @@ export class Committing {
       if (pace.isDue()) await pace.rest();
       tree.identity.change(path, before, after);
       this.#own.set(path, key);
-      if (this.filter !== null) this.#shadowing.add(path);
+      if (this.filter !== null && isInLayer) this.#shadowing.add(path);
     }
     const paths = done.map(({ path }) => path);
     this.pending.drop(paths);
     tree.changed(paths);
   }
-}
-
-/** A change that goes with its layer. */
-export const discarded = (captured: Captured, overlapping: readonly ExecId[]): Change =>
-  changeOf(captured, { state: 'discarded', reason: null }, overlapping);
-
-function changeOf(
-  { path, kind, before, after, marks }: Captured,
-  { state, reason }: Way,
-  concurrentWith: readonly ExecId[],
-): Change {
-  return { path, kind, before, after, marks, state, reason, concurrentWith };
-}
-
-function itemOfCaptured(captured: Captured): CommitItem {
-  const { path, base, baseKey, after, sourceAt: source, upperKey: sourceKey } = captured;
-  return { path, base, baseKey, after, source, sourceKey };
-}
-
-function itemOf({ change, base, baseKey, source, sourceKey }: Waiting): CommitItem {
-  return { path: change.path, base, baseKey, after: change.after, source, sourceKey };
-}
-
-/** What could not be put there waits. */
-function withResult(change: Change, result: ItemResult | undefined): RecordedChange {
-  if (result === undefined) return { ...change, key: null };
-  if (result.state === 'applied') {
-    return { ...change, state: 'applied', reason: null, key: result.key };
-  }
-  const state = result.state === 'conflict' ? 'conflict' : 'held';
-  return { ...change, state, reason: result.reason, key: null };
 }

@@ -41,7 +41,7 @@ import type { Waiting } from './pending.ts';
 import type { ChangeRecord } from './record.ts';
 import { restoreTo, undo, type UndoHow, type Undone } from './restoring.ts';
 import type { SessionWorkspace } from './session-workspace.ts';
-import { hiddenIn, shownOf } from './showing.ts';
+import { contentOf, hiddenIn, shownOf } from './showing.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export interface DeskParts {
@@ -168,7 +168,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     const check = (): void => {
       if (withHeld && heldDigest(pending) !== seen) throw othersThanShown();
     };
-    const record = await workspace.publish(wanted, '(workspace apply)', check);
+    const record = await workspace.publish(params.session_id, wanted, '(workspace apply)', check);
     const changes = record?.changes ?? [];
     const of = (state: Change['state']): Change[] =>
       changes.filter((change) => change.state === state);
@@ -214,6 +214,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     const found = await this.#recordOf(params, await this.#recordsFor(caller, 'snapshot.get'));
     const record = await shownOf(this.#parts, found);
     const { from = 0, limit = limits.changesListed.max } = params;
+    const content = await contentOf(this.#parts, params, record);
     const shown = record.changes.slice(from, from + limit);
     const next = from + shown.length;
     return this.#masked({
@@ -221,6 +222,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
       changes: shown.map(changeView),
       changes_total: record.changes.length,
       next: next < record.changes.length ? next : null,
+      content,
     });
   }
 
@@ -252,7 +254,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   #restored(
-    { restored, conflicts, impossible, execs }: Undone,
+    { restored, conflicts, impossible, execs, nothing }: Undone,
     dryRun: boolean,
   ): MethodAnswers['exec.undo'] {
     return this.#masked({
@@ -266,6 +268,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
       },
       exec_ids: execs,
       dry_run: dryRun,
+      nothing,
     });
   }
 
@@ -340,7 +343,11 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     );
     const shown = await Promise.all(records.map((one) => shownOf(this.#parts, one)));
     const runs = shown.toSorted((a, b) => a.at - b.at).map(({ changes }) => changes);
-    return { store, changes: netChanges(runs), root: record.workspace ?? '/' };
+    // Whoever lets through what waits in the view is to see it, whichever session it is of.
+    const pending = (await workspaces.find(record.id)?.catch(() => null))?.pending;
+    const waiting = pending?.all('staged', 'held').map(({ change }) => change) ?? [];
+    const changes = netChanges([...runs, waiting]);
+    return { store, changes, root: record.workspace ?? '/' };
   }
 
   #masked<Answer>(answer: Answer): Answer {

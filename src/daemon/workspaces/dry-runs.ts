@@ -37,7 +37,7 @@ export class DryRuns {
   /** Where the command runs: above what the session's commands see. */
   box(id: ExecId, { parts }: SessionWorkspace): Box {
     const { layering, overlay, boxWith } = this.#parts;
-    const layers = layering.once(parts.session, id);
+    const layers = layering.once(parts.view, id);
     this.#runs.set(id, { layers, beginning: null });
     const { upper, work } = layers;
     return boxWith({ ...overlay, below: overlay.upper, upper, work });

@@ -1,5 +1,5 @@
 /** What the story of a command asks of its session's workspace. */
-import type { Box, ExecId } from '../../command.ts';
+import type { Box, ExecId, SessionId } from '../../command.ts';
 import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
 import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import type { ChangeKeeper } from '../../run.ts';
@@ -8,6 +8,7 @@ import type { DryRuns } from './dry-runs.ts';
 import type { SessionWorkspace } from './session-workspace.ts';
 
 export interface KeeperParts {
+  readonly session: SessionId;
   readonly sessionMode: WorkspaceMode;
   /** Why there is no layer; `null`: there is one. */
   readonly unlayered: string | null;
@@ -20,7 +21,7 @@ export interface KeeperParts {
 }
 
 export function keeperOf(parts: KeeperParts): ChangeKeeper {
-  const { sessionMode, unlayered, dryRuns, workspace, isWaiting, masked } = parts;
+  const { session, sessionMode, unlayered, dryRuns, workspace, isWaiting, masked } = parts;
   const modeOf = (mode: WorkspaceMode | null): WorkspaceMode => mode ?? sessionMode;
   return {
     isWaiting,
@@ -36,6 +37,7 @@ export function keeperOf(parts: KeeperParts): ChangeKeeper {
     begin: async ({ id, text, mode, startedAt }) => {
       const beginning = {
         exec: id,
+        session,
         command: masked(text),
         mode: modeOf(mode),
         ...(startedAt === undefined ? {} : { startedAt }),

@@ -1,11 +1,14 @@
-/** Whether a session's workspace can have layers here, and where they lie. */
+/** Whether a workspace can have layers here, and where they lie. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SessionId } from '../../command.ts';
+import type { BytePath } from '../../change.ts';
 import type { HostFacts } from '../../sandbox/facts.ts';
+import { bytePathOf } from '../../workspace/byte-path.ts';
 import { emptyDirectory } from '../../workspace/changes/empty.ts';
+import { isBelow } from '../../workspace/inspect.ts';
+import type { WorkspaceFacts } from '../../workspace/protect.ts';
 
-/** A session's layers: directories of the host, below one that nobody else may enter. */
+/** A view's layers: directories of the host, below one that nobody else may enter. */
 export interface Layers {
   readonly directory: string;
   readonly upper: string;
@@ -37,16 +40,16 @@ export class Layering {
     return inside === undefined ? null : `another file system is mounted at "${inside}"`;
   }
 
-  of(session: SessionId): Layers {
-    return this.#at(session);
+  of(view: string): Layers {
+    return this.#at(view);
   }
 
-  /** Layers of one command, beside the session's own. */
-  once(session: SessionId, exec: string): Layers {
-    return this.#at(join(session, exec));
+  /** Layers of one command, beside those of the view that it is above. */
+  once(view: string, exec: string): Layers {
+    return this.#at(join(view, exec));
   }
 
-  /** Removes the layers of sessions that are not among `kept`. */
+  /** Removes the layers of views that are not among `kept`. */
   async sweep(kept: ReadonlySet<string>): Promise<void> {
     for (const name of readdirSync(this.#directory)) {
       if (!kept.has(name)) await this.remove(this.#at(name));
@@ -75,4 +78,16 @@ function mountsBelow(root: string): string[] {
     ),
   );
   return points.filter((point) => point.startsWith(`${root}/`));
+}
+
+/** Directories of the workspace that lead to a mount. */
+export function pinnedIn(root: string, facts: WorkspaceFacts | null): ReadonlySet<BytePath> {
+  const mounted = [...(facts?.covers ?? []), ...(facts?.granted ?? [])].map(({ path }) => path);
+  const inside = mounted.filter((path) => path !== root && isBelow(path, root));
+  return new Set(
+    inside.flatMap((path) => {
+      const parts = path.slice(root.length + 1).split('/');
+      return parts.map((_, index) => bytePathOf(parts.slice(0, index + 1).join('/')));
+    }),
+  );
 }

@@ -1,8 +1,8 @@
-/** What each session is not shown of its workspace, kept as a layer of whiteouts. */
+/** What is not shown in each view of a workspace, kept as a layer of whiteouts. */
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BytePath } from '../../change.ts';
-import type { PathRules, SessionId } from '../../command.ts';
+import type { PathRules } from '../../command.ts';
 import type { GitView } from '../../protocol/workspace.ts';
 import type { LayerMarks } from '../../workspace/projection/layer.ts';
 import { compileMask, type Mask, type MaskState } from '../../workspace/projection/mask.ts';
@@ -11,6 +11,8 @@ import { readVisibility } from '../../workspace/projection/visibility.ts';
 interface Held {
   readonly digest: string;
   readonly mask: Mask;
+  /** As it was last looked at; `null`: that failed, and nothing of before may be used. */
+  state: MaskState | null;
   /** Of the layer that is mounted. */
   readonly generation: string;
 }
@@ -18,31 +20,54 @@ interface Held {
 export interface MaskPlace {
   readonly root: string;
   readonly home: string;
-  /** The session's own directory, beside its layers. */
+  /** The view's own directory, beside its layers. */
   readonly directory: string;
 }
 
 export class Masks {
   readonly #marks: LayerMarks;
-  readonly #held = new Map<SessionId, Held>();
+  readonly #held = new Map<string, Held>();
+  readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(marks: LayerMarks) {
     this.#marks = marks;
   }
 
   /**
-   * The state that a session's overlay is to be mounted with; `null`: nothing is hidden.
+   * The state that a view's overlay is to be mounted with; `null`: nothing is hidden.
    *
    * @throws TrlError and errors of the system where it cannot be told: no command may run then
    */
-  async of(id: SessionId, rules: PathRules, place: MaskPlace): Promise<MaskState | null> {
+  of(view: string, rules: PathRules, place: MaskPlace): Promise<MaskState | null> {
+    return this.#alone(view, () => this.#compiled(view, rules, place));
+  }
+
+  /**
+   * Looks again at what changed. `false`: other paths are hidden than in the layer that is mounted.
+   *
+   * @throws as {@link of}
+   */
+  isFresh(view: string, directories: readonly BytePath[] | 'all'): Promise<boolean> {
+    return this.#alone(view, async () => {
+      const held = this.#held.get(view);
+      if (held === undefined) return true;
+      const { mask } = held;
+      held.state = await mask.update(directories).catch((error: unknown) => {
+        held.state = null;
+        throw error;
+      });
+      return held.state.generation === held.generation;
+    });
+  }
+
+  async #compiled(view: string, rules: PathRules, place: MaskPlace): Promise<MaskState | null> {
     const { root, home, directory } = place;
     const visibility = readVisibility(rules, { root, home });
     if (visibility.isEverything) {
-      this.#held.delete(id);
+      this.#held.delete(view);
       return null;
     }
-    const known = this.#held.get(id);
+    const known = this.#held.get(view);
     const { uid, gid } = lstatSync(root);
     const mask =
       known?.digest === visibility.digest
@@ -55,40 +80,41 @@ export class Masks {
             marks: this.#marks,
           });
     const { state } = mask;
-    this.#held.set(id, { digest: visibility.digest, mask, generation: state.generation });
+    const { generation } = state;
+    this.#held.set(view, { digest: visibility.digest, mask, state, generation });
     return state;
   }
 
-  /**
-   * Looks again at what changed. `false`: other paths are hidden than in the layer that is mounted.
-   *
-   * @throws as {@link of}
-   */
-  async isFresh(id: SessionId, directories: readonly BytePath[] | 'all'): Promise<boolean> {
-    const held = this.#held.get(id);
-    if (held === undefined) return true;
-    const state = await held.mask.update(directories);
-    return state.generation === held.generation;
+  /** Sessions of a view come at once, and one mask is made or looked at. */
+  #alone<T>(view: string, work: () => Promise<T>): Promise<T> {
+    const done = (this.#turns.get(view) ?? Promise.resolve()).then(work);
+    this.#turns.set(
+      view,
+      done.catch(() => {}),
+    );
+    return done;
   }
 
   /** Digest (hex) of what is hidden, names and rules; `null`: nothing is. */
-  digestOf(id: SessionId): string | null {
-    return this.#held.get(id)?.generation ?? null;
+  digestOf(view: string): string | null {
+    return this.#held.get(view)?.generation ?? null;
   }
 
-  hides(id: SessionId, path: BytePath): boolean {
-    return this.#held.get(id)?.mask.state.hides(path) ?? false;
+  hides(view: string, path: BytePath): boolean {
+    const held = this.#held.get(view);
+    return held === undefined ? false : (held.state ?? held.mask.state).hides(path);
   }
 
-  forget(id: SessionId): void {
-    this.#held.delete(id);
+  forget(view: string): void {
+    this.#held.delete(view);
+    this.#turns.delete(view);
   }
 }
 
 /** How the workspace's own repository is seen. */
 export function gitView(root: string, state: MaskState | null): GitView {
-  const view = state?.repositories.find(({ path }) => path === '.git');
-  if (view !== undefined) return view.kind;
+  const own = state?.repositories.find(({ path }) => path === '.git');
+  if (own !== undefined) return own.kind;
   const stat = lstatSync(join(root, '.git'), { throwIfNoEntry: false });
   if (stat === undefined) return 'none';
   return state?.hides('.git') === true ? 'hidden' : 'real';

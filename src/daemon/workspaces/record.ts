@@ -3,6 +3,8 @@ import type { Change, ChangeMethod, Entry, StatKey, TreeId, WorkspaceMode } from
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ExecId, SessionId } from '../../command.ts';
+import type { SnapshotStore } from '../../snapshot/store.ts';
+import { isEqual } from '../../workspace/commit/match.ts';
 import { kindOf } from '../diffs/net-changes.ts';
 
 export interface RecordedChange extends Change {
@@ -14,6 +16,8 @@ export interface RecordedChange extends Change {
   readonly wasHeld?: true;
   /** What reached the real tree, where that is not the whole change, as the session saw it. */
   readonly reached?: Reached;
+  /** The same in parts, the oldest first, where somebody else changed the path in between. */
+  readonly steps?: readonly Reached[];
 }
 
 export interface Reached {
@@ -26,6 +30,8 @@ export interface Reached {
 export interface ChangeRecord {
   readonly exec: ExecId;
   readonly session: SessionId;
+  /** The view that it ran in; absent in records of before views: the session's own. */
+  readonly view?: string;
   readonly root: string;
   /** Known secrets in it are masked. */
   readonly command: string;
@@ -39,19 +45,28 @@ export interface ChangeRecord {
   /** Whether everything was looked at. */
   readonly complete: boolean;
   readonly undone: boolean;
+  /** It published what earlier commands of the session changed. */
+  readonly isPublication?: boolean;
 }
 
 /** The kinds of records in the content store. */
-export const recordKinds = { changes: 'changes', intent: 'intent', layer: 'layer' } as const;
+export const recordKinds = {
+  changes: 'changes',
+  intent: 'intent',
+  layer: 'layer',
+  sync: 'sync',
+} as const;
 
 /** Hashes of all contents that a record needs, without those that were never kept. */
 export function contentsOf(
-  changes: readonly Pick<RecordedChange, 'before' | 'after' | 'reached'>[],
+  changes: readonly Pick<RecordedChange, 'before' | 'after' | 'reached' | 'steps'>[],
 ): string[] {
-  const hashes = changes.flatMap(({ before, after, reached }) =>
-    [before, after, reached?.before, reached?.after].flatMap((entry) =>
-      entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [],
-    ),
+  const entries = changes.flatMap((change) => {
+    const parts = [change, change.reached, ...(change.steps ?? [])];
+    return parts.flatMap((part) => (part === undefined ? [] : [part.before, part.after]));
+  });
+  const hashes = entries.flatMap((entry) =>
+    entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [],
   );
   return [...new Set(hashes)];
 }
@@ -72,8 +87,19 @@ export function mergedChanges(
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
+/** Another command that ran beside tells the same, as shared. */
+export function share(
+  changes: readonly RecordedChange[],
+  by: { readonly overlapping: Iterable<ExecId>; earlier: readonly RecordedChange[] },
+): void {
+  const concurrentWith = [...by.overlapping];
+  const shared = changes.map((change) => ({ ...change, concurrentWith, isShared: true }));
+  by.earlier = mergedChanges(by.earlier, shared);
+}
+
 /** Neither the session nor the real tree is other than before. */
-function isNothing({ before, after, reached }: RecordedChange): boolean {
+function isNothing({ before, after, reached, steps }: RecordedChange): boolean {
+  if (steps !== undefined) return false;
   const isBack = reached === undefined || isDeepStrictEqual(reached.before, reached.after);
   return isBack && isDeepStrictEqual(before, after);
 }
@@ -81,8 +107,10 @@ function isNothing({ before, after, reached }: RecordedChange): boolean {
 function both(first: RecordedChange, last: RecordedChange): RecordedChange {
   const marks = [...new Set([...first.marks, ...last.marks])];
   const { before } = first;
-  const { reached: _, ...told } = last;
-  const merged = { ...told, before, marks, kind: kindOf(before, last.after) };
+  const { reached: _, steps: __, ...told } = last;
+  const steps = joined([...stepsOf(first), ...stepsOf(last)]);
+  const parts = steps.length > 1 ? { steps } : {};
+  const merged = { ...told, before, marks, kind: kindOf(before, last.after), ...parts };
   const [start, end] = [reachedBy(first), reachedBy(last)];
   if (start === null && end === null) return merged;
   const { after, key } = end ?? start ?? last;
@@ -97,11 +125,39 @@ export function reachedBy(change: RecordedChange): Reached | null {
   return reached ?? (state === 'applied' ? { before, after, key } : null);
 }
 
+/** The same part by part, the oldest first. */
+export function stepsOf(change: RecordedChange): readonly Reached[] {
+  const whole = reachedBy(change);
+  return change.steps ?? (whole === null ? [] : [whole]);
+}
+
+/** Parts that follow each other as one. */
+function joined(steps: readonly Reached[]): Reached[] {
+  const out: Reached[] = [];
+  for (const step of steps) {
+    const last = out.at(-1);
+    const isNext = last !== undefined && isEqual(last.after, step.before);
+    if (isNext) out[out.length - 1] = { ...step, before: last.before };
+    else out.push(step);
+  }
+  return out;
+}
+
 export function isRecord(value: unknown): value is ChangeRecord {
   return (
     typeof value === 'object' && value !== null && Array.isArray(Reflect.get(value, 'changes'))
   );
 }
 
+/** What a view's commands changed, the oldest first. */
+export function recordsOf(store: Pick<SnapshotStore, 'records'>, view: string): ChangeRecord[] {
+  const records = [...store.records(recordKinds.changes)].map(({ value }) => value);
+  const own = records.filter(isRecord).filter((one) => (one.view ?? one.session) === view);
+  return own.toSorted((a, b) => a.at - b.at);
+}
+
 /** For what no command of the session did, such as publishing. */
 export const newRecordId = (): ExecId => `x-${randomBytes(16).toString('hex')}`;
+
+/** Of a command beside which no other ran, and of which nothing was told yet. */
+export const alone = { begunAt: 0, overlapping: new Set<ExecId>(), earlier: [] };

@@ -1,14 +1,16 @@
-/** Puts what a session's commands changed, and what waits in its layer, into the store. */
+/** Puts what a view's commands changed, and what waits in its layer, into the store. */
 import type { ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
 import type { ExecId, SessionId } from '../../command.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
 import type { LayerCapture } from '../../workspace/changes/captured.ts';
-import type { Pending } from './pending.ts';
+import type { DisplacedJson } from './displaced-files.ts';
+import type { Pending, Waiting } from './pending.ts';
 import { contentsOf, recordKinds, type ChangeRecord, type RecordedChange } from './record.ts';
+import type { SyncPointsJson } from './sync-points.ts';
 import type { Tree } from './tree.ts';
 
 export interface RecordingParts {
-  readonly session: SessionId;
+  readonly view: string;
   readonly method: ChangeMethod;
   readonly tree: Tree;
   readonly layer: LayerCapture | null;
@@ -18,6 +20,7 @@ export interface RecordingParts {
 /** What a record says besides the changes. */
 export interface Told {
   readonly exec: ExecId;
+  readonly session: SessionId;
   readonly command: string;
   readonly mode: WorkspaceMode;
   readonly before: TreeId;
@@ -28,6 +31,7 @@ export class Recording {
   readonly #parts: RecordingParts;
   readonly #pending: Pending;
   #at = 0;
+  #points = '';
 
   constructor(parts: RecordingParts, pending: Pending) {
     this.#parts = parts;
@@ -40,25 +44,39 @@ export class Recording {
   }
 
   appendWaiting(): void {
-    const { store, session, layer } = this.#parts;
+    const { store, view, layer } = this.#parts;
     if (layer === null) return;
     if (this.#pending.size === 0) {
-      store.drop(recordKinds.layer, session);
+      store.drop(recordKinds.layer, view);
       return;
     }
     const waiting = this.#pending.toJson();
     const kept = { waiting, ledger: layer.ledgerJson() };
     const contents = contentsOf(waiting.map(({ change }) => change));
-    store.append(recordKinds.layer, session, kept, { contents, pin: true });
+    store.append(recordKinds.layer, view, kept, { contents, pin: true });
+  }
+
+  /** Keeps what commands that run go on to write is a delta against. */
+  appendPoints(points: SyncPointsJson, displaced: readonly DisplacedJson[]): void {
+    const { store, view } = this.#parts;
+    const kept = { points, displaced };
+    const next = JSON.stringify(kept);
+    if (next === this.#points) return;
+    this.#points = next;
+    const all = [...points.flatMap(([, some]) => some), ...displaced.map(({ point }) => point)];
+    const shas = all.flatMap(({ layer, real }) => [layer.sha256 ?? '', real.sha256 ?? '']);
+    if (all.length === 0) store.drop(recordKinds.sync, view);
+    else store.append(recordKinds.sync, view, kept, { contents: shas, pin: true });
   }
 
   record(run: Told, changes: readonly RecordedChange[], complete: boolean): ChangeRecord {
-    const { session, tree, method } = this.#parts;
-    const { exec, command, mode, before } = run;
+    const { view, tree, method } = this.#parts;
+    const { exec, session, command, mode, before } = run;
     this.#at = Math.max(this.#at + 1, Date.now());
     return {
       exec,
       session,
+      view,
       root: tree.root,
       command,
       mode,
@@ -72,11 +90,39 @@ export class Recording {
     };
   }
 
-  /** The tree as the session sees it. */
+  /** The tree as the view's commands see it. */
   id(): TreeId {
     const { identity } = this.#parts.tree;
     const waiting = this.#pending.all('staged', 'held', 'discarded');
     if (waiting.length === 0) return identity.id();
     return identity.viewId(waiting.map(({ change }) => change));
   }
+}
+
+export interface KeptPoints {
+  readonly points: SyncPointsJson;
+  readonly displaced: readonly DisplacedJson[];
+}
+
+/** What {@link Recording.appendWaiting} kept. */
+export function readWaiting(kept: unknown): {
+  readonly waiting: readonly Waiting[];
+  readonly ledger: string | null;
+} {
+  if (typeof kept !== 'object' || kept === null) return { waiting: [], ledger: null };
+  const waiting: unknown = Reflect.get(kept, 'waiting');
+  return {
+    waiting: Array.isArray(waiting) ? waiting : [],
+    ledger: String(Reflect.get(kept, 'ledger')),
+  };
+}
+
+/** What {@link Recording.appendPoints} kept. */
+export function readPoints(kept: unknown): KeptPoints {
+  return isKeptPoints(kept) ? kept : { points: [], displaced: [] };
+}
+
+function isKeptPoints(value: unknown): value is KeptPoints {
+  if (typeof value !== 'object' || value === null) return false;
+  return ['points', 'displaced'].every((name) => Array.isArray(Reflect.get(value, name)));
 }

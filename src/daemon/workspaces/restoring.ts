@@ -14,6 +14,7 @@ import {
   contentsOf,
   reachedBy,
   recordKinds,
+  stepsOf,
   type ChangeRecord,
   type RecordedChange,
 } from './record.ts';
@@ -31,11 +32,49 @@ export interface Undone {
   readonly impossible: readonly Change[];
   /** Whose changes were taken back. */
   readonly execs: readonly ExecId[];
+  /** Why there is nothing of all this. */
+  readonly nothing: string | null;
 }
 
-/** Takes back what one command did. */
-export function undo(workspaces: Workspaces, record: ChangeRecord, how: UndoHow): Promise<Undone> {
-  return takeBack(workspaces, [record], how);
+/** Takes back what one command did, also what was published of it later. */
+export async function undo(
+  workspaces: Workspaces,
+  record: ChangeRecord,
+  how: UndoHow,
+): Promise<Undone> {
+  const undone = await takeBack(workspaces, [await published(workspaces, record)], how);
+  const isNothing = undone.nothing !== null && record.changes.length > 0;
+  return isNothing ? { ...undone, nothing: whyNothing(record) } : undone;
+}
+
+/** The record with what was staged or held as if the command itself had applied it. */
+async function published(workspaces: Workspaces, record: ChangeRecord): Promise<ChangeRecord> {
+  const waits = ({ state }: Change): boolean => state !== 'applied' && state !== 'discarded';
+  if (!record.changes.some(waits)) return record;
+  const later = (await workspaces.stores.records()).filter(
+    ({ session, at, isPublication }) =>
+      isPublication === true && session === record.session && at > record.at,
+  );
+  const paths = new Set(
+    later.flatMap(({ changes }) => changes.filter((one) => one.state === 'applied').map(pathOf)),
+  );
+  const changes = record.changes.map((change): RecordedChange => {
+    const isOut = waits(change) && paths.has(change.path);
+    return isOut ? { ...change, state: 'applied', reason: null, key: null } : change;
+  });
+  return { ...record, changes };
+}
+
+const pathOf = ({ path }: Change): BytePath => path;
+
+function whyNothing({ undone, changes, exec }: ChangeRecord): string {
+  if (undone) return `${exec} was undone before`;
+  const states = new Set(changes.map(({ state }) => state));
+  if (states.has('staged')) return 'what it changed is staged: trl workspace discard';
+  if (states.has('held')) return 'what it changed is held: trl workspace discard';
+  if (states.has('conflict')) return "somebody else's version stands of what it changed";
+  if (states.has('discarded')) return 'what it changed was thrown away or undone';
+  return 'what it changed is as it was before';
 }
 
 /**
@@ -65,19 +104,22 @@ async function takeBack(
 ): Promise<Undone> {
   const root = records[0]?.root;
   const newestFirst = records.filter(({ undone }) => !undone).toSorted((a, b) => b.at - a.at);
-  const nothing = { restored: [], conflicts: [], impossible: [], execs: [] };
-  if (root === undefined || newestFirst.length === 0) return nothing;
+  const lists = { restored: [], conflicts: [], impossible: [], execs: [] };
+  if (root === undefined || newestFirst.length === 0) {
+    return { ...lists, nothing: 'nothing was recorded since that is not undone' };
+  }
   const tree = { root, ...ownerOf(root) };
   const done = newestFirst.map(({ changes }) =>
     changes.flatMap((change) => {
-      const reached = isMeant(change.path) ? reachedBy(change) : null;
-      return reached === null ? [] : [{ path: change.path, ...reached }];
+      const steps = isMeant(change.path) ? stepsOf(change) : [];
+      return steps.toReversed().map((step) => ({ path: change.path, ...step }));
     }),
   );
   const contents = await workspaces.stores.contents();
-  const plan = await planUndo({ tree, records: done, contents });
-  const id = randomBytes(4).toString('hex');
   const store = await workspaces.stores.own();
+  const kept = { ...contents, put: (bytes: Uint8Array) => store.put(bytes) };
+  const plan = await planUndo({ tree, records: done, contents: kept });
+  const id = randomBytes(4).toString('hex');
   const { home, renames } = workspaces;
   const isSystem = workspaces.systemOf([root]);
   const judging = { root, home, isSystem, contents, records: newestFirst };
@@ -113,6 +155,7 @@ async function takeBack(
     conflicts: all.filter(({ state }) => state === 'conflict'),
     impossible: all.filter(({ state }) => state === 'held'),
     execs: newestFirst.map(({ exec }) => exec),
+    nothing: all.length === 0 ? 'what they changed is as it was before' : null,
   };
 }
 
@@ -136,16 +179,19 @@ async function note(
   restored: readonly Change[],
 ): Promise<void> {
   const paths = new Set(restored.map(({ path }) => path));
-  for (const { exec } of records) {
-    const { store, record } = await workspaces.stores.find(exec);
-    const open = record.changes.filter((change) => reachedBy(change) !== null);
-    const undone = open.every(({ path }) => paths.has(path));
-    const changes = record.changes.map((change): RecordedChange => {
-      if (reachedBy(change) === null || !paths.has(change.path)) return change;
-      const { reached: _, ...rest } = change;
-      return rest.state === 'applied' ? { ...rest, state: 'discarded', reason: 'undone' } : rest;
+  for (const record of records) {
+    const { store, record: known } = await workspaces.stores.find(record.exec);
+    const open = record.changes.filter((change) => reachedBy(change) !== null).map(pathOf);
+    const undone = open.every((path) => paths.has(path));
+    const back = new Map(record.changes.map(({ path, state }) => [path, state]));
+    const isBack = new Set(open.filter((path) => paths.has(path)));
+    const changes = known.changes.map((change): RecordedChange => {
+      if (!isBack.has(change.path)) return change;
+      const { reached: _, steps: __, ...rest } = change;
+      const isWhole = back.get(change.path) === 'applied';
+      return isWhole ? { ...rest, state: 'discarded', reason: 'undone' } : rest;
     });
-    const kept = { ...record, changes, undone };
+    const kept = { ...known, changes, undone };
     store.append(recordKinds.changes, record.exec, kept, { contents: contentsOf(changes) });
     await store.sync();
   }

@@ -1,12 +1,14 @@
-/** What the workspace of a session is made of, and what it is told. */
-import type { BytePath, ChangeMethod, WorkspaceMode } from '../../change.ts';
+/** What the workspace of sessions is made of, and what it is told. */
+import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
 import type { ExecId, SessionId } from '../../command.ts';
 import type { GitView } from '../../protocol/workspace.ts';
 import type { ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
 import type { CommittingParts } from './committing.ts';
+import type { ChangeRecord, RecordedChange } from './record.ts';
 
 export interface SessionWorkspaceParts extends CommittingParts {
-  readonly session: SessionId;
+  /** Its name: see `views.ts`. */
+  readonly view: string;
   readonly mode: WorkspaceMode;
   readonly method: ChangeMethod;
   readonly capture: ChangeCapture;
@@ -16,11 +18,14 @@ export interface SessionWorkspaceParts extends CommittingParts {
   readonly remask: (directories: readonly BytePath[] | 'all') => Promise<boolean>;
   /** Makes the overlay show what lies in its layers now, above all in these directories. */
   readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
+  /** Commands that run since before this daemon, and will be begun. */
+  readonly adopted: readonly ExecId[];
+  readonly isRunning: (id: ExecId) => boolean;
   /** Must not throw. */
   readonly log: (text: string) => void;
 }
 
-/** What the session sees, for people. */
+/** What the sessions see, for people. */
 export interface View {
   /** Paths that do not exist for its commands; `null`: not counted. */
   readonly denied: number | null;
@@ -32,9 +37,27 @@ export interface View {
 /** A command whose changes are to be told. */
 export interface Beginning {
   readonly exec: ExecId;
+  readonly session: SessionId;
   /** As it is kept: known secrets are masked. */
   readonly command: string;
   readonly mode: WorkspaceMode;
   /** Unix ms; absent: now. */
   readonly startedAt?: number;
+}
+
+/** One that runs. */
+export interface Run extends Beginning {
+  /** Unix ms. */
+  readonly begunAt: number;
+  readonly before: TreeId;
+  readonly overlapping: Set<ExecId>;
+  /** What was told of it already. */
+  earlier: readonly RecordedChange[];
+}
+
+/** What a look at it found. */
+export interface Looked {
+  readonly record: ChangeRecord;
+  /** The store has it as it was planned: should this daemon end, recovery finds how it went. */
+  readonly isToBeKept: boolean;
 }

@@ -1,39 +1,35 @@
 /**
- * The workspace of one session: what its commands change is found when each has ended, and now and
- * then while one runs long; it is kept, and put into the real tree as far as mode and filter say.
+ * The workspace of the sessions of one view: what their commands change is found when each has
+ * ended, and now and then while one runs long; it is kept, and put into the real tree as far as
+ * mode and filter say.
  */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { BytePath, Change, TreeId } from '../../change.ts';
-import type { ExecId } from '../../command.ts';
+import type { Change } from '../../change.ts';
+import type { ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { Captured, LayerCapture } from '../../workspace/changes/captured.ts';
-import { Pace } from '../../workspace/changes/pace.ts';
-import { Committing, discarded } from './committing.ts';
+import type { Capture, Captured } from '../../workspace/changes/captured.ts';
+import { Committing } from './committing.ts';
+import { DisplacedFiles } from './displaced-files.ts';
+import { Mounts } from './mounts.ts';
+import { discarded, type Origin } from './outcomes.ts';
 import type { Pending, Waiting } from './pending.ts';
 import {
+  alone,
   type ChangeRecord,
   isRecord,
   mergedChanges,
   newRecordId,
   type RecordedChange,
   recordKinds,
+  recordsOf,
+  share,
 } from './record.ts';
+import { goOn } from './going-on.ts';
 import { Recording } from './recording.ts';
-import type { Beginning, SessionWorkspaceParts, View } from './session-parts.ts';
+import { Serial } from './serial.ts';
+import type { Beginning, Looked, Run, SessionWorkspaceParts, View } from './session-parts.ts';
 import { Staleness } from './staleness.ts';
-
-interface Run extends Beginning {
-  readonly before: TreeId;
-  readonly overlapping: Set<ExecId>;
-  /** What was told of it already. */
-  earlier: readonly RecordedChange[];
-}
-
-interface Looked {
-  readonly record: ChangeRecord;
-  /** The store has it as it was planned: should this daemon end, recovery finds how it went. */
-  readonly isToBeKept: boolean;
-}
+import { moment } from './versions.ts';
 
 /** How often what runs long is looked at, in `ms`, and which part of the time that may take. */
 const lookEveryMs = 1_000;
@@ -44,91 +40,83 @@ const youngMs = 250;
 export class SessionWorkspace {
   readonly parts: SessionWorkspaceParts;
   readonly committing: Committing;
+  readonly mounts = new Mounts();
+  readonly pending: Pending;
   view: View = { denied: null, git: 'none', unrecorded: [] };
   readonly #recording: Recording;
   readonly #running = new Map<ExecId, Run>();
   readonly #staleness: Staleness;
-  #turn: Promise<unknown> = Promise.resolve();
+  /** They run, and were not begun yet. */
+  readonly #adopted: Set<ExecId>;
+  readonly #displaced: DisplacedFiles;
+  readonly #serial = new Serial();
   #timer: NodeJS.Timeout | null = null;
-  /** Other paths are to be hidden than the overlay hides. */
-  #isOutdated = false;
 
   constructor(parts: SessionWorkspaceParts) {
     this.parts = parts;
     this.committing = new Committing(parts);
+    this.pending = this.committing.pending;
     if (parts.layer !== null) parts.layer.leftAt = (path) => this.committing.leftAt(path);
     this.#recording = new Recording(parts, this.committing.pending);
-    this.#staleness = new Staleness(parts.tree.watch.cursor());
-  }
-
-  get pending(): Pending {
-    return this.committing.pending;
+    this.#displaced = new DisplacedFiles(parts.tree, parts.store);
+    const { watch, versions } = parts.tree;
+    this.#staleness = new Staleness(watch.cursor(), (touched) => {
+      versions.note(touched.filter((path) => this.committing.leftAt(path) === null));
+    });
+    this.#adopted = new Set(parts.adopted);
   }
 
   /**
-   * Lets the next command see what somebody else changed in the real tree. `false`: it must not see
-   * all of that, so its overlay has to be mounted anew.
+   * Lets the session's next command see what somebody else changed in the real tree. `false`: it
+   * must not see all of that, so its overlay has to be mounted anew.
    */
-  fresh(): Promise<boolean> {
-    return this.#exclusive(() => this.#refresh());
+  fresh(session: SessionId): Promise<boolean> {
+    return this.#serial.run(async () => {
+      await this.#refresh();
+      return this.mounts.isCurrent(session);
+    });
   }
 
   /** @param isDue whether the layer was cleared, so that the overlay shows what is gone */
-  async #refresh(isDue = false): Promise<boolean> {
+  async #refresh(isDue = false): Promise<void> {
     const { layer, remask, refresh } = this.parts;
-    if (layer === null) return true;
+    if (layer === null) return;
     // What a command deleted while it was applied is not to be seen again.
     await this.#lookAtRunning();
     const at = Date.now();
     const changed = await this.#staleness.look();
     if (changed !== null) {
-      if (!(await remask(changed))) this.#isOutdated = true;
-      await this.#giveWay(layer, changed);
-      if (this.#running.size > 0) await layer.dropStaleDirectories();
+      if (!(await remask(changed))) this.mounts.outdate();
+      await this.#displaced.displace(layer, this.committing, changed, () => this.#keepPoints());
+      if (this.#isOccupied()) await layer.dropStaleDirectories();
       else if (!isDue) await layer.clearApplied([]);
     }
-    if (changed !== null || isDue) await refresh(this.#namesIn(changed ?? []));
-    this.#staleness.refreshed(at, this.#running.size === 0);
+    const names = this.parts.tree.namesIn(changed ?? [], this.#isOccupied());
+    if (changed !== null || isDue) await refresh(names);
+    this.#staleness.refreshed(at, !this.#isOccupied());
     // What is in the layer by now may be of what was there before; what comes later is not.
     if (changed !== null) await this.#lookAtRunning();
-    return !this.#isOutdated;
   }
 
-  /** What was applied and is still in the layer must not hide what somebody else made of it. */
-  async #giveWay(layer: LayerCapture, directories: readonly BytePath[] | 'all'): Promise<void> {
-    const pace = new Pace();
-    for (const [path, key] of this.committing.shadowsIn(directories)) {
-      if (pace.isDue()) await pace.rest();
-      const now = this.parts.tree.keyAt(path);
-      if (now === key) continue;
-      const ino = key === null ? null : BigInt(key.slice(0, key.indexOf(':')));
-      if (await layer.giveWay(path, ino)) this.committing.gaveWay(path, now);
-    }
-  }
-
-  /** What runs may hold them open, which no refresh shows anew: each is looked at by name. */
-  #namesIn(directories: readonly BytePath[] | 'all'): readonly BytePath[] | 'all' {
-    if (directories === 'all' || this.#running.size === 0) return directories;
-    return directories.flatMap((path) => [path, ...this.parts.tree.entries(path)]);
-  }
-
-  /** The overlay was mounted anew. */
-  remounted(): void {
-    this.#isOutdated = false;
+  /** Whether a command of any of the sessions runs: it may have open what is in the layer. */
+  #isOccupied(): boolean {
+    return this.#running.size > 0 || [...this.#adopted].some(this.parts.isRunning);
   }
 
   /** Notes how things stand before a command. */
   begin(beginning: Beginning): Promise<void> {
-    return this.#exclusive(async () => {
+    return this.#serial.run(async () => {
       const { tree, store, layer, capture } = this.parts;
       await tree.see();
       const isFirst = this.#running.size === 0 && beginning.startedAt === undefined;
       // Without a layer, what others did since the last scan would be taken for the command's.
       if (layer === null && isFirst && (await this.#staleness.drain())) await capture.capture();
-      if (this.#running.size === 0) this.committing.rest();
+      if (isFirst) this.committing.rest();
+      if (layer !== null) await tree.versions.warm();
       const known = store.get(recordKinds.changes, beginning.exec);
       const run: Run = {
         ...beginning,
+        begunAt: beginning.startedAt ?? moment(),
         before: isRecord(known) ? known.before : this.#recording.id(),
         overlapping: new Set(this.#running.keys()),
         earlier: isRecord(known) ? known.changes : [],
@@ -137,27 +125,25 @@ export class SessionWorkspace {
       this.committing.remember(run.earlier, true);
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
+      this.#adopted.delete(run.exec);
       this.#lookLater(lookEveryMs);
     });
   }
 
   /** A command runs since before this daemon: what was changed meanwhile was seen by nobody. */
   #goOn(startedAt: number): void {
-    const { store, session } = this.parts;
+    const { store, view } = this.parts;
     this.#staleness.since(startedAt);
-    const records = [...store.records(recordKinds.changes)].map(({ value }) => value);
-    const own = records.filter(isRecord).filter((record) => record.session === session);
-    // What the session's own commands left is no version of somebody else.
-    for (const { changes } of own.toSorted((a, b) => a.at - b.at)) {
-      this.committing.remember(changes, false);
-    }
+    // What the view's own commands left is no version of somebody else.
+    for (const { changes } of recordsOf(store, view)) this.committing.remember(changes, false);
   }
 
   /** Keeps what a command changed in a layer that is gone. */
   note(run: Beginning, found: readonly Captured[], complete: boolean): Promise<ChangeRecord> {
-    return this.#exclusive(async () => {
+    return this.#serial.run(async () => {
       const overlapping = [...this.#running.keys()];
-      const changes = found.map((one) => ({ ...discarded(one, overlapping), key: null }));
+      const of = { exec: run.exec, overlapping };
+      const changes = found.map((one) => ({ ...discarded(one, of), key: null }));
       const record = this.#recording.record(
         { ...run, before: this.#recording.id() },
         changes,
@@ -170,9 +156,7 @@ export class SessionWorkspace {
   }
 
   /** A command that never ran. */
-  abandon(exec: ExecId): void {
-    this.#running.delete(exec);
-  }
+  readonly abandon = (exec: ExecId): unknown => this.#running.delete(exec);
 
   /**
    * Tells, keeps and commits what a command changed; `null`: it was not begun.
@@ -182,7 +166,7 @@ export class SessionWorkspace {
    */
   settle(exec: ExecId, isLost = false): Promise<ChangeRecord | null> {
     const { promise, resolve, reject } = Promise.withResolvers<ChangeRecord | null>();
-    void this.#exclusive(async () => {
+    void this.#serial.run(async () => {
       const run = this.#running.get(exec);
       const looking = run === undefined ? Promise.resolve(null) : this.#look(run, isLost);
       await looking.then((looked) => resolve(looked?.record ?? null), reject);
@@ -198,35 +182,37 @@ export class SessionWorkspace {
   }
 
   /**
-   * Publishes what waits; `wanted` chooses. Held changes only where a person said so.
+   * Publishes what waits and is `wanted`. Held changes only where a person said so.
    *
    * @param check called when nothing changes what waits any more; what it throws is thrown
    */
   publish(
+    session: SessionId,
     wanted: (waiting: Waiting) => boolean,
     label: string,
     check: () => void = () => undefined,
   ): Promise<ChangeRecord | null> {
-    return this.#exclusive(async () => {
+    return this.#serial.run(async () => {
       check();
       const chosen = this.pending.all('staged', 'held', 'conflict').filter(wanted);
       if (chosen.length === 0) return null;
       const before = this.#recording.id();
-      const changes = await this.committing.publish(chosen);
-      const run = { exec: newRecordId(), command: label, mode: this.parts.mode, before };
-      const record = this.#recording.record(run, changes, true);
+      const exec = newRecordId();
+      const changes = await this.committing.publish(chosen, exec);
+      const run = { exec, session, command: label, mode: this.parts.mode, before };
+      const record = { ...this.#recording.record(run, changes, true), isPublication: true };
       await this.#keep(record);
       await this.#clear();
       return record;
     });
   }
 
-  /** @throws TrlError `SESSION_BUSY` while a command of the session runs */
+  /** @throws TrlError `SESSION_BUSY` while a command of the view runs */
   discard(wanted: (waiting: Waiting) => boolean): Promise<readonly Change[]> {
-    return this.#exclusive(async () => {
-      const { layer, session, store, refresh } = this.parts;
-      if (this.#running.size > 0) {
-        const message = `Cannot discard changes of ${session}: a command is running in it`;
+    return this.#serial.run(async () => {
+      const { layer, store, refresh } = this.parts;
+      if (this.#isOccupied()) {
+        const message = 'Cannot discard changes: a command is running in the layer that has them';
         throw new TrlError('SESSION_BUSY', message);
       }
       const waiting = this.pending.all().filter(wanted);
@@ -242,15 +228,19 @@ export class SessionWorkspace {
   }
 
   /** What a command left whose end nobody saw waits for somebody to look at it. */
-  takeLeftovers(): Promise<void> {
-    return this.#exclusive(async () => {
+  takeLeftovers(session: SessionId): Promise<void> {
+    return this.#serial.run(async () => {
       const { capture, layer, mode } = this.parts;
       if (layer === null) return;
-      const found = await capture.capture();
       const before = this.#recording.id();
-      const run = { exec: newRecordId(), command: '(left by a lost command)', mode, before };
+      const command = '(left by a lost command)';
+      const run = { exec: newRecordId(), session, command, mode, before };
+      // It was on its way when nobody saw the end.
+      await this.#lookAtDisplaced({ ...run, exec: newRecordId(), ...alone }, false);
+      const found = await capture.capture();
       if (found.changes.length > 0) {
-        const origin = { mode, isBehind: () => true, isLost: true, overlapping: [] };
+        const lost = { isBehind: () => true, isLost: true, overlapping: [] };
+        const origin = { mode, ...lost, exec: run.exec };
         const changes = await this.committing.commit(found, origin, () =>
           this.#recording.appendWaiting(),
         );
@@ -260,22 +250,37 @@ export class SessionWorkspace {
     });
   }
 
-  /** Takes over what waited when an earlier daemon ended. */
-  restore(kept: unknown): void {
-    if (typeof kept !== 'object' || kept === null) return;
-    const waiting: unknown = Reflect.get(kept, 'waiting');
-    this.committing.restore(Array.isArray(waiting) ? waiting : []);
-    this.parts.layer?.restoreLedger(String(Reflect.get(kept, 'ledger')));
+  /** Takes over what waited when an earlier daemon ended, and goes on to follow files. */
+  async restore(): Promise<void> {
+    const { layer, store, view } = this.parts;
+    if (layer === null) return;
+    const { waiting, ledger, ...kept } = goOn(store, view, this.#adopted);
+    this.committing.restore(waiting);
+    if (ledger !== null) layer.restoreLedger(ledger);
+    layer.forget(kept.unsettled);
+    this.committing.points.restore(kept.points);
+    await this.#displaced.restore(kept.displaced, layer);
+  }
+
+  /** A session has ended, and others go on: what its commands left is told as theirs. */
+  leave(session: SessionId): Promise<void> {
+    return this.#serial.run(async () => {
+      this.mounts.leave(session);
+      for (const run of [...this.#running.values()].filter((one) => one.session === session)) {
+        this.#keepSoon(await this.#look(run, false));
+        this.abandon(run.exec);
+      }
+      await this.#clear();
+    });
   }
 
   /** Settles when nothing is being done with it any more. */
-  async idle(): Promise<void> {
-    await this.#turn;
-  }
+  readonly idle = (): Promise<void> => this.#serial.idle();
 
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#staleness.close();
+    this.#displaced.close();
     for (const exec of this.#running.keys()) this.abandon(exec);
   }
 
@@ -283,18 +288,36 @@ export class SessionWorkspace {
   async #look(run: Run, isLost: boolean, ageMs = 0): Promise<Looked> {
     const { capture, layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
+    const isWritten = await this.#lookAtDisplaced(run, isLost);
     const found = await capture.capture(ageMs);
     await this.#staleness.look();
-    const origin = {
-      mode: run.mode,
-      isLost,
-      isBehind: this.#staleness.captured((path) => this.parts.tree.wayChangedNs(path)),
-      overlapping: [...run.overlapping],
-    };
+    const isBehind = this.#staleness.captured((path) => this.parts.tree.wayChangedNs(path));
+    const origin = { ...this.#origin(run, isLost), isBehind };
     if (found.changes.length === 0) {
       const record = this.#recording.record(run, run.earlier, found.complete);
-      return { record, isToBeKept: false };
+      return { record, isToBeKept: isWritten };
     }
+    return { record: await this.#commit(run, found, origin), isToBeKept: layer !== null };
+  }
+
+  /** What is written to files that have left the layer; answers whether anything was. */
+  async #lookAtDisplaced(run: Run, isLost: boolean): Promise<boolean> {
+    let isWritten = false;
+    for await (const { captured, start, synced } of this.#displaced.changes()) {
+      const found = { changes: [captured], complete: true, skipped: [] };
+      const origin = { ...this.#origin(run, isLost), start, synced, isBehind: () => false };
+      await this.#commit(run, found, origin);
+      isWritten = true;
+    }
+    return isWritten;
+  }
+
+  #origin({ mode, exec, overlapping }: Run, isLost: boolean) {
+    const begunAt = [...this.#running.values()].map((run) => run.begunAt);
+    return { mode, exec, isLost, overlapping: [...overlapping], begunAt };
+  }
+
+  async #commit(run: Run, found: Capture, origin: Origin): Promise<ChangeRecord> {
     const recordOf = (changes: readonly RecordedChange[]): ChangeRecord =>
       this.#recording.record(run, mergedChanges(run.earlier, changes), found.complete);
     const changes = await this.committing.commit(found, origin, (planned) => {
@@ -303,9 +326,15 @@ export class SessionWorkspace {
     });
     const record = recordOf(changes);
     run.earlier = record.changes;
-    this.#share(run, changes);
-    if (layer === null) await this.#keep(record);
-    return { record, isToBeKept: layer !== null };
+    // What changes while several commands run may be any one's: each tells it.
+    for (const other of this.#running.values()) if (other !== run) share(changes, other);
+    if (this.parts.layer === null) await this.#keep(record);
+    this.#keepPoints();
+    return record;
+  }
+
+  #keepPoints(): void {
+    this.#recording.appendPoints(this.committing.points.toJson(), this.#displaced.toJson());
   }
 
   #keep(record: ChangeRecord): Promise<void> {
@@ -328,31 +357,20 @@ export class SessionWorkspace {
     this.#keepSoon(await this.#look(oldest, false, youngMs));
   }
 
-  /** What changes while several commands run may be any one's: each tells it. */
-  #share(by: Run, changes: readonly RecordedChange[]): void {
-    for (const run of this.#running.values()) {
-      if (run === by) continue;
-      const own = changes.map((change) => ({
-        ...change,
-        concurrentWith: [...run.overlapping],
-        isShared: true,
-      }));
-      run.earlier = mergedChanges(run.earlier, own);
-    }
-  }
-
   /** While a command runs long, others are to see what it wrote, and it what they did. */
   #lookLater(delayMs: number): void {
     if (this.#timer !== null || this.parts.layer === null) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      void this.#exclusive(async () => {
-        if (this.#running.size === 0) return;
-        const begun = performance.now();
-        await this.#lookAtRunning();
-        await this.#refresh();
-        this.#lookLater(Math.max(lookEveryMs, lookShare * (performance.now() - begun)));
-      }).catch((error: unknown) => this.parts.log(`changes: ${String(error)}`));
+      void this.#serial
+        .run(async () => {
+          if (this.#running.size === 0) return;
+          const begun = performance.now();
+          await this.#lookAtRunning();
+          await this.#refresh();
+          this.#lookLater(Math.max(lookEveryMs, lookShare * (performance.now() - begun)));
+        })
+        .catch((error: unknown) => this.parts.log(`changes: ${String(error)}`));
     }, delayMs).unref();
   }
 
@@ -362,25 +380,21 @@ export class SessionWorkspace {
    */
   async #clear(): Promise<void> {
     const { layer, log } = this.parts;
-    if (layer === null || this.#running.size > 0) return;
+    if (layer === null || this.#isOccupied()) return;
+    this.#displaced.clear();
     const paths = [...this.committing.shadowing, ...this.pending.conflicts('stored')];
     const isDue = layer.isClearDue(paths);
     try {
       if (isDue) await layer.clearApplied(paths);
       this.committing.cleared(this.pending.conflicts('over-cap'));
+      this.#keepPoints();
       if (!isDue) return;
       await this.#refresh(true);
     } catch (error) {
       // The next command has its overlay mounted anew, or is refused with the reason.
-      this.#isOutdated = true;
+      this.mounts.outdate();
       // A runner that ended, as after the one command of its runtime, has nothing mounted.
       if (!isTrlError(error, 'BACKEND_UNAVAILABLE')) log(`layer: ${String(error)}`);
     }
-  }
-
-  #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
   }
 }

@@ -1,13 +1,25 @@
 /** Which of the recorded changes policy lets a caller see, whoever's commands made them. */
 import type { BytePath } from '../../change.ts';
+import { limits } from '../../limits.ts';
+import type { ContentView, SnapshotGetParams } from '../../protocol/workspace.ts';
 import { readVisibility } from '../../workspace/projection/visibility.ts';
+import { redactedContent, type DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Policies } from '../policies.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { ChangeRecord, RecordedChange } from './record.ts';
+import { pathsIn } from './wire.ts';
+import type { Workspaces } from './workspaces.ts';
 
 export interface ShowingParts {
   /** As they are now: what was recorded under others is told under these. */
   readonly policies: Pick<Policies, 'of'>;
   readonly home: string;
+}
+
+export interface ContentParts {
+  readonly redaction: Omit<DiffRedaction, 'index'>;
+  readonly masking: Pick<Masking, 'index'>;
+  readonly workspaces: Pick<Workspaces, 'stores'>;
 }
 
 /** @throws as `Policies.of`: then nothing is told */
@@ -31,4 +43,22 @@ export async function shownOf(parts: ShowingParts, record: ChangeRecord): Promis
 /** What a command put where it saw nothing tells of nothing but the command. */
 function isOwn({ state, before, reached }: RecordedChange): boolean {
   return state === 'held' && before === null && reached === undefined;
+}
+
+/** What a command left at the path that is named; `null`: no file, or none is named. */
+export async function contentOf(
+  { redaction, masking, workspaces }: ContentParts,
+  { content: name }: SnapshotGetParams,
+  { root, changes }: ChangeRecord,
+): Promise<ContentView | null> {
+  if (name === undefined) return null;
+  const [path] = pathsIn({ paths: [name] }, root) ?? [];
+  const after = changes.find((change) => change.path === path)?.after;
+  if (path === undefined || after?.type !== 'file') return null;
+  const { size, sha256 } = after;
+  const isSmall = sha256 !== null && size <= limits.diffFileBytes.max;
+  const bytes = isSmall ? await (await workspaces.stores.contents()).read(sha256) : null;
+  if (bytes === null) return { size, base64: null };
+  const shown = await redactedContent(path, bytes, { ...redaction, index: masking.index });
+  return { size, base64: shown.toString('base64') };
 }

@@ -31,8 +31,12 @@ export class Staleness {
   /** What is in the layer and was not told yet is of this moment, Unix ms, or later. */
   #since = this.#refreshedAt;
 
-  constructor(cursor: WatchCursor) {
+  readonly #onTouched: (entries: readonly BytePath[]) => void;
+
+  /** @param onTouched told of entries that changed; must not throw */
+  constructor(cursor: WatchCursor, onTouched: (entries: readonly BytePath[]) => void) {
     this.#cursor = cursor;
+    this.#onTouched = onTouched;
   }
 
   /** Directories that changed since the overlay was refreshed; `null`: none. */
@@ -40,6 +44,7 @@ export class Staleness {
     const settled = await this.#cursor.settled();
     if (settled.changed) {
       const { directories, entries, replaced } = settled;
+      this.#onTouched(entries);
       this.#unseen = together(this.#unseen, {
         directories: directories === 'all' ? directories : new Set(directories),
         entries: new Set(entries),

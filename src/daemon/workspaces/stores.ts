@@ -14,10 +14,18 @@ import type { ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { SnapshotStore } from '../../snapshot/store.ts';
-import type { CommitIntent } from '../../workspace/commit/item.ts';
+import type { BytePath, StatKey } from '../../change.ts';
+import type { CommitIntent, ItemResult } from '../../workspace/commit/item.ts';
+import { isEqual } from '../../workspace/commit/match.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
 import { recover } from '../../workspace/commit/recover.ts';
-import { isRecord, recordKinds, type ChangeRecord } from './record.ts';
+import {
+  contentsOf,
+  isRecord,
+  recordKinds,
+  type ChangeRecord,
+  type RecordedChange,
+} from './record.ts';
 
 const storesMax = 32;
 
@@ -57,6 +65,16 @@ export class Stores {
   /** Finishes commits that were begun; where nothing was ever kept, nothing is made. */
   async recover(): Promise<void> {
     if (existsSync(this.#options.directory)) await this.all();
+  }
+
+  /** Forgets what was followed for sessions that are not among `kept`. */
+  async dropSync(kept: ReadonlySet<string>): Promise<void> {
+    if (!existsSync(this.#options.directory)) return;
+    for (const store of await this.all()) {
+      for (const id of store.ids(recordKinds.sync)) {
+        if (!kept.has(id)) store.drop(recordKinds.sync, id);
+      }
+    }
   }
 
   /** Its own and every other that nobody has, in which an earlier process kept something. */
@@ -149,6 +167,7 @@ export class Stores {
       if (isIntent(value)) {
         const { renames } = this.#options;
         const results = await recover({ intent: value, contents: store, renames });
+        noteKeys(store, value, results);
         const left = results.filter(({ state }) => state !== 'applied');
         this.#options.log(
           `finished a commit to ${value.tree.root}: ${results.length} paths, ${left.length} left`,
@@ -157,6 +176,30 @@ export class Stores {
       store.drop(recordKinds.intent, id);
     }
     await store.sync();
+  }
+}
+
+/** Records of what was planned say what it left in the real tree. */
+function noteKeys(
+  store: SnapshotStore,
+  intent: CommitIntent,
+  results: readonly ItemResult[],
+): void {
+  const keys = new Map<BytePath, StatKey>();
+  for (const result of results) {
+    if (result.state === 'applied' && result.key !== null) keys.set(result.path, result.key);
+  }
+  const afters = new Map(intent.items.map(({ path, after }) => [path, after]));
+  for (const { id, value } of Array.from(store.records(recordKinds.changes))) {
+    if (!isRecord(value) || value.root !== intent.tree.root) continue;
+    const changes = value.changes.map((change): RecordedChange => {
+      const { path, after, state } = change;
+      const key = state === 'applied' && change.key === null ? keys.get(path) : undefined;
+      const isIt = key !== undefined && isEqual(after, afters.get(path) ?? null);
+      return isIt ? { ...change, key } : change;
+    });
+    if (changes.every((change, at) => change === value.changes[at])) continue;
+    store.append(recordKinds.changes, id, { ...value, changes }, { contents: contentsOf(changes) });
   }
 }
 

@@ -1,35 +1,36 @@
-/** The real directory behind workspaces: one for all sessions that work in it. */
+/** The real directory behind workspaces: one for all views of it. */
 import { lstatSync, type BigIntStats } from 'node:fs';
-import type { SessionId } from '../../command.ts';
 import { TreeIdentity } from '../../snapshot/tree.ts';
+import { Serial } from './serial.ts';
 import { OpenDirectory } from '../../workspace/projection/directory.ts';
 import { TreeWatch, type Settled, type WatchCursor } from '../../workspace/projection/watch.ts';
 import type { BytePath, StatKey } from '../../change.ts';
 import { statKey } from '../../workspace/stat.ts';
+import { Versions } from './versions.ts';
 import { joined, nameOf, parentOf } from '../../workspace/byte-path.ts';
 
 export class Tree {
   readonly root: string;
   readonly watch: TreeWatch;
   readonly identity = new TreeIdentity();
+  readonly versions: Versions;
   readonly #cursor: WatchCursor;
   /** What commits changed since the last look. */
   #committed: BytePath[] = [];
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #serial = new Serial();
   /** The directory that was looked into last, until this turn of the event loop is over. */
   #near: { readonly path: BytePath; readonly directory: OpenDirectory } | null = null;
 
   constructor(root: string, cookieDir: string) {
     this.root = root;
+    this.versions = new Versions(root);
     this.watch = TreeWatch.start(root, { cookieDir });
     this.#cursor = this.watch.cursor();
   }
 
   /** One writer at a time: `work` begins when those before it have ended. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
+    return this.#serial.run(work);
   }
 
   /** Notes what a commit changed. */
@@ -103,6 +104,12 @@ export class Tree {
     }
   }
 
+  /** What runs may hold them open, which no refresh shows anew: each is looked at by name. */
+  namesIn(directories: readonly BytePath[] | 'all', isBusy: boolean): readonly BytePath[] | 'all' {
+    if (directories === 'all' || !isBusy) return directories;
+    return directories.flatMap((path) => [path, ...this.entries(path)]);
+  }
+
   close(): void {
     this.watch.close();
   }
@@ -116,22 +123,22 @@ function isElsewhere(settled: Settled, committed: readonly BytePath[]): boolean 
   return settled.directories.some((directory) => !known.has(directory));
 }
 
-/** Every tree that a session works in. */
+/** Every tree that sessions work in. */
 export class Trees {
   readonly #cookieDir: string;
-  readonly #all = new Map<string, { readonly tree: Tree; readonly users: Set<SessionId> }>();
+  readonly #all = new Map<string, { readonly tree: Tree; readonly users: Set<string> }>();
 
   /** @param cookieDir a private directory outside every workspace */
   constructor(cookieDir: string) {
     this.#cookieDir = cookieDir;
   }
 
-  use(root: string, session: SessionId): Tree {
+  use(root: string, view: string): Tree {
     const known = this.#all.get(root) ?? {
       tree: new Tree(root, this.#cookieDir),
-      users: new Set<SessionId>(),
+      users: new Set<string>(),
     };
-    known.users.add(session);
+    known.users.add(view);
     this.#all.set(root, known);
     return known.tree;
   }
@@ -140,9 +147,9 @@ export class Trees {
     return this.#all.get(root)?.tree ?? null;
   }
 
-  leave(session: SessionId): void {
+  leave(view: string): void {
     for (const [root, { tree, users }] of this.#all) {
-      if (!users.delete(session) || users.size > 0) continue;
+      if (!users.delete(view) || users.size > 0) continue;
       tree.close();
       this.#all.delete(root);
     }

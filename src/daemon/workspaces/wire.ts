@@ -66,6 +66,7 @@ export function changeView(change: Change): ChangeView {
     state: change.state,
     reason: change.reason,
     concurrent_with: change.concurrentWith,
+    kept_as: change.keptAs === undefined ? null : pathView(change.keptAs).path,
   };
 }
 

@@ -1,7 +1,10 @@
-/** The workspaces of all sessions: opened with their first command, closed with the session. */
+/**
+ * The workspaces of all sessions: opened with the first command of their view, closed with its last
+ * session.
+ */
 import { join } from 'node:path';
-import type { BytePath, ChangeMethod, WorkspaceMode } from '../../change.ts';
-import type { Box, Overlay, PathRules, SessionId } from '../../command.ts';
+import type { BytePath, ChangeMethod } from '../../change.ts';
+import type { Box, ExecId, Overlay, PathRules, SessionId } from '../../command.ts';
 import { limits } from '../../limits.ts';
 import { visibleTrees, type HostFacts } from '../../sandbox/facts.ts';
 import type { SessionRecord } from '../../session/record.ts';
@@ -11,9 +14,6 @@ import { IndexCapture } from '../../workspace/changes/index-capture.ts';
 import { LayerAttributes } from '../../workspace/changes/layer-attributes.ts';
 import type { LedgerLines } from '../../workspace/changes/ledger.ts';
 import { UpperCapture } from '../../workspace/changes/upper.ts';
-import { openFilter } from '../../workspace/commit/filter.ts';
-import { filterInput } from '../../workspace/commit/input.ts';
-import type { CommitFilter } from '../../workspace/commit/held.ts';
 import type { AtomicRenames } from '../../workspace/commit/renames.ts';
 import { SystemTrees } from '../../workspace/commit/system-trees.ts';
 import { isBelow } from '../../workspace/inspect.ts';
@@ -23,15 +23,17 @@ import type { WorkspaceFacts } from '../../workspace/protect.ts';
 import { readRules } from '../../workspace/rules.ts';
 import type { GitView } from '../../protocol/workspace.ts';
 import type { Runners } from '../runners.ts';
-import { bytePathOf, isAtOrBelow } from '../../workspace/byte-path.ts';
+import { bytePathOf } from '../../workspace/byte-path.ts';
 import type { OpenWorkspace } from './open-workspaces.ts';
 import { DryRuns } from './dry-runs.ts';
-import { Layering, type Layers } from './layering.ts';
+import { filterOf } from './filters.ts';
+import { Layering, pinnedIn, type Layers } from './layering.ts';
 import { gitView, Masks } from './masks.ts';
 import { recordKinds } from './record.ts';
 import { SessionWorkspace } from './session-workspace.ts';
 import type { Stores } from './stores.ts';
 import { Trees } from './tree.ts';
+import { modeOf, viewOf } from './views.ts';
 
 export interface WorkspacesOptions {
   /** Private to the runtime, outside every workspace. */
@@ -50,6 +52,8 @@ export interface Layered {
   /** What the session is not shown; `null`: it is shown everything. */
   readonly hidden: MaskState | null;
   readonly overlay: Overlay;
+  /** Of the view when it was planned. */
+  readonly generation: number;
 }
 
 /** What was found out about the workspace, and what it is mounted in. */
@@ -61,14 +65,20 @@ export interface OpenedGround {
   readonly write: { readonly allow: readonly string[]; readonly deny: readonly string[] };
 }
 
-interface Opened {
+/** What a session works on. */
+interface Joined {
+  /** The name of its view; where there is no layer, the session's own. */
+  readonly view: string;
   readonly ground: OpenedGround;
+  /** Settles when the view goes by the ground. */
   readonly opening: Promise<SessionWorkspace>;
 }
 
 export class Workspaces {
-  /** Whether commands of a session run, which this process may not have started. */
-  isBusy: (id: SessionId) => boolean = () => false;
+  /** Commands of a session that run, which this process may not have started. */
+  running: (id: SessionId) => readonly ExecId[] = () => [];
+  /** The sessions that work in a view, or will. */
+  sessionsIn: (view: string) => readonly SessionId[] = () => [];
   /** Told when what waits in a session's workspace is other than before. Must not throw. */
   onPending: (id: SessionId) => void = () => {};
   readonly trees: Trees;
@@ -76,8 +86,11 @@ export class Workspaces {
   readonly #options: WorkspacesOptions;
   readonly #attributes = new LayerAttributes();
   readonly #masks = new Masks(this.#attributes);
-  readonly #sessions = new Map<SessionId, Opened>();
-  readonly #opened = new Map<SessionId, SessionWorkspace>();
+  readonly #sessions = new Map<SessionId, Joined>();
+  readonly #views = new Map<string, Promise<SessionWorkspace>>();
+  readonly #opened = new Map<string, SessionWorkspace>();
+  /** Views whose layers are being removed. */
+  readonly #closing = new Map<string, Promise<unknown>>();
   /** Of an earlier runtime: what it mounted may still be there. */
   #earlier: ReadonlySet<string> = new Set();
 
@@ -114,15 +127,14 @@ export class Workspaces {
   /** Why a session's commands write to the real tree; `null`: they write to a layer. */
   whyNot({ workspace: root, grants }: SessionRecord, visible: PathRules): string | null {
     if (root === null || grants.sandbox === 'none') return 'there is no sandbox around it';
-    const { host } = this.#options;
-    const { home } = host;
+    const { home } = this;
     const hidden = readVisibility({ allow: [], deny: visible.deny }, { root, home });
     const shown = readRules(grants.files.read.allow, { root, home }).paths;
     const inside = shown.find(
       (path) => path !== root && isBelow(path, root) && hidden.hides(relativeTo(root, path)),
     );
     if (inside !== undefined) return `"${inside}" is shown inside of what is hidden`;
-    return this.layering.whyNot(root, host);
+    return this.layering.whyNot(root, this.#options.host);
   }
 
   /** Where the session's workspace is mounted; `null`: commands write to the real tree. */
@@ -131,37 +143,46 @@ export class Workspaces {
     place: string | null,
     visible: PathRules,
   ): Promise<Layered | null> {
-    const { workspace: root, id } = record;
+    const { workspace: root } = record;
     if (root === null || place === null || record.grants.sandbox === 'none') return null;
     if (this.whyNot(record, visible) !== null) return null;
-    const layers = this.layering.of(id);
+    const view = viewOf(record);
+    await this.#closing.get(view);
+    const generation = this.#opened.get(view)?.mounts.generation ?? 0;
+    const layers = this.layering.of(view);
     const { directory, upper, work } = layers;
-    const { home } = this.#options.host;
-    const hidden = await this.#masks.of(id, visible, { root, home, directory });
+    const hidden = await this.#masks.of(view, visible, { root, home: this.home, directory });
     const mask = hidden?.directory ?? null;
-    return { layers, hidden, overlay: { tree: root, place, mask, upper, work } };
+    return { layers, hidden, overlay: { view, tree: root, place, mask, upper, work }, generation };
   }
 
   /** The session's workspace on its ground; what waits in it stays when the ground is made anew. */
   open(record: SessionRecord, root: string, ground: OpenedGround): Promise<SessionWorkspace> {
-    const known = this.#sessions.get(record.id);
-    if (known?.ground === ground) return known.opening;
+    const { id } = record;
+    const joined = this.#sessions.get(id);
+    if (joined?.ground === ground) return joined.opening;
+    const view = ground.layered === null ? id : viewOf(record);
+    const known = this.#views.get(view);
     const opening =
       known === undefined
-        ? this.#make(record, root, ground)
-        : known.opening.then((workspace) => {
-            this.#ground(workspace, root, ground);
+        ? this.#make(record, view, root, ground)
+        : known.then((workspace) => {
+            this.#ground(workspace, id, root, ground);
             return workspace;
           });
-    this.#sessions.set(record.id, { ground, opening });
-    opening.then((workspace) => this.#opened.set(record.id, workspace)).catch(() => {});
-    opening.catch(() => this.#sessions.delete(record.id));
+    this.#sessions.set(id, { view, ground, opening });
+    if (known === undefined) this.#views.set(view, opening);
+    opening.then((workspace) => this.#opened.set(view, workspace)).catch(() => {});
+    opening.catch(() => {
+      this.#sessions.delete(id);
+      if (this.#views.get(view) === opening) this.#views.delete(view);
+    });
     return opening;
   }
 
   /** Digest (hex) of what a session is not shown; `null`: it sees all. */
   maskOf(id: SessionId): string | null {
-    return this.#masks.digestOf(id);
+    return this.#masks.digestOf(this.#viewOf(id));
   }
 
   /** What sessions of an opened workspace will see. */
@@ -182,33 +203,50 @@ export class Workspaces {
    * Before the first session of this runtime: finishes what an earlier one began, and removes what
    * belongs to nobody any more.
    */
-  async recover(sessions: ReadonlySet<string>): Promise<void> {
-    this.#earlier = sessions;
+  async recover(sessions: readonly SessionRecord[]): Promise<void> {
+    const views = new Set(sessions.map(viewOf));
+    this.#earlier = views;
     await this.stores.recover();
-    await this.layering.sweep(sessions);
+    await this.stores.dropSync(views);
+    await this.layering.sweep(views);
   }
 
-  /** Forgets a session; what waited in it is kept in no layer any more. */
-  async close(id: SessionId): Promise<void> {
-    const opening = this.#sessions.get(id);
-    this.#sessions.delete(id);
-    this.#opened.delete(id);
-    this.trees.leave(id);
-    this.#masks.forget(id);
-    const workspace = await opening?.opening.catch(() => null);
+  /** Forgets a session; what waited in its view goes with the last session of it. */
+  async close(record: SessionRecord): Promise<void> {
+    const view = this.#sessions.get(record.id)?.view ?? viewOf(record);
+    this.#sessions.delete(record.id);
+    if (this.sessionsIn(view).some((id) => id !== record.id)) {
+      const workspace = await this.#views.get(view)?.catch(() => null);
+      return workspace?.leave(record.id);
+    }
+    const closing = this.#closeView(view);
+    this.#closing.set(view, closing);
+    await closing;
+    if (this.#closing.get(view) === closing) this.#closing.delete(view);
+  }
+
+  async #closeView(view: string): Promise<void> {
+    const opening = this.#views.get(view);
+    this.#views.delete(view);
+    this.#opened.delete(view);
+    this.trees.leave(view);
+    this.#masks.forget(view);
+    const workspace = await opening?.catch(() => null);
     await workspace?.idle();
     workspace?.close();
     if (workspace?.parts.layer == null) return;
-    (await this.stores.own()).drop(recordKinds.layer, id);
-    await this.layering.remove(this.layering.of(id)).catch((error: unknown) => {
-      this.#options.log(`layers of ${id} are left: ${String(error)}`);
+    const store = await this.stores.own();
+    store.drop(recordKinds.layer, view);
+    store.drop(recordKinds.sync, view);
+    await this.layering.remove(this.layering.of(view)).catch((error: unknown) => {
+      this.#options.log(`layers of ${view} are left: ${String(error)}`);
     });
   }
 
   /** @param isLast whether no later runtime goes on with what waits */
   async end(isLast: boolean): Promise<void> {
     for (const workspace of this.#opened.values()) await workspace.idle();
-    if (isLast) for (const id of this.#sessions.keys()) await this.close(id);
+    if (isLast) for (const view of this.#views.keys()) await this.#closeView(view);
     this.trees.close();
     this.#attributes[Symbol.dispose]();
     this.renames[Symbol.dispose]();
@@ -217,6 +255,7 @@ export class Workspaces {
 
   async #make(
     record: SessionRecord,
+    view: string,
     root: string,
     ground: OpenedGround,
   ): Promise<SessionWorkspace> {
@@ -227,7 +266,7 @@ export class Workspaces {
     const layer =
       layered === null || box.kind === 'none'
         ? null
-        : this.#captureOf(record.id, root, { facts, box, store, upper: layered.overlay.upper });
+        : this.#captureOf(view, root, { facts, box, store, upper: layered.overlay.upper });
     const capture: ChangeCapture =
       layer ??
       (await IndexCapture.open({
@@ -238,35 +277,41 @@ export class Workspaces {
     const refresh = async (directories: readonly BytePath[] | 'all'): Promise<void> => {
       const link = await runners.link();
       const paths = directories === 'all' ? [] : [...directories];
-      await link.request({ op: 'refresh', session_id: record.id, paths });
+      await link.request({ op: 'refresh', view, paths });
     };
+    const sessions = new Set([record.id, ...this.sessionsIn(view)]);
+    const running = (): ExecId[] => [...sessions].flatMap((id) => this.running(id));
+    const isAdopted = this.#earlier.has(view);
     const workspace: SessionWorkspace = new SessionWorkspace({
-      session: record.id,
+      view,
       mode: modeOf(record),
       method: layer === null ? 'index' : 'overlay',
-      tree: this.trees.use(root, record.id),
+      tree: this.trees.use(root, view),
       owner,
       capture,
       layer,
       store,
       renames: this.renames,
-      remask: (directories) => this.#masks.isFresh(record.id, directories),
+      remask: (directories) => this.#masks.isFresh(view, directories),
       refresh,
+      adopted: isAdopted ? running() : [],
+      isRunning: (id) => running().includes(id),
       log,
     });
-    workspace.pending.onChange = () => this.onPending(record.id);
-    this.#ground(workspace, root, ground);
-    const kept = store.get(recordKinds.layer, record.id);
-    if (layer !== null && kept !== null) workspace.restore(kept);
+    workspace.pending.onChange = () => {
+      for (const id of new Set([record.id, ...this.sessionsIn(view)])) this.onPending(id);
+    };
+    this.#ground(workspace, record.id, root, ground);
+    await workspace.restore();
     // Nobody watched the tree since the overlay was mounted.
-    if (layer !== null && this.#earlier.has(record.id)) await refresh('all');
-    if (!this.isBusy(record.id)) await workspace.takeLeftovers();
+    if (layer !== null && isAdopted) await refresh('all');
+    if (running().length === 0) await workspace.takeLeftovers(record.id);
     return workspace;
   }
 
   /** Whether commands of a session see something else at a path of the host, or below it. */
   isWaiting(id: SessionId, path: string): boolean {
-    const workspace = this.#opened.get(id);
+    const workspace = this.#opened.get(this.#viewOf(id));
     const root = workspace?.parts.tree.root ?? '';
     if (workspace === undefined || !isBelow(path, root) || path === root) return false;
     return workspace.pending.holds(relativeTo(root, path));
@@ -275,12 +320,15 @@ export class Workspaces {
   /** Whether nothing is at a path of the host for commands of a session. */
   hides(id: SessionId, root: string, path: string): boolean {
     if (!isBelow(path, root) || path === root) return false;
-    return this.#masks.hides(id, relativeTo(root, path));
+    return this.#masks.hides(this.#viewOf(id), relativeTo(root, path));
+  }
+
+  #viewOf(id: SessionId): string {
+    return this.#sessions.get(id)?.view ?? id;
   }
 
   /** For commands that have layers of their own. */
   async dryRuns(
-    id: SessionId,
     root: string,
     { facts, box, layered }: OpenedGround,
     boxWith: (overlay: Overlay) => Box,
@@ -289,12 +337,12 @@ export class Workspaces {
     const store = await this.stores.own();
     const { overlay } = layered;
     const captureOf = (upper: string, over: LedgerLines): LayerCapture =>
-      this.#captureOf(id, root, { facts, box, store, upper, over });
+      this.#captureOf(overlay.view, root, { facts, box, store, upper, over });
     return new DryRuns({ layering: this.layering, overlay, boxWith, captureOf });
   }
 
   #captureOf(
-    id: SessionId,
+    view: string,
     root: string,
     place: {
       readonly facts: WorkspaceFacts | null;
@@ -310,7 +358,7 @@ export class Workspaces {
       root,
       upper,
       idShift: { uid: hostUid - (facts?.uid ?? 0), gid: hostGid - (facts?.gid ?? 0) },
-      isMasked: (path) => this.#masks.hides(id, path),
+      isMasked: (path) => this.#masks.hides(view, path),
       pinned: () => pinnedIn(root, facts),
       contents: store,
       attributes: this.#attributes,
@@ -318,56 +366,22 @@ export class Workspaces {
     });
   }
 
-  #ground(workspace: SessionWorkspace, root: string, ground: OpenedGround): void {
+  #ground(workspace: SessionWorkspace, id: SessionId, root: string, ground: OpenedGround): void {
     const { facts, layered } = ground;
     const hidden = layered?.hidden ?? null;
     const granted = facts?.granted.filter(({ path, writable }) => writable && path !== root) ?? [];
-    workspace.committing.filter = this.#filterOf(root, ground);
-    workspace.remounted();
+    workspace.committing.filter = filterOf(
+      { root, home: this.home, systemOf: (hidden) => this.systemOf(hidden) },
+      ground,
+    );
+    workspace.mounts.set(id, layered?.generation ?? 0);
     workspace.view = {
       denied: hidden?.hidden.length ?? 0,
       git: gitView(root, hidden),
       unrecorded: granted.map(({ path }) => path),
     };
   }
-
-  #filterOf(root: string, { facts, write, layered }: OpenedGround): CommitFilter | null {
-    if (layered === null || facts === null) return null;
-    const repositories = layered.hidden?.repositories ?? [];
-    const projected = new Set(
-      repositories.flatMap(({ kind, path }) => (kind === 'projected' ? [path] : [])),
-    );
-    const isProjected = (path: BytePath): boolean => isAtOrBelow(path, projected);
-    const input = filterInput({
-      root,
-      home: this.#options.host.home,
-      write,
-      gitDirectories: facts.gitDirectories,
-      links: facts.links ?? [],
-      isReserved: (path) => !isProjected(path) && (layered.hidden?.hides(path) ?? false),
-      isSystem: this.systemOf([root, ...facts.covers.map(({ path }) => path)]),
-      isProjectedGit: gitView(root, layered.hidden) === 'projected',
-      changesMax: limits.commitChanges.default,
-      bytesMax: limits.commitBytes.default,
-    });
-    return openFilter(input);
-  }
 }
 
 const relativeTo = (root: string, path: string): BytePath =>
   bytePathOf(path.slice(root.length + 1));
-
-/** Directories of the workspace that lead to a mount. */
-function pinnedIn(root: string, facts: WorkspaceFacts | null): ReadonlySet<BytePath> {
-  const mounted = [...(facts?.covers ?? []), ...(facts?.granted ?? [])].map(({ path }) => path);
-  const inside = mounted.filter((path) => path !== root && isBelow(path, root));
-  return new Set(
-    inside.flatMap((path) => {
-      const parts = path.slice(root.length + 1).split('/');
-      return parts.map((_, index) => bytePathOf(parts.slice(0, index + 1).join('/')));
-    }),
-  );
-}
-
-export const modeOf = ({ workspaceMode }: SessionRecord): WorkspaceMode =>
-  workspaceMode ?? 'direct';

@@ -16,7 +16,12 @@ export const feedMessage = z.object({
     z.object({ kind: z.literal('exec'), exec }),
     z.object({ kind: z.literal('approval'), approval }),
     z.object({ kind: z.literal('secret-requests'), requests: z.array(secretRequest) }),
-    z.object({ kind: z.literal('held'), session_id: word.sessionId, count: word.count }),
+    z.object({
+      kind: z.literal('held'),
+      session_id: word.sessionId,
+      view: z.string(),
+      count: word.count,
+    }),
   ]),
 });
 

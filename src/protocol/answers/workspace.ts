@@ -29,6 +29,7 @@ export const change = z.object({
   state: changeState,
   reason: word.nullableText,
   concurrent_with: z.array(word.execId),
+  kept_as: word.nullableText,
 });
 const changes = z.array(change);
 
@@ -101,6 +102,7 @@ export const restored = z.object({
   totals: z.object({ restored: word.count, conflicts: word.count, impossible: word.count }),
   exec_ids: z.array(word.execId),
   dry_run: z.boolean(),
+  nothing: word.nullableText,
 });
 
 export const workspaceAnswers = {
@@ -129,6 +131,7 @@ export const workspaceAnswers = {
     changes,
     changes_total: word.count,
     next: z.nullable(word.count),
+    content: z.nullable(z.object({ size: word.count, base64: word.nullableText })),
   }),
   'snapshot.restore': restored,
   'exec.undo': restored,

@@ -1,6 +1,7 @@
 /** The words of capturing: what a command changed, with what is needed to apply or refuse it. */
 import type { BytePath, Difference, Entry, StatKey } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
+import type { Displaced } from './give-way.ts';
 import type { LayerAttributes } from './layer-attributes.ts';
 import type { LedgerLines } from './ledger.ts';
 
@@ -112,12 +113,13 @@ export interface LayerCapture extends ChangeCapture {
    */
   clearApplied(paths: readonly BytePath[]): Promise<readonly BytePath[]>;
   /**
-   * Lets somebody else's version of a file show through while commands run; the overlay must be
-   * refreshed after it. `ino`: of the file that applying left; `null`: nothing.
+   * The first half of letting somebody else's version of a file show through while commands run.
    *
-   * @returns `false` where a command changed it since, too
+   * @returns the file that commands may still have open; `null` where a command changed it since
    */
-  giveWay(path: BytePath, ino: bigint | null): Promise<boolean>;
+  setAside(path: BytePath): Promise<Displaced | null>;
+  /** The second half; the overlay must be refreshed after it. */
+  takeOut(displaced: readonly Pick<Displaced, 'path' | 'fd'>[]): Promise<void>;
   /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */
   forget(paths: readonly BytePath[]): void;
   /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */

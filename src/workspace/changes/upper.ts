@@ -1,5 +1,6 @@
 /** Changes of a session's commands, from the upper layer of its overlay. */
 import { lstatSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
 import { modeOf, permissions, statKey } from '../stat.ts';
@@ -9,7 +10,7 @@ import { clearLayer, dropStale } from './clear.ts';
 import { Comparison } from './comparison.ts';
 import { TreeCursor } from './cursor.ts';
 import { emptyDirectory } from './empty.ts';
-import { giveWay } from './give-way.ts';
+import { setAside, takeOut, type Displaced, type GiveWayGround } from './give-way.ts';
 import { inTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
 import { Pace } from './pace.ts';
 import { survey } from './survey.ts';
@@ -99,11 +100,21 @@ export class UpperCapture implements LayerCapture {
     });
   }
 
-  giveWay(path: BytePath, ino: bigint | null): Promise<boolean> {
+  setAside(path: BytePath): Promise<Displaced | null> {
+    return this.#givingWay((ground) => setAside(ground, path));
+  }
+
+  takeOut(displaced: readonly Pick<Displaced, 'path' | 'fd'>[]): Promise<void> {
+    return this.#givingWay((ground) => {
+      for (const one of displaced) takeOut(ground, one);
+    });
+  }
+
+  #givingWay<T>(work: (ground: GiveWayGround) => T): Promise<T> {
     return this.#alone(async () => {
       using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
-      using realCursor = new TreeCursor(this.#options.root, { mayWiden: false });
-      return giveWay({ ledger: this.#ledger, upperCursor, realCursor }, path, ino);
+      const aside = join(dirname(this.#options.upper), 'displaced');
+      return work({ ledger: this.#ledger, upperCursor, aside });
     });
   }
 

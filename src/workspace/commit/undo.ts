@@ -1,46 +1,57 @@
 /**
- * Plans to take back what commands did: a path is only touched where it still is as the last of
- * them left it. Nothing is cleaned up, nothing that somebody else made is removed: the plan names
- * paths that were recorded, and is applied like any other change.
+ * Plans to take back what commands did, and nothing else: where a path is as the last of them left
+ * it, what stood there before comes back; where somebody changed it since, only what the commands
+ * did goes, if that can be told apart. Nothing is cleaned up, nothing that somebody else made is
+ * removed: the plan names paths that were recorded, and is applied like any other change.
  */
+import type { BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
 import { isSame, statKey } from '../stat.ts';
 import type { CommitItem, ItemResult, Refusal, Tree, Undoable, UndoPlan } from './item.ts';
 import { isEqual, isLike } from './match.ts';
-import { statAt } from './standing.ts';
+import { entryOf, statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
+import { mergeContents, mergeModes } from '../merge/contents.ts';
+import { standingFile, type FileEntry } from '../merge/standing-file.ts';
+
+const mergedBytesMax = 64 * 1024 * 1024;
 
 export interface UndoInput {
   readonly tree: Tree;
-  /** What was applied, the newest record first: one to undo a command, more to go back further. */
+  /**
+   * What was applied, the newest record first: one to undo a command, more to go back further. Of a
+   * path that somebody else changed in between, a record has several parts, the newest first.
+   */
   readonly records: readonly (readonly Undoable[])[];
-  readonly contents: Pick<Contents, 'has'>;
+  readonly contents: Pick<Contents, 'has' | 'read' | 'put'>;
 }
 
-/** A path's way back through the records. */
-interface Chain {
-  readonly after: Entry | null;
-  readonly key: StatKey | null;
-  before: Entry | null;
-  /** Somebody else changed it between two records: only what came after that is undone. */
-  isBroken: boolean;
+/** One part of a path's way back. */
+interface Step extends Undoable {
+  /** Of the record that it begins in; the newest is 0. */
+  readonly record: number;
 }
 
-/** Looks at the tree and plans. Changes nothing. */
+/** What stands at a path after a part of the way. */
+interface Now {
+  readonly entry: Entry | null;
+  /** It is not what stands in the tree. */
+  readonly isOther: boolean;
+}
+
+/** Looks at the tree and plans. Changes nothing but what `contents` keeps. */
 export async function planUndo(input: UndoInput): Promise<UndoPlan> {
   const items: CommitItem[] = [];
   const refused: ItemResult[] = [];
   const steps = new TreeSteps(input.tree.root);
   try {
     for (const [path, chain] of chainsOf(input.records)) {
-      const planned = await plan(path, chain, { steps, contents: input.contents });
+      const planned = await plan(path, chain, { ...input, steps });
       // What is open may be moved away while others have their turn.
       steps.close();
-      if (planned === null) continue;
-      if ('after' in planned) items.push(planned);
-      else refused.push(planned);
-      if (chain.isBroken) refused.push(refuse(path, 'changed-between'));
+      if (planned.item !== null) items.push(planned.item);
+      if (planned.refused !== null) refused.push(refuse(path, planned.refused));
     }
   } finally {
     steps.close();
@@ -48,46 +59,113 @@ export async function planUndo(input: UndoInput): Promise<UndoPlan> {
   return { items, refused };
 }
 
-function chainsOf(records: readonly (readonly Undoable[])[]): Map<BytePath, Chain> {
-  const chains = new Map<BytePath, Chain>();
-  for (const { path, before, after, key } of records.flat()) {
-    const chain = chains.get(path);
-    if (chain === undefined) chains.set(path, { after, key, before, isBroken: false });
-    else if (isEqual(after, chain.before)) chain.before = chain.isBroken ? chain.before : before;
-    else chain.isBroken = true;
+/** By path, the newest first; parts that follow each other as one. */
+function chainsOf(records: readonly (readonly Undoable[])[]): Map<BytePath, Step[]> {
+  const chains = new Map<BytePath, Step[]>();
+  for (const [record, undoable] of records.entries()) {
+    for (const one of undoable) {
+      const chain = chains.get(one.path) ?? [];
+      const last = chain.at(-1);
+      const isNext = last !== undefined && isEqual(one.after, last.before);
+      if (isNext) chain[chain.length - 1] = { ...last, before: one.before, record };
+      else chain.push({ ...one, record });
+      chains.set(one.path, chain);
+    }
   }
   return chains;
 }
 
-interface World {
+interface World extends Pick<UndoInput, 'tree' | 'contents'> {
   readonly steps: TreeSteps;
-  readonly contents: Pick<Contents, 'has'>;
 }
 
-async function plan(
-  path: BytePath,
-  chain: Chain,
-  { steps, contents }: World,
-): Promise<CommitItem | ItemResult | null> {
-  const { after, key, before } = chain;
-  const stat = statAt(steps, path);
-  const isLeft = after === null ? stat === null : await isOurs(steps, path, { after, key });
-  if (!isLeft) {
-    const isBack = before === null ? stat === null : await isLike(steps, path, before);
-    return isBack ? null : refuse(path, 'changed-meanwhile');
-  }
-  if (isEqual(before, after) && !isOnlyTimes(before, after)) return null;
-  const reason = whyImpossible(before, after, contents);
-  if (reason !== null) return refuse(path, reason);
-  return {
-    path,
-    base: after,
-    baseKey: stat === null ? null : statKey(stat),
-    after: before,
-    source: null,
-    sourceKey: null,
-  };
+interface Planned {
+  readonly item: CommitItem | null;
+  readonly refused: Refusal | null;
 }
+
+async function plan(path: BytePath, chain: readonly Step[], world: World): Promise<Planned> {
+  const stat = statAt(world.steps, path);
+  const base = entryOf(world.steps, path);
+  let now: Now = { entry: base, isOther: false };
+  /** As after the last record that was taken back whole. */
+  let whole = now;
+  let refused: Refusal | null = null;
+  for (const [at, step] of chain.entries()) {
+    if (at > 0 && chain[at - 1]?.record !== step.record) whole = now;
+    const next = await takeBack(path, step, now, world);
+    if (typeof next === 'string') {
+      refused = whole.isOther && next === 'changed-meanwhile' ? 'changed-between' : next;
+      now = whole;
+      break;
+    }
+    now = next;
+  }
+  if (!now.isOther) return { item: null, refused };
+  const known = chain[0] ?? null;
+  const isLeft =
+    known?.after != null && (await isOurs(world.steps, path, { ...known, after: known.after }));
+  const from = { base: isLeft ? known.after : base, baseKey: keyOf(stat) };
+  return { item: { path, ...from, after: now.entry, source: null, sourceKey: null }, refused };
+}
+
+/** What stands there without one part; a word: why it cannot be taken out. */
+async function takeBack(
+  path: BytePath,
+  { before, after, key }: Step,
+  now: Now,
+  world: World,
+): Promise<Now | Refusal> {
+  const { steps, contents } = world;
+  const stands = async (entry: Entry | null, known: StatKey | null): Promise<boolean> => {
+    if (now.isOther || entry === null || now.entry === null) return isEqual(now.entry, entry);
+    return isOurs(steps, path, { after: entry, key: known });
+  };
+  if (await stands(after, key)) {
+    if (isEqual(before, after) && !isOnlyTimes(before, after)) return now;
+    const reason = whyImpossible(before, after, contents);
+    return reason ?? { entry: written(before, after), isOther: true };
+  }
+  if (await stands(before, null)) return now;
+  const entry = await withoutStep(path, { before, after }, now, world);
+  return entry === null ? 'changed-meanwhile' : { entry, isOther: true };
+}
+
+/** The other way round: what leads back from a part, done to what stands there now. */
+async function withoutStep(
+  path: BytePath,
+  { before, after }: Pick<Undoable, 'before' | 'after'>,
+  now: Now,
+  { tree, contents }: World,
+): Promise<Entry | null> {
+  // Git's files are no text of anybody.
+  if (path.split('/').includes('.git')) return null;
+  if (after?.type !== 'file' || now.entry?.type !== 'file') return null;
+  if (before !== null && before.type !== 'file') return null;
+  const read = async ({ sha256, size }: FileEntry): Promise<Buffer | null> =>
+    sha256 === null || size > mergedBytesMax ? null : contents.read(sha256);
+  const standing = now.isOther
+    ? { entry: now.entry, bytes: await read(now.entry) }
+    : standingFile(tree.root, path, mergedBytesMax);
+  const [from, to] = [await read(after), before === null ? Buffer.alloc(0) : await read(before)];
+  if (standing?.bytes == null || from === null || to === null) return null;
+  const merged = mergeContents(from, standing.bytes, to);
+  const mode = mergeModes(after.mode, standing.entry.mode, before?.mode ?? after.mode);
+  if (merged.kind === 'conflict' || mode === null) return null;
+  const sha256 = contents.put(merged.bytes);
+  if (!contents.has(sha256)) return null;
+  const size = merged.bytes.length;
+  return { ...standing.entry, mode, size, sha256, mtimeMs: Date.now() };
+}
+
+/** What is written again is new, so that who compares times sees it. */
+function written(before: Entry | null, after: Entry | null): Entry | null {
+  if (before?.type !== 'file') return before;
+  const isThere = after?.type === 'file' && after.sha256 === before.sha256;
+  return isThere ? before : { ...before, mtimeMs: Date.now() };
+}
+
+const keyOf = (stat: BigIntStats | null): StatKey | null => (stat === null ? null : statKey(stat));
 
 /** By key, or by content where a key has changed; another directory of equal mode is another. */
 async function isOurs(

@@ -1,0 +1,133 @@
+/**
+ * Files that left a session's layer while its commands may have them open. What they go on to write
+ * there has no name any more, and is looked for here until no command runs.
+ */
+import { closeSync, constants, fstatSync, openSync, rmSync } from 'node:fs';
+import type { BytePath } from '../../change.ts';
+import type { SnapshotStore } from '../../snapshot/store.ts';
+import type { Captured, LayerCapture } from '../../workspace/changes/captured.ts';
+import type { Displaced } from '../../workspace/changes/give-way.ts';
+import { Pace } from '../../workspace/changes/pace.ts';
+import { statKey } from '../../workspace/stat.ts';
+import type { Committing } from './committing.ts';
+import type { SyncPoint } from './sync-points.ts';
+import type { Tree } from './tree.ts';
+
+/** Open at once; where there are more, a file stays in the layer. */
+const filesMax = 256;
+
+interface Followed extends Displaced {
+  point: SyncPoint;
+  /** As it was when it was read last. */
+  key: string;
+}
+
+export type DisplacedJson = Omit<Followed, 'fd' | 'key'>;
+
+export interface DisplacedChange {
+  readonly captured: Captured;
+  readonly start: SyncPoint;
+  /** To be called with what was brought into the real tree. */
+  readonly synced: (point: SyncPoint) => void;
+}
+
+export class DisplacedFiles {
+  readonly #tree: Tree;
+  readonly #store: SnapshotStore;
+  #all: Followed[] = [];
+
+  constructor(tree: Tree, store: SnapshotStore) {
+    this.#tree = tree;
+    this.#store = store;
+  }
+
+  /** As JSON, for a later process. */
+  toJson(): DisplacedJson[] {
+    return this.#all.map(({ path, at, entry, point }) => ({ path, at, entry, point }));
+  }
+
+  /** Goes on with what was kept, by a process that may have died before it was out of the layer. */
+  async restore(kept: readonly DisplacedJson[], layer: LayerCapture): Promise<void> {
+    for (const one of kept) {
+      try {
+        const fd = openSync(
+          one.at,
+          constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+        );
+        if (fstatSync(fd).isFile()) this.#all.push({ ...one, fd, key: '' });
+        else closeSync(fd);
+      } catch {
+        // Nobody has it any more.
+      }
+    }
+    await layer.takeOut(this.#all);
+  }
+
+  /**
+   * Takes out of the layer what was applied and would hide what somebody else made of it.
+   *
+   * @param keep appends what is followed to the store: nothing leaves the layer before
+   */
+  async displace(
+    layer: LayerCapture,
+    committing: Committing,
+    directories: readonly BytePath[] | 'all',
+    keep: () => void,
+  ): Promise<void> {
+    const aside: Followed[] = [];
+    const pace = new Pace();
+    for (const path of committing.shadowsIn(directories)) {
+      if (this.#all.length === filesMax) break;
+      if (pace.isDue()) await pace.rest();
+      if (!committing.isOutdated(path)) continue;
+      const displaced = await layer.setAside(path);
+      if (displaced === null) continue;
+      const point = committing.gaveWay(path, displaced.entry);
+      const followed = { ...displaced, point, key: '' };
+      this.#all.push(followed);
+      aside.push(followed);
+    }
+    if (aside.length === 0) return;
+    keep();
+    await this.#store.sync();
+    await layer.takeOut(aside);
+  }
+
+  /** What was written since the last look, one after the other. */
+  async *changes(): AsyncGenerator<DisplacedChange> {
+    for (const file of this.#all) {
+      const stat = fstatSync(file.fd, { bigint: true });
+      const key = statKey(stat);
+      if (key === file.key) continue;
+      const { path, point } = file;
+      const before = point.layer;
+      const { sha256, size } = await this.#store.putFile(file.fd);
+      if (sha256 === before.sha256) {
+        file.key = key;
+        continue;
+      }
+      const after = { ...before, size, sha256, mtimeMs: Number(stat.mtimeNs) / 1e6 };
+      const sides = { path, kind: 'modified', before, after, marks: [] } as const;
+      const base = { base: point.real, baseKey: this.#tree.keyAt(path), baseCtimeNs: null };
+      const rest = { isCopyUp: false, isMasked: false, hasMaskedBelow: false };
+      yield {
+        captured: { ...sides, ...base, ...rest, sourceAt: null, upperKey: null },
+        start: point,
+        synced: (next) => {
+          file.point = next;
+          file.key = key;
+        },
+      };
+    }
+  }
+
+  /** No command runs that could write to them. */
+  clear(): void {
+    for (const { at } of this.#all) rmSync(at, { force: true });
+    this.close();
+  }
+
+  close(): void {
+    for (const { fd } of this.#all.splice(0)) closeSync(fd);
+  }
+}

@@ -1,0 +1,43 @@
+/** What of a session's changes may go into the real tree by itself. */
+import type { BytePath } from '../../change.ts';
+import { limits } from '../../limits.ts';
+import { isAtOrBelow } from '../../workspace/byte-path.ts';
+import { openFilter } from '../../workspace/commit/filter.ts';
+import type { CommitFilter } from '../../workspace/commit/held.ts';
+import { filterInput } from '../../workspace/commit/input.ts';
+import { gitView } from './masks.ts';
+import type { OpenedGround } from './workspaces.ts';
+
+export interface Place {
+  readonly root: string;
+  /** Of the person on the host. */
+  readonly home: string;
+  /** Whether a path leads to what every sandbox shows read-only, and to nothing of these. */
+  readonly systemOf: (hidden: readonly string[]) => (target: BytePath) => boolean;
+}
+
+/** @returns `null` where there is no layer */
+export function filterOf(
+  { root, home, systemOf }: Place,
+  { facts, write, layered }: OpenedGround,
+): CommitFilter | null {
+  if (layered === null || facts === null) return null;
+  const repositories = layered.hidden?.repositories ?? [];
+  const projected = new Set(
+    repositories.flatMap(({ kind, path }) => (kind === 'projected' ? [path] : [])),
+  );
+  const isProjected = (path: BytePath): boolean => isAtOrBelow(path, projected);
+  const input = filterInput({
+    root,
+    home,
+    write,
+    gitDirectories: facts.gitDirectories,
+    links: facts.links ?? [],
+    isReserved: (path) => !isProjected(path) && (layered.hidden?.hides(path) ?? false),
+    isSystem: systemOf([root, ...facts.covers.map(({ path }) => path)]),
+    isProjectedGit: gitView(root, layered.hidden) === 'projected',
+    changesMax: limits.commitChanges.default,
+    bytesMax: limits.commitBytes.default,
+  });
+  return openFilter(input);
+}

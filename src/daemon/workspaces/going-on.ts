@@ -1,0 +1,83 @@
+/**
+ * What commands that outlived their daemon go on to write is a delta against what that daemon
+ * brought into the real tree last. It may have died before it kept how that went.
+ */
+import type { BytePath } from '../../change.ts';
+import type { ExecId } from '../../command.ts';
+import type { SnapshotStore } from '../../snapshot/store.ts';
+import { pointOf } from './merging.ts';
+import type { Waiting } from './pending.ts';
+import {
+  reachedBy,
+  recordKinds,
+  recordsOf,
+  type ChangeRecord,
+  type RecordedChange,
+} from './record.ts';
+import { readPoints, readWaiting, type KeptPoints } from './recording.ts';
+import type { SyncPoint } from './sync-points.ts';
+
+type Kept = Pick<SnapshotStore, 'get' | 'records'>;
+
+export interface GoingOn extends KeptPoints {
+  readonly waiting: readonly Waiting[];
+  /** Of what was told; `null`: nothing waited. */
+  readonly ledger: string | null;
+  /** Planned, and nobody knows whether the real tree has it: it is to be looked at again. */
+  readonly unsettled: readonly BytePath[];
+}
+
+/** @param running commands of the view that run still */
+export function goOn(store: Kept, view: string, running: ReadonlySet<ExecId>): GoingOn {
+  const records = recordsOf(store, view);
+  const all = records.flatMap(({ changes }) => changes);
+  const kept = readPoints(store.get(recordKinds.sync, view));
+  return {
+    ...readWaiting(store.get(recordKinds.layer, view)),
+    unsettled: all.filter(isUnsettled).map(({ path }) => path),
+    ...pointsOf(
+      records.filter(({ exec }) => running.has(exec)),
+      kept,
+    ),
+  };
+}
+
+function isUnsettled({ state, after, key }: RecordedChange): boolean {
+  return state === 'applied' && after !== null && key === null;
+}
+
+/** @param records the oldest first */
+function pointsOf(records: readonly ChangeRecord[], kept: KeptPoints): KeptPoints {
+  const last = new Map(
+    records.flatMap(({ changes }) => changes.map((change) => [change.path, change] as const)),
+  );
+  const points = new Map<BytePath, readonly SyncPoint[]>();
+  for (const change of last.values()) {
+    const point = startAfter(change);
+    if (point !== null) points.set(change.path, [point]);
+  }
+  const as = (path: BytePath, point: SyncPoint): SyncPoint => settled(point, last.get(path));
+  for (const [path, some] of kept.points) {
+    const all = some.map((one) => as(path, one));
+    points.set(path, all);
+  }
+  const displaced = kept.displaced.map((one) => ({ ...one, point: as(one.path, one.point) }));
+  return { points: [...points], displaced };
+}
+
+/** Where nothing but the record tells of a file. */
+function startAfter(change: RecordedChange): SyncPoint | null {
+  const reached = reachedBy(change);
+  if (reached?.after?.type !== 'file') return null;
+  if (reached.key !== null) return pointOf(reached.after, reached.key);
+  // Older is safe: what the real tree has of it already comes once.
+  if (reached.before?.type !== 'file') return null;
+  return { ...pointOf(reached.before, null), maySee: true };
+}
+
+/** More reached the real tree than the point knows, unless both are of the same moment. */
+function settled(point: SyncPoint, change: RecordedChange | undefined): SyncPoint {
+  const reached = change === undefined ? null : reachedBy(change);
+  if (reached === null || point.realKey === null || reached.key === point.realKey) return point;
+  return { ...point, realKey: null, maySee: true };
+}

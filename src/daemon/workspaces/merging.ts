@@ -1,0 +1,234 @@
+/**
+ * Changes of files on their way into a real tree that somebody else changes as well. What a command
+ * did is a delta against what was last brought together; it is merged with what stands there, and
+ * put in its place only while that still stands. What cannot be merged is a conflict.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { BytePath, StatKey } from '../../change.ts';
+import type { SnapshotStore } from '../../snapshot/store.ts';
+import type { Captured } from '../../workspace/changes/captured.ts';
+import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
+import {
+  mergeContents,
+  mergeModes,
+  rebase,
+  startsWith,
+  unitedAppends,
+} from '../../workspace/merge/contents.ts';
+import { entryWith, standingFile, type FileEntry } from '../../workspace/merge/standing-file.ts';
+import { SyncPoints, type SyncPoint } from './sync-points.ts';
+import type { Tree } from './tree.ts';
+import { moment } from './versions.ts';
+
+/** Of a file that is merged. */
+const bytesMax = 64 * 1024 * 1024;
+const attemptsMax = 6;
+/** Between attempts, while somebody has the file open for writing. */
+const openMs = 40;
+
+export interface MergingParts {
+  readonly tree: Tree;
+  readonly store: SnapshotStore;
+}
+
+/** A file of a command that is to go into the real tree. */
+export interface Wanted {
+  /** As it would go there if nobody else were; its key is not asked where `start` is known. */
+  readonly item: CommitItem;
+  /** What the command's version started from; `null`: nobody knows. */
+  readonly start: SyncPoint | null;
+}
+
+/** What was put there in the end. */
+export interface Put {
+  readonly result: ItemResult;
+  /** With `applied`: what stood there, and what stands there; else as it was tried. */
+  readonly item: CommitItem;
+  readonly isMerged: boolean;
+}
+
+/** The way into the real tree. */
+export interface Way {
+  /** Reports for each what became of it. */
+  readonly apply: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, ItemResult>>;
+  /** Those that may not pass: nobody has judged what a merge makes. */
+  readonly held: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, string>>;
+}
+type Tried = Omit<Put, 'result'> & { readonly next: CommitItem | null; readonly isDone?: boolean };
+
+export class Merging {
+  readonly points = new SyncPoints();
+  readonly #parts: MergingParts;
+
+  constructor(parts: MergingParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * What a new file of the session started from, when somebody may have changed the real one.
+   *
+   * @param since Unix ms: when the command began that wrote it
+   */
+  async startOf(captured: Captured, since: number): Promise<SyncPoint | null> {
+    const { path, after } = captured;
+    const { tree } = this.#parts;
+    const ours = after?.type === 'file' ? await this.#read(after) : null;
+    const now = standingFile(tree.root, path, bytesMax);
+    if (ours === null || now === null) return null;
+    // It has all of what stands there: nothing of it can be lost.
+    const hasAll = startsWith(ours, now.bytes) && now.bytes.length > 0;
+    if (hasAll) return { ...this.#kept(now, now.key), maySee: true };
+    const shown = this.points.of(path);
+    const versions = tree.versions.of(path).map((version) => ({
+      ...this.#kept(version, null),
+      at: version.since,
+    }));
+    const known = [...versions, ...shown].toSorted((a, b) => a.at - b.at);
+    for (const point of known.toReversed()) {
+      const bytes = await this.#read(point.layer);
+      const isStart = bytes !== null && bytes.length > 0 && startsWith(ours, bytes);
+      if (isStart) return begun(point);
+    }
+    // An older start is safe: what was added since is then somebody's addition, not our deletion.
+    const start = known.findLast(({ at }) => at <= since) ?? shown[0];
+    return start === undefined ? null : begun(start);
+  }
+
+  /** Brings files into the real tree, merged with what somebody else made where that can be. */
+  async put(wanted: readonly Wanted[], way: Way): Promise<ReadonlyMap<BytePath, Put>> {
+    const done = new Map<BytePath, Put>();
+    const all = new Map(wanted.map((one) => [one.item.path, one]));
+    let tried = new Map<BytePath, Tried>();
+    for (const one of wanted) tried.set(one.item.path, await this.#first(one));
+    for (let attempt = 1; tried.size > 0; attempt += 1) {
+      const results = await applied([...tried.values()], way);
+      const again = new Map<BytePath, Tried>();
+      let isOpen = false;
+      for (const [path, { next, item, isMerged, isDone }] of tried) {
+        const result = isDone === true ? appliedAlready(item) : (results.get(path) ?? theirs(path));
+        done.set(path, { result, item: next ?? item, isMerged });
+        const one = all.get(path);
+        if (result.state !== 'conflict' || one === undefined || attempt === attemptsMax) continue;
+        isOpen ||= result.reason === 'open-elsewhere';
+        const more = await this.#again(one);
+        if (more !== null) again.set(path, more);
+      }
+      tried = again;
+      if (isOpen && tried.size > 0) await wait(openMs);
+    }
+    return done;
+  }
+
+  /** As long as nobody else changed the path. */
+  async #first(one: Wanted): Promise<Tried> {
+    const { item, start } = one;
+    const plain = { item, next: item, isMerged: false };
+    if (start === null || item.after?.type !== 'file') return plain;
+    if (start.realKey === null) return (await this.#again(one)) ?? { ...plain, next: null };
+    const base = { ...item, base: start.real, baseKey: start.realKey };
+    if (start.layer.sha256 === start.real.sha256) return { ...plain, item: base, next: base };
+    const delta = await this.#delta(one, start);
+    if (delta === null) return { ...plain, next: null };
+    const next = this.#itemOf(base, delta);
+    return next === null ? { ...plain, next } : { item: next, next, isMerged: true };
+  }
+
+  /** Merged with what stands there now; `null`: it cannot be. */
+  async #again(one: Wanted): Promise<Tried | null> {
+    const { item, start } = one;
+    if (start === null) return null;
+    const now = standingFile(this.#parts.tree.root, item.path, bytesMax);
+    const [base, delta] = [await this.#read(start.real), await this.#delta(one, start)];
+    if (now === null || base === null || delta === null) return null;
+    const united = start.maySee ? unitedAppends(base, delta.bytes, now.bytes) : null;
+    const found = united ?? mergeContents(base, delta.bytes, now.bytes);
+    const mode = mergeModes(start.real.mode, delta.entry.mode, now.entry.mode);
+    if (found.kind === 'conflict' || mode === null) return null;
+    const onto = { ...item, base: now.entry, baseKey: now.key };
+    const next = this.#itemOf(onto, { bytes: found.bytes, entry: { ...delta.entry, mode } });
+    if (next === null) return null;
+    const isDone = isEqual(next.after, now.entry);
+    return { item: next, next: isDone ? null : next, isMerged: true, isDone };
+  }
+
+  /** What the command did to its own file, done to what the real tree had then. */
+  async #delta({ item }: Wanted, start: SyncPoint): Promise<Content | null> {
+    const { after } = item;
+    if (after?.type !== 'file') return null;
+    const [from, to, onto] = [
+      await this.#read(start.layer),
+      await this.#read(after),
+      await this.#read(start.real),
+    ];
+    if (from === null || to === null || onto === null) return null;
+    const found = rebase(from, to, onto);
+    const mode = mergeModes(start.layer.mode, after.mode, start.real.mode);
+    if (found.kind === 'conflict' || mode === null) return null;
+    return { bytes: found.bytes, entry: { ...after, mode } };
+  }
+
+  /** `null`: the store has no room for the content. */
+  #itemOf(item: CommitItem, { bytes, entry }: Content): CommitItem | null {
+    const { store } = this.#parts;
+    const after = { ...entryWith(entry, bytes), mtimeMs: Date.now() };
+    if (!store.has(store.put(bytes))) return null;
+    return { ...item, after, source: null, sourceKey: null };
+  }
+
+  /** Somebody else's version, kept, so that what is made of it can be merged. */
+  #kept({ entry, bytes }: Content, key: StatKey | null): SyncPoint {
+    this.#parts.store.put(bytes);
+    return pointOf(entry, key);
+  }
+
+  /** The session's file is gone from its layer: commands see what the real tree has. */
+  shown(path: BytePath, was: SyncPoint): void {
+    const now = standingFile(this.#parts.tree.root, path, bytesMax);
+    if (this.points.of(path).length === 0) this.points.set(path, was);
+    const point = now === null ? null : this.#kept(now, now.key);
+    this.points.show(path, { ...(point ?? was), isShown: true });
+  }
+
+  async #read({ sha256, size }: FileEntry): Promise<Buffer | null> {
+    return sha256 === null || size > bytesMax ? null : await this.#parts.store.read(sha256);
+  }
+}
+
+/** What was merged is judged before. */
+async function applied(
+  tried: readonly Tried[],
+  { apply, held }: Way,
+): Promise<ReadonlyMap<BytePath, ItemResult>> {
+  const merged = tried.flatMap(({ next, isMerged }) => (isMerged ? (next ?? []) : []));
+  const out = merged.length === 0 ? new Map<BytePath, string>() : await held(merged);
+  const items = tried.flatMap(({ next }) => next ?? []);
+  return apply(items.filter(({ path }) => !out.has(path)));
+}
+
+interface Content {
+  readonly bytes: Buffer;
+  readonly entry: FileEntry;
+}
+
+/** The two are equal. */
+export function pointOf(entry: FileEntry, realKey: StatKey | null): SyncPoint {
+  return { at: moment(), layer: entry, real: entry, realKey, isShown: false, maySee: false };
+}
+
+/** A file of the session begins there, and may have more of what came after it. */
+function begun(point: SyncPoint): SyncPoint {
+  return { ...point, realKey: null, isShown: false, maySee: true };
+}
+
+function isEqual(after: CommitItem['after'], now: FileEntry): boolean {
+  return after?.type === 'file' && after.sha256 === now.sha256 && after.mode === now.mode;
+}
+
+function appliedAlready({ path, baseKey: key }: CommitItem): ItemResult {
+  return { path, state: 'applied', key };
+}
+
+function theirs(path: BytePath): ItemResult {
+  const conflict = { state: 'conflict', reason: 'changed-meanwhile' } as const;
+  return { path, ...conflict, detail: null, keptAt: null };
+}

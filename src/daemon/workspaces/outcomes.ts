@@ -1,0 +1,108 @@
+/** What a commit makes of captured changes: those of a receipt, and items to apply. */
+import type { Change, ChangeState, WorkspaceMode } from '../../change.ts';
+import type { ExecId } from '../../command.ts';
+import type { Captured } from '../../workspace/changes/captured.ts';
+import type { CommitItem } from '../../workspace/commit/item.ts';
+import { kindOf } from '../diffs/net-changes.ts';
+import { pointOf, type Put, type Wanted } from './merging.ts';
+import type { Waiting } from './pending.ts';
+import type { RecordedChange } from './record.ts';
+import type { SyncPoint } from './sync-points.ts';
+
+/** What a commit has to know of the command whose changes they are. */
+export interface Origin {
+  readonly mode: WorkspaceMode;
+  /** Whether somebody may have changed the path since a command saw it. */
+  readonly isBehind: (captured: Captured) => boolean;
+  /** Nobody saw how the command ended: what it left waits for somebody to look at it. */
+  readonly isLost: boolean;
+  readonly overlapping: readonly ExecId[];
+  /** Whose changes they are. */
+  readonly exec: ExecId;
+  /** Unix ms when the commands began that run; default: nobody knows. */
+  readonly begunAt?: readonly number[];
+  /** What the changes started from, where that is not what the layer had. */
+  readonly start?: SyncPoint;
+  /** Called with what was brought into the real tree of it. */
+  readonly synced?: (point: SyncPoint) => void;
+}
+
+export interface Way {
+  readonly state: ChangeState;
+  readonly reason: string | null;
+}
+
+/** A change that goes with its layer. */
+export const discarded = (captured: Captured, of: Pick<Origin, 'exec' | 'overlapping'>): Change =>
+  changeOf(captured, { state: 'discarded', reason: null }, of);
+
+export function changeOf(
+  { path, kind, before, after, marks }: Captured,
+  { state, reason }: Way,
+  { exec, overlapping: concurrentWith }: Pick<Origin, 'exec' | 'overlapping'>,
+): Change {
+  const change = { path, kind, before, after, marks, state, reason, concurrentWith };
+  return state === 'conflict' ? named(change, exec) : change;
+}
+
+/** A conflict whose own version is kept has a name for it. */
+function named<Told extends Change>(change: Told, exec: ExecId): Told {
+  const { after, path } = change;
+  const isKept = after?.type === 'file' && after.sha256 !== null;
+  return isKept ? { ...change, keptAs: `${exec}:${path}` } : change;
+}
+
+/** Whether the change is one of content, and may be merged. Git's files are no text of anybody. */
+export function isFileOverFile({ path, base, after }: Captured): boolean {
+  if (path.split('/').includes('.git')) return false;
+  return base?.type === 'file' && after?.type === 'file' && after.sha256 !== null;
+}
+
+/** Unix ms when the last of the commands began that may have written it. */
+export function begunBefore({ upperKey }: Captured, { begunAt = [] }: Origin): number {
+  const writtenMs = Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000_000n);
+  return Math.max(Math.min(...begunAt), ...begunAt.filter((at) => at <= writtenMs));
+}
+
+export function itemOfCaptured(captured: Captured): CommitItem {
+  const { path, base, baseKey, after, sourceAt: source, upperKey: sourceKey } = captured;
+  return { path, base, baseKey, after, source, sourceKey };
+}
+
+export function wantedOfWaiting(waiting: Waiting): Wanted {
+  const { change, base, baseKey, source, sourceKey } = waiting;
+  const { path, after } = change;
+  const item = { path, base, baseKey, after, source, sourceKey };
+  // What a person let through is what comes, and nothing else.
+  const isText = change.state !== 'held' && base?.type === 'file' && after?.type === 'file';
+  return { item, start: isText ? pointOf(base, baseKey) : null };
+}
+
+/** What came of something that waited; what a person let through is noted. */
+export function publishedOf(change: Change, put: Put | undefined, exec: ExecId): RecordedChange {
+  const done = withResult(change, put, exec);
+  return change.state === 'held' ? { ...done, wasHeld: true } : done;
+}
+
+/** What could not be put there waits. */
+export function withResult(change: Change, put: Put | undefined, exec: ExecId): RecordedChange {
+  if (put === undefined) return { ...change, key: null };
+  const { result, item, isMerged } = put;
+  if (result.state === 'applied') {
+    const { keptAs: _, ...rest } = change;
+    const done = { ...rest, state: 'applied', reason: null, key: result.key } as const;
+    if (!isMerged) return done;
+    // What reached the real tree is what the receipt tells.
+    const { base: before, after } = item;
+    return {
+      ...done,
+      before,
+      after,
+      kind: kindOf(before, after),
+      marks: [...done.marks, 'merged'],
+    };
+  }
+  const state = result.state === 'conflict' ? 'conflict' : 'held';
+  const waits = { ...change, state, reason: result.reason, key: null } as const;
+  return state === 'conflict' ? named(waits, exec) : waits;
+}

@@ -1,0 +1,53 @@
+/** What a session and the real tree had at a path when they were last brought together. */
+import type { BytePath, StatKey } from '../../change.ts';
+import type { FileEntry } from '../../workspace/merge/standing-file.ts';
+
+export interface SyncPoint {
+  /** Unix ms. */
+  readonly at: number;
+  /** What the session's own file had: what it has now is a delta against this. */
+  readonly layer: FileEntry;
+  /** What the real tree had with that delta in it. */
+  readonly real: FileEntry;
+  /** Of the real tree's file; `null`: another stands there now, and both are to be merged. */
+  readonly realKey: StatKey | null;
+  /** Somebody else's version shows through since: a file of the session begins anew. */
+  readonly isShown: boolean;
+  /** The session's file may have a part of what somebody else added since. */
+  readonly maySee: boolean;
+}
+
+export type SyncPointsJson = readonly (readonly [BytePath, readonly SyncPoint[]])[];
+
+/** Of paths where the two are not simply equal. Empty whenever no command runs. */
+export class SyncPoints {
+  readonly #all = new Map<BytePath, readonly SyncPoint[]>();
+
+  /** The oldest first. */
+  of(path: BytePath): readonly SyncPoint[] {
+    return this.#all.get(path) ?? [];
+  }
+
+  /** The session's own file is followed from here. */
+  set(path: BytePath, point: SyncPoint): void {
+    this.#all.set(path, [point]);
+  }
+
+  /** The session's own file is gone, and commands see what the real tree has. */
+  show(path: BytePath, point: SyncPoint): void {
+    this.#all.set(path, [...this.of(path), point]);
+  }
+
+  /** As JSON, for a later process. */
+  toJson(): SyncPointsJson {
+    return [...this.#all];
+  }
+
+  restore(kept: SyncPointsJson): void {
+    for (const [path, points] of kept) this.#all.set(path, points);
+  }
+
+  clear(): void {
+    this.#all.clear();
+  }
+}

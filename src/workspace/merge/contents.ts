@@ -1,0 +1,174 @@
+/**
+ * Two changes of one content, put together where nothing of either can be lost. Pure.
+ *
+ * Appends go by offsets and not by equal lines: what both sides added after the same start is kept
+ * whole, one after the other. Other text is merged by lines, and only where no edit of one side
+ * touches or adjoins an edit of the other.
+ */
+import { isUtf8 } from 'node:buffer';
+import { diffArrays } from 'diff';
+
+export type Merged =
+  | { readonly kind: 'merged'; readonly bytes: Buffer }
+  | { readonly kind: 'conflict' };
+
+/** Of text that is merged by lines. */
+const textBytesMax = 4 * 1024 * 1024;
+/** How long one comparison of lines may take. */
+const searchMs = 200;
+const lineFeed = 10;
+const conflict: Merged = { kind: 'conflict' };
+
+/** What `ours` and `theirs` made of `base`, which neither saw the other change. */
+export function mergeContents(base: Buffer, ours: Buffer, theirs: Buffer): Merged {
+  if (ours.equals(theirs) || theirs.equals(base)) return merged(ours);
+  if (ours.equals(base)) return merged(theirs);
+  return appended(base, ours, theirs) ?? byLines(base, ours, theirs);
+}
+
+/** What led from `from` to `to`, done to `onto` instead. */
+export function rebase(from: Buffer, to: Buffer, onto: Buffer): Merged {
+  if (from.equals(onto)) return merged(to);
+  const isSameEnd = isWhole(onto) || lastLine(onto).equals(lastLine(from));
+  if (startsWith(to, from) && isSameEnd) {
+    return merged(Buffer.concat([onto, to.subarray(from.length)]));
+  }
+  return mergeContents(from, to, onto);
+}
+
+/** The mode that two sides made of one; `null`: each another. */
+export function mergeModes(base: number, ours: number, theirs: number): number | null {
+  if (ours === theirs || theirs === base) return ours;
+  return ours === base ? theirs : null;
+}
+
+export function startsWith(whole: Buffer, start: Buffer): boolean {
+  return whole.length >= start.length && whole.subarray(0, start.length).equals(start);
+}
+
+/**
+ * The same where our side may have seen a part of what the other one added at the end: lines that
+ * both have there, in the same order, are one. `null`: one of them did not add at the end.
+ */
+export function unitedAppends(base: Buffer, ours: Buffer, theirs: Buffer): Merged | null {
+  if (!isWhole(base) || !startsWith(ours, base) || !startsWith(theirs, base)) return null;
+  const [mine, others] = [ours, theirs].map((side) => linesOf(side.subarray(base.length)));
+  const hunks = hunksBetween(others ?? [], mine ?? []);
+  if (hunks === null || others === undefined) return null;
+  const out: string[] = [];
+  let at = 0;
+  for (const { from, to, lines } of hunks) {
+    out.push(...others.slice(at, to), ...lines);
+    at = Math.max(from, to);
+  }
+  out.push(...others.slice(at));
+  if (out.slice(0, -1).some((line) => !line.endsWith('\n'))) return null;
+  return merged(Buffer.concat([base, Buffer.from(out.join(''), 'latin1')]));
+}
+
+function merged(bytes: Buffer): Merged {
+  return { kind: 'merged', bytes };
+}
+
+/** Whether what is added after it begins a line of its own. */
+function isWhole(bytes: Buffer): boolean {
+  return bytes.length === 0 || bytes.at(-1) === lineFeed;
+}
+
+/** What comes after the last line feed. */
+function lastLine(bytes: Buffer): Buffer {
+  return bytes.subarray(bytes.lastIndexOf(lineFeed) + 1);
+}
+
+/** Both added at the end; or one did, and the other cut the end off. `null`: neither. */
+function appended(base: Buffer, ours: Buffer, theirs: Buffer): Merged | null {
+  if (!isWhole(base)) return null;
+  const [isOurs, isTheirs] = [startsWith(ours, base), startsWith(theirs, base)];
+  if (isOurs && isTheirs) {
+    const [mine, others] = [ours.subarray(base.length), theirs.subarray(base.length)];
+    // A line that is not at its end yet goes last.
+    if (isWhole(others)) return merged(Buffer.concat([base, others, mine]));
+    return isWhole(mine) ? merged(Buffer.concat([base, mine, others])) : null;
+  }
+  const [longer, shorter] = isOurs ? [ours, theirs] : [theirs, ours];
+  if (!(isOurs || isTheirs) || !startsWith(base, shorter) || !isWhole(shorter)) return null;
+  return merged(Buffer.concat([shorter, longer.subarray(base.length)]));
+}
+
+/** Lines `[from, to)` of the base became `lines`. */
+interface Hunk {
+  readonly from: number;
+  readonly to: number;
+  readonly lines: readonly string[];
+}
+
+function byLines(base: Buffer, ours: Buffer, theirs: Buffer): Merged {
+  if (![base, ours, theirs].every(isText)) return conflict;
+  const [old, mine, others] = [linesOf(base), linesOf(ours), linesOf(theirs)];
+  const [left, right] = [hunksBetween(old, mine), hunksBetween(old, others)];
+  if (left === null || right === null) return conflict;
+  const all = together(left, right);
+  if (all === null) return conflict;
+  const out: string[] = [];
+  let at = 0;
+  for (const { from, to, lines } of all) {
+    out.push(...old.slice(at, from), ...lines);
+    at = to;
+  }
+  out.push(...old.slice(at));
+  // Only the last line may be without its end.
+  if (out.slice(0, -1).some((line) => !line.endsWith('\n'))) return conflict;
+  return merged(Buffer.from(out.join(''), 'latin1'));
+}
+
+function isText(bytes: Buffer): boolean {
+  return bytes.length <= textBytesMax && !bytes.includes(0) && isUtf8(bytes);
+}
+
+function linesOf(bytes: Buffer): string[] {
+  return bytes.toString('latin1').match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+/** `null`: it took too long. */
+function hunksBetween(old: readonly string[], now: readonly string[]): Hunk[] | null {
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
+  let end = 0;
+  const most = Math.min(old.length, now.length) - start;
+  while (end < most && old.at(-1 - end) === now.at(-1 - end)) end += 1;
+  const sides = [old.slice(start, old.length - end), now.slice(start, now.length - end)] as const;
+  const found = diffArrays([...sides[0]], [...sides[1]], { timeout: searchMs });
+  // The types promise a value, the time-out takes it back.
+  const parts: typeof found | undefined = found;
+  if (parts === undefined) return null;
+  const hunks: Hunk[] = [];
+  let at = start;
+  for (const { added, removed, count, value } of parts) {
+    if (!added && !removed) {
+      at += count;
+      continue;
+    }
+    const last = hunks.at(-1);
+    const next = removed ? at + count : at;
+    const lines = added ? value : [];
+    if (last?.to === at) {
+      hunks[hunks.length - 1] = { from: last.from, to: next, lines: [...last.lines, ...lines] };
+    } else hunks.push({ from: at, to: next, lines });
+    at = next;
+  }
+  return hunks;
+}
+
+/** In order; the same edit by both sides once. `null`: some touch or adjoin. */
+function together(left: readonly Hunk[], right: readonly Hunk[]): Hunk[] | null {
+  const key = ({ from, to, lines }: Hunk): string => JSON.stringify([from, to, lines]);
+  const known = new Set(left.map(key));
+  const all = [...left, ...right.filter((hunk) => !known.has(key(hunk)))].toSorted(
+    (a, b) => a.from - b.from || a.to - b.to,
+  );
+  for (const [at, hunk] of all.entries()) {
+    const next = all[at + 1];
+    if (next !== undefined && next.from <= hunk.to) return null;
+  }
+  return all;
+}

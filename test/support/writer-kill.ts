@@ -1,0 +1,76 @@
+/**
+ * A command and a person add lines to one file while the daemon is killed, and another one goes on.
+ * Each line is in the file once, or the receipt says conflict and all the command's are in the
+ * version that was kept.
+ */
+import assert from 'node:assert/strict';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { raw, startRuntime, type Json } from './daemon.ts';
+import { save } from './second-writer.ts';
+import { openSession } from './session.ts';
+
+export const appenders = {
+  'opens it each time': 'for i in $(seq 0 29); do echo "c $i" >>f; sleep 0.1; done',
+  'has it open': 'exec 3>>f; for i in $(seq 0 29); do echo "c $i" >&3; sleep 0.1; done',
+  'replaces it': 'for i in $(seq 0 29); do { cat f; echo "c $i"; } >t; mv t f; sleep 0.1; done',
+} as const;
+
+export const savers = {
+  'in place': (dir: string, line: string) => appendFileSync(path.join(dir, 'f'), line),
+  'by rename': (dir: string, line: string) =>
+    save(dir, 'f', `${readFileSync(path.join(dir, 'f'), 'utf8')}${line}`),
+} as const;
+
+export interface KilledWriters {
+  readonly command: string;
+  readonly saver: keyof typeof savers;
+  /** After the command began. */
+  readonly killMs: number;
+}
+
+/** @returns whether all is in the file; else it is a conflict. Throws where a line is lost. */
+export async function killedWriters({ command, saver, killMs }: KilledWriters): Promise<boolean> {
+  const first = await startRuntime();
+  const { home, root: dir } = first;
+  writeFileSync(path.join(dir, 'f'), 'start\n');
+  const session = await openSession(first.socketPath, { working_dir: dir });
+  const exec = await session.start(command);
+  const mine: string[] = [];
+  const over = new AbortController();
+  const person = (async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      await wait(70);
+      mine.push(`p ${mine.length}`);
+      savers[saver](dir, `${mine.at(-1)}\n`);
+    }
+  })();
+  await wait(killMs);
+  await first.kill();
+  session.client.drop();
+  await using second = await startRuntime({ home });
+  using client = await raw(second.socketPath);
+  await wait(700);
+  over.abort();
+  await person;
+  const isRunning = async (): Promise<boolean> => {
+    const now = await client.ask('exec.list', { session_id: session.id });
+    return now.data.execs.some((one: Json) => one.state === 'running');
+  };
+  while (await isRunning()) await wait(50);
+  const found = readFileSync(path.join(dir, 'f'), 'utf8').split('\n').slice(0, -1);
+  const ours = Array.from({ length: 30 }, (_, at) => `c ${at}`);
+  const all = ['start', ...ours, ...mine].toSorted();
+  const isWhole = found.toSorted().join('\n') === all.join('\n');
+  if (!isWhole) {
+    const once = new Set(found);
+    assert.equal(once.size, found.length, `a line is there twice: ${found.join(', ')}`);
+    for (const line of ['start', ...mine]) assert.ok(once.has(line), `${line} of theirs is lost`);
+    const snapshot = await client.ask('snapshot.get', { exec_id: exec, content: 'f' });
+    const kept = Buffer.from(snapshot.data.content.base64, 'base64').toString().split('\n');
+    for (const line of ours) assert.ok(kept.includes(line), `${line} of the command is lost`);
+  }
+  await client.ask('session.destroy', { session_id: session.id, force: true });
+  return isWhole;
+}

@@ -1,0 +1,213 @@
+// A command and a person change the same file: what both wrote is there afterwards, or both
+// versions can be had and the receipt says so; undo takes back what the command wrote, no more.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Merging, pointOf } from '../src/daemon/workspaces/merging.ts';
+import { Trees } from '../src/daemon/workspaces/tree.ts';
+import { SnapshotStore } from '../src/snapshot/store.ts';
+import { noOverlay } from './support/changes.ts';
+import { raw, shareRuntime, startRuntime, type Json } from './support/daemon.ts';
+import { save, startPaused } from './support/second-writer.ts';
+import { openSession, type TestSession } from './support/session.ts';
+import { appenders, killedWriters, savers } from './support/writer-kill.ts';
+
+const skip = noOverlay();
+const corner = shareRuntime();
+
+interface Scene extends AsyncDisposable {
+  readonly dir: string;
+  readonly session: TestSession;
+  readonly text: (name?: string) => string;
+  readonly ask: (method: string, params?: object) => Promise<Json>;
+}
+
+async function scene(files: Readonly<Record<string, string>>, params = {}): Promise<Scene> {
+  const { root: dir, socketPath } = await corner();
+  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(dir, name), text);
+  const session = await openSession(socketPath, { working_dir: dir, ...params });
+  return {
+    dir,
+    session,
+    text: (name = 'f') => readFileSync(path.join(dir, name), 'utf8'),
+    ask: async (method, more = {}) => {
+      const answer = await session.client.ask(method, more);
+      assert.equal(answer.ok, true, JSON.stringify(answer));
+      return answer.data;
+    },
+    [Symbol.asyncDispose]: () => session[Symbol.asyncDispose](),
+  };
+}
+
+const lines = (count: number, name: string): string[] =>
+  Array.from({ length: count }, (_, at) => `${name} ${at}`);
+const states = (receipt: Json): string[] =>
+  receipt.changes.map(({ path: name, state, marks }: Json) => [name, state, ...marks].join(' '));
+
+describe('each line is there once', { skip, concurrency: 4 }, () => {
+  for (const how of ['opens it each time', 'has it open'] as const) {
+    for (const [way, append] of Object.entries(savers)) {
+      test(`of a command that ${how} and a person who appends ${way}`, async () => {
+        await using one = await scene({ f: 'start\n' });
+        const { dir, session, text } = one;
+        const running = session.run(appenders[how]);
+        const mine = lines(40, 'p');
+        for (const line of mine) {
+          await wait(70);
+          append(dir, `${line}\n`);
+        }
+        const receipt = await running;
+        assert.deepEqual(states(receipt), ['f applied merged']);
+        const found = text().split('\n').slice(0, -1);
+        const wanted = ['start', ...lines(30, 'c'), ...mine];
+        assert.deepEqual(found.toSorted(), wanted.toSorted());
+      });
+    }
+  }
+});
+
+test('a stale read does not overwrite what was saved meanwhile', { skip }, async () => {
+  const old = 'one\ntwo\nthree\nfour\nfive\n';
+  await using one = await scene({ f: old, g: old });
+  const { dir, session, text, ask } = one;
+  const run = await startPaused(
+    session,
+    'a=$(cat f); b=$(cat g); pause; echo "${a/five/FIVE}" >f; echo "${b/one/mine}" >g',
+  );
+  await run.reached();
+  save(dir, 'f', old.replace('one', 'ONE'));
+  save(dir, 'g', old.replace('one', 'theirs'));
+  await wait(2_500);
+  await run.go();
+  const receipt = await run.ended();
+  assert.deepEqual(states(receipt), ['g conflict', 'f applied merged']);
+  assert.equal(text(), old.replace('one', 'ONE').replace('five', 'FIVE'));
+  assert.equal(text('g'), old.replace('one', 'theirs'));
+  const [{ kept_as: kept }] = receipt.changes;
+  assert.equal(kept, `${run.id}:g`);
+  const { content } = await ask('snapshot.get', { exec_id: run.id, content: 'g' });
+  assert.equal(Buffer.from(content.base64, 'base64').toString(), old.replace('one', 'mine'));
+});
+
+test('a merge goes on after a kill of the daemon', { skip }, async () => {
+  const first = await startRuntime();
+  const { home, root: dir } = first;
+  const file = path.join(dir, 'f');
+  const text = (): string => readFileSync(file, 'utf8');
+  writeFileSync(file, 'start\n');
+  const session = await openSession(first.socketPath, { working_dir: dir });
+  const command = 'exec 3>>f; echo c1 >&3; pause; echo c2 >&3; pause; echo c3 >&3';
+  const run = await startPaused(session, command);
+  await run.reached();
+  while (!text().includes('c1')) await wait(50);
+  await run.go();
+  await run.reached();
+  appendFileSync(file, 'p1\n');
+  while (!text().includes('c2')) await wait(50);
+  await first.kill();
+  session.client.drop();
+  await using second = await startRuntime({ home });
+  using client = await raw(second.socketPath);
+  await client.ask('exec.write', { exec_id: run.id, data: 'go\n' });
+  while (!text().includes('c3')) await wait(50);
+  assert.deepEqual(text().split('\n').toSorted(), ['', 'c1', 'c2', 'c3', 'p1', 'start']);
+  await client.ask('session.destroy', { session_id: session.id, force: true });
+});
+
+describe('no line is lost when the daemon is killed', { skip, concurrency: 3 }, () => {
+  for (const killMs of [300, 1_020, 1_700]) {
+    test(`${killMs} ms after the command began`, async () => {
+      await killedWriters({ command: appenders['has it open'], saver: 'in place', killMs });
+    });
+  }
+});
+
+test('what a merge makes is judged, and stays out where it is held', async () => {
+  const dir = mkdtempSync(path.join(tmpdir(), 'trl-merging-'));
+  const root = path.join(dir, 'tree');
+  mkdirSync(root);
+  const trees = new Trees(path.join(dir, 'cookies'));
+  const store = await SnapshotStore.open(path.join(dir, 'store'), {
+    key: Buffer.alloc(32),
+    storeBytesMax: 2 ** 24,
+    fileBytesMax: 2 ** 20,
+    keepMs: 1_000,
+    log: () => undefined,
+  });
+  try {
+    const entryOf = (text: string) => {
+      const sha256 = store.put(Buffer.from(text));
+      return { type: 'file', mode: 0o644, size: text.length, mtimeMs: 1, sha256 } as const;
+    };
+    writeFileSync(path.join(root, 'f'), 'one\ntheirs\n');
+    const [base, after] = [entryOf('one\n'), entryOf('one\nours\n')];
+    const rest = { base, after, source: null, sourceKey: null };
+    const wanted = [{ item: { path: 'f', baseKey: 'gone', ...rest }, start: pointOf(base, null) }];
+    const applied: string[] = [];
+    const put = await new Merging({ tree: trees.use(root, 's-1'), store }).put(wanted, {
+      apply: (items) => {
+        applied.push(...items.map((item) => item.path));
+        return Promise.resolve(new Map());
+      },
+      held: (items) => Promise.resolve(new Map(items.map((item) => [item.path, 'git-config']))),
+    });
+    assert.deepEqual([applied, put.get('f')?.result.state], [[], 'conflict']);
+  } finally {
+    trees.close();
+    await store.close();
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('undo takes back what the command wrote and leaves a paragraph', { skip }, async () => {
+  await using one = await scene({ f: 'one\n' });
+  const { dir, session, text, ask } = one;
+  const run = await startPaused(session, 'echo c1 >>f; pause; echo c2 >>f');
+  await run.reached();
+  while (text() !== 'one\nc1\n') await wait(50);
+  appendFileSync(path.join(dir, 'f'), 'a paragraph\n');
+  await wait(2_500);
+  await run.go();
+  await run.ended();
+  assert.equal(text(), 'one\nc1\na paragraph\nc2\n');
+  const { totals } = await ask('exec.undo', { exec_id: run.id });
+  assert.equal(text(), 'one\na paragraph\n');
+  assert.deepEqual(totals, { restored: 1, conflicts: 0, impossible: 0 });
+});
+
+test('undo of what was staged and published takes it back', { skip }, async () => {
+  await using one = await scene({ f: 'one\n' }, { workspace_mode: 'staged' });
+  const { session, text, ask } = one;
+  const { exec_id: exec } = await session.run('echo two >>f');
+  await ask('workspace.apply', { session_id: session.id });
+  assert.equal(text(), 'one\ntwo\n');
+  assert.equal((await ask('exec.undo', { exec_id: exec })).totals.restored, 1);
+  assert.equal(text(), 'one\n');
+  const again = await ask('exec.undo', { exec_id: exec });
+  assert.match(again.nothing, /undone/);
+});
+
+test('make builds again after an undo', { skip }, async () => {
+  const makefile = 'out: in\n\tcp in out\n';
+  await using one = await scene({ in: 'old\n', Makefile: makefile });
+  const { dir, session, text, ask } = one;
+  const make = (): string => execFileSync('make', { cwd: dir, encoding: 'utf8' });
+  make();
+  const { exec_id: exec } = await session.run('echo new >in');
+  make();
+  assert.equal(text('out'), 'new\n');
+  await ask('exec.undo', { exec_id: exec });
+  make();
+  assert.equal(text('out'), 'old\n');
+});
