@@ -11,6 +11,11 @@ export function launcherVariables(env: Variables): readonly string[] {
   return env[mark] !== undefined && env[mark] === env[cache] ? [cache, mark] : [];
 }
 
+/** Those that are in `env`, for what is a Node of ours and starts nothing with them. */
+export function launcherEnvironment(env: Variables): Record<string, string> {
+  return Object.fromEntries(launcherVariables(env).map((name) => [name, env[name] ?? '']));
+}
+
 const taken = new Map<string, string>();
 
 /** Takes them out of this process's environment, so that nothing that it starts has them. */

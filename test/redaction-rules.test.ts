@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Finding } from '../src/redaction/finding.ts';
+import { compile, scan, type Hits } from '../src/redaction/rules/automaton.ts';
 import { endsInCrc32, hasBcryptCost, hasJwtHead } from '../src/redaction/rules/checksum.ts';
 import { RuleSet } from '../src/redaction/rules/ruleset.ts';
 import { parseParts } from '../src/redaction/rules/shape.ts';
@@ -30,6 +31,38 @@ const frames: readonly ((token: string) => string)[] = [
   (token) => `line\\n${token} tail`,
   (token) => `\u001b[32m${token}\u001b[0m`,
 ];
+
+test('literals are found wherever they end, in any case', () => {
+  const letters = fc.constantFrom('a', 'b', 'c', '-', '1');
+  const literal = fc.array(letters, { minLength: 1, maxLength: 6 }).map((some) => some.join(''));
+  const literals = fc.uniqueArray(literal, { maxLength: 12 });
+  const printed = fc.array(fc.constantFrom('a', 'A', 'b', 'B', 'c', 'C', '-', '1', '\n', 'x'), {
+    maxLength: 60,
+  });
+  fc.assert(
+    fc.property(literals, printed, (keywords, parts) => {
+      const text = parts.join('');
+      const hits: Hits = { pairs: new Int32Array(2), count: 0 };
+      scan(compile(keywords), Buffer.from(text), [0, text.length], hits);
+      const found = Array.from({ length: hits.count }, (_, at) => [
+        hits.pairs[2 * at + 1],
+        keywords[hits.pairs[2 * at] ?? 0],
+      ]);
+      const wanted = text.split('').flatMap((_, at) =>
+        keywords
+          .filter((one) =>
+            text
+              .slice(0, at + 1)
+              .toLowerCase()
+              .endsWith(one),
+          )
+          .toSorted((one, other) => other.length - one.length)
+          .map((one) => [at + 1, one]),
+      );
+      assert.deepEqual(found, wanted);
+    }),
+  );
+});
 
 test('a rule has a name of its own, and there are about 300 with a literal', () => {
   const names = shippedRules.map(({ id }) => id);

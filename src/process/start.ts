@@ -22,6 +22,7 @@ import { basename, dirname, join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TrlError } from '../errors.ts';
+import { launcherEnvironment } from '../launcher-variables.ts';
 import { removeGroups } from '../runner/cgroup.ts';
 import { isMemoryDir } from '../runner/journal.ts';
 import { descendants, send } from '../runner/processes.ts';
@@ -207,11 +208,11 @@ function answers(path: string): Promise<boolean> {
 
 async function startRunner(dir: string, key: string, options: RunnerOptions): Promise<void> {
   const complaints = openSync(join(dir, 'runner.log'), 'a', 0o600);
-  // The runner's own environment holds nothing: no secret of ours shows in its /proc entry.
+  // The runner's own environment holds nothing of the user: no secret shows in its /proc entry.
   const child = spawn(process.execPath, [...lean, options.program, dir], {
     detached: true,
     cwd: '/',
-    env: { PATH: '/usr/bin:/bin' },
+    env: { PATH: '/usr/bin:/bin', ...launcherEnvironment(process.env) },
     stdio: ['ignore', 'ignore', complaints, 'pipe'],
   });
   closeSync(complaints);

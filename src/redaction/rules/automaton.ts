@@ -20,38 +20,45 @@ export interface Hits {
   count: number;
 }
 
-interface Node {
-  readonly children: Map<number, Node>;
-  /** Number in breadth-first order. */
-  id: number;
-  fail: Node | null;
-  ends: number[];
+const none: readonly number[] = [];
+
+/** The keywords as a tree. Its nodes are numbers, in breadth-first order; 0 is the root. */
+interface Tree {
+  /** The first node of each depth, and what follows the last node. */
+  readonly levels: readonly number[];
+  /** By node: the one before it, the class of bytes between, the one to go on from if none fits. */
+  readonly parent: Uint16Array;
+  readonly symbol: Uint8Array;
+  readonly fail: Uint16Array;
+  /** By node: the keywords that end there, longest first. */
+  readonly ends: readonly (readonly number[])[];
 }
 
 /** `keywords` are lower-case ASCII without a newline, none empty. */
 export function compile(keywords: readonly string[]): Automaton {
   const { classes, count } = classify(keywords);
-  const root: Node = { children: new Map(), id: 0, fail: null, ends: [] };
-  for (const [index, keyword] of keywords.entries()) insert(root, classes, keyword, index);
-  const nodes = link(root);
+  const { levels, parent, symbol, fail, ends } = plant(keywords, classes);
   const shift = Math.max(1, Math.ceil(Math.log2(count)));
-  const order = [...nodes].toSorted(
-    (one, other) =>
-      Number(one.ends.length > 0) - Number(other.ends.length > 0) || one.id - other.id,
-  );
-  const place = new Uint16Array(nodes.length);
-  for (const [at, node] of order.entries()) place[node.id] = at;
-  const next = new Uint16Array(nodes.length << shift);
-  // In breadth-first order the row of the failure state is complete when it is copied.
-  for (const node of nodes) {
-    const row = (place[node.id] ?? 0) << shift;
-    const base = (place[node.fail?.id ?? 0] ?? 0) << shift;
-    if (node.fail !== null) next.copyWithin(row, base, base + (1 << shift));
-    for (const [symbol, child] of node.children) next[row | symbol] = place[child.id] ?? 0;
+  const ending = ends.filter((some) => some.length > 0);
+  const firstEnd = ends.length - ending.length;
+  const row = new Uint32Array(ends.length);
+  let [plain, end] = [0, firstEnd];
+  for (const [node, some] of ends.entries()) {
+    row[node] = (some.length > 0 ? end++ : plain++) << shift;
   }
-  const firstEnd = order.findIndex(({ ends }) => ends.length > 0);
-  const ends = order.slice(firstEnd < 0 ? order.length : firstEnd).map((node) => node.ends);
-  return { classes, next, shift, firstEnd: firstEnd < 0 ? order.length : firstEnd, ends };
+  const next = new Uint16Array(ends.length << shift);
+  for (const [depth, from] of levels.entries()) {
+    const to = levels[depth + 1] ?? from;
+    for (let node = from; node < to; node += 1) {
+      next[(row[parent[node] ?? 0] ?? 0) | (symbol[node] ?? 0)] = (row[node] ?? 0) >> shift;
+    }
+    // What it fails to is less deep: that row has all its steps by now.
+    for (let node = from; node < to; node += 1) {
+      const base = row[fail[node] ?? 0] ?? 0;
+      next.copyWithin(row[node] ?? 0, base, base + (1 << shift));
+    }
+  }
+  return { classes, next, shift, firstEnd, ends: ending };
 }
 
 /** Writes to `hits` where keywords end in `bytes[from, to)`. */
@@ -127,32 +134,42 @@ function classify(keywords: readonly string[]): { classes: Uint8Array; count: nu
   return { classes, count };
 }
 
-function insert(root: Node, classes: Uint8Array, keyword: string, index: number): void {
-  let node = root;
-  for (let at = 0; at < keyword.length; at += 1) {
-    const symbol = classes[keyword.charCodeAt(at)] ?? 0;
-    let child = node.children.get(symbol);
-    if (child === undefined) {
-      child = { children: new Map(), id: 0, fail: null, ends: [] };
-      node.children.set(symbol, child);
+/** Without an object for each node: the redactor, which all wait for, does this as it starts. */
+function plant(keywords: readonly string[], classes: Uint8Array): Tree {
+  const most = keywords.reduce((sum, { length }) => sum + length, 1);
+  const [parent, fail, symbol] = [
+    new Uint16Array(most),
+    new Uint16Array(most),
+    new Uint8Array(most),
+  ];
+  const edges = new Map<number, number>();
+  const step = (node: number, by: number): number => edges.get((node << 8) | by) ?? 0;
+  const ends: (readonly number[])[] = [none];
+  const levels = [1];
+  const reached = new Uint16Array(keywords.length);
+  let rest = [...keywords.keys()];
+  for (let depth = 0; rest.length > 0; depth += 1) {
+    for (const index of rest) {
+      const keyword = keywords[index] ?? '';
+      const before = reached[index] ?? 0;
+      const by = classes[keyword.charCodeAt(depth)] ?? 0;
+      let node = step(before, by);
+      if (node === 0) {
+        node = ends.push(none) - 1;
+        edges.set((before << 8) | by, node);
+        parent[node] = before;
+        symbol[node] = by;
+        for (let back = before; back !== 0 && fail[node] === 0;) {
+          back = fail[back] ?? 0;
+          fail[node] = step(back, by);
+        }
+        ends[node] = ends[fail[node] ?? 0] ?? none;
+      }
+      reached[index] = node;
+      if (depth === keyword.length - 1) ends[node] = [index, ...(ends[node] ?? none)];
     }
-    node = child;
+    levels.push(ends.length);
+    rest = rest.filter((index) => (keywords[index]?.length ?? 0) > depth + 1);
   }
-  node.ends.push(index);
-}
-
-/** Sets the failure links; answers all nodes in breadth-first order. */
-function link(root: Node): Node[] {
-  const nodes = [root];
-  for (const node of nodes) {
-    for (const [symbol, child] of node.children) {
-      child.id = nodes.length;
-      nodes.push(child);
-      let back = node.fail;
-      while (back !== null && !back.children.has(symbol)) back = back.fail;
-      child.fail = back?.children.get(symbol) ?? root;
-      child.ends = [...child.ends, ...child.fail.ends];
-    }
-  }
-  return nodes;
+  return { levels, parent, symbol, fail, ends };
 }
