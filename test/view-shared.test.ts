@@ -5,10 +5,12 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { noOverlay } from './support/changes.ts';
 import { shareRuntime, startRuntime, type Json } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
 import { endRuntime } from './support/recovery.ts';
+import { startPaused } from './support/second-writer.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
 const skip = noOverlay();
@@ -263,6 +265,30 @@ test('each receipt of a command names those of other sessions beside it', { skip
   const undone = await other.client.ask('exec.undo', { exec_id: made.exec_id });
   assert.equal(undone.data.totals.restored, 1, JSON.stringify(undone));
   assert.equal(existsSync(path.join(ws.dir, 'beside')), false);
+});
+
+test('a command is not told what another one wrote before it began', { skip }, async () => {
+  await using ws = await scene();
+  const [one, other] = [await ws.open(), await ws.open()];
+  await other.run('true');
+  const running = await startPaused(one, 'echo one > one; pause; echo two > two; pause');
+  await running.reached();
+  // More than a tick of the clock of a file system: else it may be of either.
+  await wait(40);
+  assert.deepEqual((await other.run('true')).changes, []);
+  const beside = await other.start('read -r go; echo three > three', { stdin_open: true });
+  await running.go();
+  await running.reached();
+  await other.client.ask('exec.write', { exec_id: beside, data: 'go\n', eof: true });
+  const names = ({ changes }: Json): string[] => changes.map(({ path: name }: Json) => name);
+  assert.deepEqual(
+    names((await receipt(other, beside)).receipt),
+    ['three', 'two'],
+    'it may be of either',
+  );
+  await running.go();
+  assert.deepEqual(names(await running.ended()), ['one', 'three', 'two']);
+  assert.equal(readFileSync(path.join(ws.dir, 'one'), 'utf8'), 'one\n');
 });
 
 const listen = (port: number): string =>

@@ -4,6 +4,7 @@ import type { ExecId } from '../../command.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
 import type { CommitItem } from '../../workspace/commit/item.ts';
 import { kindOf } from '../diffs/net-changes.ts';
+import { writtenMs } from './attribution.ts';
 import { pointOf, type Put, type Wanted } from './merging.ts';
 import type { Waiting } from './pending.ts';
 import type { RecordedChange } from './record.ts';
@@ -59,9 +60,9 @@ export function isFileOverFile({ path, base, after }: Captured): boolean {
 }
 
 /** Unix ms when the last of the commands began that may have written it. */
-export function begunBefore({ upperKey }: Captured, { begunAt = [] }: Origin): number {
-  const writtenMs = Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000_000n);
-  return Math.max(Math.min(...begunAt), ...begunAt.filter((at) => at <= writtenMs));
+export function begunBefore(captured: Captured, { begunAt = [] }: Origin): number {
+  const written = writtenMs(captured);
+  return Math.max(Math.min(...begunAt), ...begunAt.filter((at) => at <= written));
 }
 
 export function itemOfCaptured(captured: Captured): CommitItem {

@@ -87,16 +87,6 @@ export function mergedChanges(
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Another command that ran beside tells the same, as shared. */
-export function share(
-  changes: readonly RecordedChange[],
-  by: { readonly overlapping: Iterable<ExecId>; earlier: readonly RecordedChange[] },
-): void {
-  const concurrentWith = [...by.overlapping];
-  const shared = changes.map((change) => ({ ...change, concurrentWith, isShared: true }));
-  by.earlier = mergedChanges(by.earlier, shared);
-}
-
 /** Neither the session nor the real tree is other than before. */
 function isNothing({ before, after, reached, steps }: RecordedChange): boolean {
   if (steps !== undefined) return false;

@@ -2,10 +2,18 @@
 import type { ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
 import type { ExecId, SessionId } from '../../command.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
-import type { LayerCapture } from '../../workspace/changes/captured.ts';
+import type { Capture, LayerCapture } from '../../workspace/changes/captured.ts';
+import { divide, type Part } from './attribution.ts';
 import type { DisplacedJson } from './displaced-files.ts';
 import type { Pending, Waiting } from './pending.ts';
-import { contentsOf, recordKinds, type ChangeRecord, type RecordedChange } from './record.ts';
+import {
+  contentsOf,
+  mergedChanges,
+  recordKinds,
+  type ChangeRecord,
+  type RecordedChange,
+} from './record.ts';
+import type { Run } from './session-parts.ts';
 import type { SyncPointsJson } from './sync-points.ts';
 import type { Tree } from './tree.ts';
 
@@ -18,12 +26,17 @@ export interface RecordingParts {
 }
 
 /** What a record says besides the changes. */
-export interface Told {
+export interface Recorded {
   readonly exec: ExecId;
   readonly session: SessionId;
   readonly command: string;
   readonly mode: WorkspaceMode;
   readonly before: TreeId;
+}
+
+/** What one command tells, and its record with all that it told before. */
+export interface Told extends Part {
+  readonly record: ChangeRecord;
 }
 
 /** Nothing is on disk before the store was synced. */
@@ -41,6 +54,26 @@ export class Recording {
   append(record: ChangeRecord): void {
     const contents = contentsOf(record.changes);
     this.#parts.store.append(recordKinds.changes, record.exec, record, { contents });
+  }
+
+  /** What is in nobody else's record but as shared. */
+  appendTold(told: readonly Told[]): void {
+    for (const { isOwner, record } of told) if (isOwner) this.append(record);
+  }
+
+  /** What commands tell of changes that `finder` came upon: its own record, then the others'. */
+  divided(
+    finder: Run,
+    changes: readonly RecordedChange[],
+    found: Capture,
+    running: Iterable<Run>,
+  ): [Told, ...Told[]] {
+    const recordOf = (part: Part): Told => {
+      const all = mergedChanges(part.run.earlier, part.changes);
+      return { ...part, record: this.record(part.run, all, found.complete) };
+    };
+    const [own, ...others] = divide(changes, found.changes, finder, running);
+    return [recordOf(own), ...others.map(recordOf)];
   }
 
   appendWaiting(): void {
@@ -69,7 +102,7 @@ export class Recording {
     else store.append(recordKinds.sync, view, kept, { contents: shas, pin: true });
   }
 
-  record(run: Told, changes: readonly RecordedChange[], complete: boolean): ChangeRecord {
+  record(run: Recorded, changes: readonly RecordedChange[], complete: boolean): ChangeRecord {
     const { view, tree, method } = this.#parts;
     const { exec, session, command, mode, before } = run;
     this.#at = Math.max(this.#at + 1, Date.now());

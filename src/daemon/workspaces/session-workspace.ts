@@ -17,15 +17,13 @@ import {
   alone,
   type ChangeRecord,
   isRecord,
-  mergedChanges,
   newRecordId,
   type RecordedChange,
   recordKinds,
   recordsOf,
-  share,
 } from './record.ts';
 import { goOn } from './going-on.ts';
-import { Recording } from './recording.ts';
+import { Recording, type Told } from './recording.ts';
 import { Serial } from './serial.ts';
 import type { Beginning, Looked, Run, SessionWorkspaceParts, View } from './session-parts.ts';
 import { Staleness } from './staleness.ts';
@@ -318,19 +316,18 @@ export class SessionWorkspace {
   }
 
   async #commit(run: Run, found: Capture, origin: Origin): Promise<ChangeRecord> {
-    const recordOf = (changes: readonly RecordedChange[]): ChangeRecord =>
-      this.#recording.record(run, mergedChanges(run.earlier, changes), found.complete);
+    const told = (changes: readonly RecordedChange[]): [Told, ...Told[]] =>
+      this.#recording.divided(run, changes, found, this.#running.values());
     const changes = await this.committing.commit(found, origin, (planned) => {
-      this.#recording.append(recordOf(planned));
+      this.#recording.appendTold(told(planned));
       this.#recording.appendWaiting();
     });
-    const record = recordOf(changes);
-    run.earlier = record.changes;
-    // What changes while several commands run may be any one's: each tells it.
-    for (const other of this.#running.values()) if (other !== run) share(changes, other);
-    if (this.parts.layer === null) await this.#keep(record);
+    const [own, ...others] = told(changes);
+    for (const { run: by, record } of [own, ...others]) by.earlier = record.changes;
+    this.#recording.appendTold(others);
+    if (this.parts.layer === null) await this.#keep(own.record);
     this.#keepPoints();
-    return record;
+    return own.record;
   }
 
   #keepPoints(): void {

@@ -1,0 +1,57 @@
+/**
+ * Whose changes are, of commands that run together in one layer: of each that had begun when a path
+ * was written. Which of those did it, the layer cannot tell: each tells it.
+ */
+import type { BytePath } from '../../change.ts';
+import type { Captured } from '../../workspace/changes/captured.ts';
+import type { RecordedChange } from './record.ts';
+import type { Run } from './session-parts.ts';
+
+/** Clocks of file systems tick this much behind. */
+const tickMs = 10;
+
+/** Unix ms when a change was written to the layer; 0: nobody knows. */
+export function writtenMs({ upperKey }: Pick<Captured, 'upperKey'>): number {
+  return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000_000n);
+}
+
+/** What one command tells. */
+export interface Part {
+  readonly run: Run;
+  readonly changes: readonly RecordedChange[];
+  /** Some of it is in nobody else's record but as shared. */
+  readonly isOwner: boolean;
+}
+
+/**
+ * Divides changes that `finder` came upon. What several tell is shared but with the first.
+ *
+ * @param running the oldest first; with `finder` or without
+ * @returns the part of `finder`, then of others that tell anything
+ */
+export function divide(
+  changes: readonly RecordedChange[],
+  found: readonly Captured[],
+  finder: Run,
+  running: Iterable<Run>,
+): [Part, ...Part[]] {
+  const others = [...running].filter((run) => run !== finder);
+  const times = new Map<BytePath, number>(found.map((one) => [one.path, writtenMs(one)]));
+  const own: RecordedChange[] = [];
+  const parts = others.map((run) => ({ run, changes: Array.of<RecordedChange>(), isOwner: false }));
+  for (const change of changes) {
+    const at = times.get(change.path) ?? 0;
+    const had = (run: Run): boolean => at === 0 || run.begunAt <= at + tickMs;
+    const able = parts.filter(({ run }) => had(run));
+    let isTold = had(finder) || able.length === 0;
+    if (isTold) own.push(change);
+    for (const part of able) {
+      const concurrentWith = [...part.run.overlapping];
+      part.changes.push({ ...change, concurrentWith, ...(isTold ? { isShared: true } : {}) });
+      part.isOwner ||= !isTold;
+      isTold = true;
+    }
+  }
+  const telling = parts.filter((part) => part.changes.length > 0);
+  return [{ run: finder, changes: own, isOwner: true }, ...telling];
+}
