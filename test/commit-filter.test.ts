@@ -58,7 +58,7 @@ const attacks: readonly Row[] = [
   ],
   ['rm .git/config', { '.git/config': 'git-config' }],
   ['rm .git/config; ln -s ../src/x .git/config', { '.git/config': 'git-config' }],
-  ['echo "[core]" >.git/config.worktree', { '.git/config.worktree': 'git-config' }],
+  ['echo "[core] pager = x" >.git/config.worktree', { '.git/config.worktree': 'git-config' }],
   ['echo ../src >.git/commondir', { '.git/commondir': 'git-config' }],
   [
     'mkdir -p .git/info; echo "* filter=x" >.git/info/attributes',
@@ -77,7 +77,9 @@ const attacks: readonly Row[] = [
     },
     { partly: true },
   ],
-  ['echo "[submodule \\"x\\"]" >.gitmodules', { '.gitmodules': 'git-config' }],
+  [`printf '[submodule "x"]\\n\\tupdate = !x\\n' >.gitmodules`, { '.gitmodules': 'git-config' }],
+  ['ln -s a .gitmodules', { '.gitmodules': 'git-config' }],
+  ['echo x >.Gitmodules', { '.Gitmodules': 'git-config' }],
   [
     'mkdir .git/rebase-merge; echo "exec ./x" >.git/rebase-merge/git-rebase-todo',
     { '.git/rebase-merge/git-rebase-todo': 'git-hooks' },
@@ -227,7 +229,9 @@ const work: readonly (readonly [string, Policy?])[] = [
     `git remote add up https://e.org/b.git; git remote rename up down; git branch -m main trunk
       git branch b; git branch --set-upstream-to=trunk b; git config branch.b.description x`,
   ],
-  ['git remote remove origin'],
+  ['git remote rename origin up; git remote add fork ../fork; git remote remove fork'],
+  ['git sparse-checkout set src; git sparse-checkout add lib; git sparse-checkout disable'],
+  ['git worktree add -q tree; cd tree; git sparse-checkout set src'],
   [
     `git clone -q lib/inner lib/two || true; mkdir -p refs config hooks
       echo x >config/x; echo y >hooks/y; echo z >HEAD`,

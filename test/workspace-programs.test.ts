@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -21,7 +20,7 @@ import { bytePathOf } from '../src/workspace/byte-path.ts';
 import { SystemTrees } from '../src/workspace/commit/system-trees.ts';
 import { shareRuntime, type Json } from './support/daemon.ts';
 import { isFull } from './support/form.ts';
-import { openSession, runUntil, type TestSession } from './support/session.ts';
+import { openSession, type TestSession } from './support/session.ts';
 
 const corner = shareRuntime();
 
@@ -184,21 +183,18 @@ test('names of one file that a build makes and changes are no conflict', async (
 test('another name for a file is no conflict, though nobody watched the tree yet', async () => {
   const { root: dir, socketPath } = await corner();
   for (let at = 0; at < 1_500; at += 1) mkdirSync(path.join(dir, `d${at}/d`), { recursive: true });
-  for (const name of ['a', 'b', 'd1/c', 'd2/gone']) writeFileSync(path.join(dir, name), name);
+  for (const name of ['a', 'b', 'd1/c']) writeFileSync(path.join(dir, name), name);
   await using session = await openSession(socketPath, { working_dir: dir });
-  const receipt = await runUntil(
-    session,
-    socketPath,
-    `ln a a2; mv b d3/b; mv d1/c d1/c2; echo more >> d1/c2
-      exec 3>>d2/gone; echo x >&3; echo x > ready; read _; echo y >&3`,
-    () => {
-      if (!existsSync(path.join(dir, 'ready'))) return false;
-      rmSync(path.join(dir, 'd2/gone'));
-      return true;
-    },
+  const receipt = await session.run(
+    'ln a a2; mv b d3/b; mv d1/c d1/c2; echo more >> d1/c2; mkdir -p new/e; ln a new/e/a',
   );
-  assert.deepEqual(waiting(receipt), ['d2/gone conflict changed-meanwhile']);
-  for (const [name, text] of Object.entries({ a2: 'a', 'd3/b': 'b', 'd1/c2': 'd1/cmore\n' })) {
+  assert.deepEqual(waiting(receipt), []);
+  for (const [name, text] of Object.entries({
+    a2: 'a',
+    'new/e/a': 'a',
+    'd3/b': 'b',
+    'd1/c2': 'd1/cmore\n',
+  })) {
     assert.equal(readFileSync(path.join(dir, name), 'utf8'), text);
   }
 });
@@ -224,6 +220,58 @@ test('a worktree that is removed leaves no directory behind', async () => {
   await session.run('rmdir empty');
   for (const name of ['w2', 'w3', 'empty', '.git/worktrees']) {
     assert.equal(statSync(path.join(dir, name), { throwIfNoEntry: false }), undefined, name);
+  }
+});
+
+test('everyday work with git is on the host at once', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const host = (script: string): string =>
+    execFileSync('bash', ['-ec', script], { cwd: dir, encoding: 'utf8' });
+  host(`git init -q -b main; git config user.name n; git config user.email e@x
+    mkdir docs src; echo 1 > docs/a; echo 1 > src/b; echo 'store' > .gitignore
+    git add .; git commit -qm 1; git init -q --bare -b main store/up.git
+    git remote add origin store/up.git; git push -q -u origin main main:topic
+    git remote add hub https://hub.example/me/it.git; git worktree add -q -b old store/old`);
+  const add = 'git -c protocol.file.allow=always submodule add -q "file://$PWD/store/up.git"';
+  const work = [
+    ['git checkout -q --track origin/topic', 'branch.topic.remote', 'origin'],
+    ['git branch -m topic trunk', 'branch.trunk.merge', 'refs/heads/topic'],
+    ['git remote add fork git@hub.example:you/it', 'remote.fork.url', 'git@hub.example:you/it'],
+    ['git remote add new https://new.example/it', 'remote.new.url', 'https://new.example/it'],
+    ['git remote rename fork mine', 'remote.mine.url', 'git@hub.example:you/it'],
+    [
+      'git remote set-url hub ssh://git@hub.example/me/it',
+      'remote.hub.url',
+      'ssh://git@hub.example/me/it',
+    ],
+    ['git config user.name "A B"', 'user.name', 'A B'],
+    ['git config alias.lg "log --oneline --graph"', 'alias.lg', 'log --oneline --graph'],
+    [`${add} sub; git commit -qm sub`, 'submodule.sub.active', 'true'],
+    ['git submodule deinit -q -f sub; git rm -q sub; git commit -qm none', 'core.bare', 'false'],
+    ['git worktree add -q -b side store/tree', 'core.bare', 'false'],
+    ['git worktree remove store/tree', 'core.bare', 'false'],
+    ['git sparse-checkout set docs', 'core.sparseCheckout', 'true'],
+    ['git sparse-checkout add src; git sparse-checkout disable', 'core.sparseCheckout', 'false'],
+    ['git push -q -u origin trunk:trunk; git pull -q', 'branch.trunk.merge', 'refs/heads/trunk'],
+  ] as const;
+  for (const [command, key, value] of work) {
+    const receipt = await session.run(command);
+    assert.equal(receipt.exit_code, 0, `${command}: ${receipt.stderr}`);
+    assert.deepEqual(waiting(receipt), [], command);
+    assert.equal(host(`git config ${key}`).trim(), value, command);
+  }
+  assert.equal(host('git status -sb; git fsck 2>&1'), '## trunk...origin/trunk\n');
+  const held = [
+    'git remote set-url origin https://evil.example/it',
+    'git remote set-url --push hub https://evil.example/it',
+    'git config branch.trunk.pushRemote new',
+    'git config url.https://evil.example/.insteadOf https://hub.example/',
+    'git config core.editor ./x',
+  ];
+  for (const command of held) {
+    assert.deepEqual(waiting(await session.run(command)), ['.git/config held git-config'], command);
+    await session.client.ask('workspace.discard', { session_id: session.id });
   }
 });
 

@@ -8,6 +8,7 @@
  * What git would refuse is refused here, and some of what it takes (control characters).
  */
 import path from 'node:path';
+import { isHarmless } from './git-harmless.ts';
 
 export interface Setting {
   /** `section.key` in lower case, without the subsection. */
@@ -77,24 +78,23 @@ function unescape(value: string): string {
   );
 }
 
-/** What `git init`, `clone`, `remote add`, `branch`, `config user.*` and `submodule` write. */
+/** What `git init`, `clone`, `remote add`, `branch` and `submodule` write, but for the harmless. */
 const plain: ReadonlySet<string> = new Set(
   [
-    'core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase',
-    'core.precomposeunicode core.symlinks core.autocrlf core.eol',
+    'core.repositoryformatversion core.bare',
     'extensions.objectformat extensions.compatobjectformat extensions.refstorage',
     'extensions.worktreeconfig extensions.relativeworktrees extensions.partialclone',
-    'user.name user.email init.defaultbranch pull.rebase pull.ff push.default submodule.active',
   ].flatMap((line) => line.split(' ')),
 );
 const plainOfNamed: ReadonlySet<string> = new Set(
   [
-    'remote.url remote.pushurl remote.fetch remote.tagopt remote.promisor',
-    'remote.partialclonefilter branch.remote branch.merge branch.rebase',
-    'submodule.url submodule.active',
+    'remote.url remote.pushurl remote.promisor remote.partialclonefilter branch.remote',
+    'branch.pushremote submodule.url',
   ].flatMap((line) => line.split(' ')),
 );
-const addresses = new Set(['remote.url', 'remote.pushurl', 'branch.remote', 'submodule.url']);
+const addresses = new Set(
+  'remote.url remote.pushurl branch.remote branch.pushremote submodule.url'.split(' '),
+);
 /** `ext::command`, `ext://command` and their like: git runs the helper that is named. */
 const helperAddress = new RegExp(
   String.raw`^(?:-|[^/:[\]]*::|(?!(?:https?|ssh|git|file|ftps?|git\+ssh|ssh\+git)://)` +
@@ -119,7 +119,8 @@ export function isPlainConfig(
         return path.resolve(directory, value) === worktree;
       }
       if (addresses.has(name) && helperAddress.test(value)) return false;
-      return (subsection === null ? plain : plainOfNamed).has(name);
+      const known = subsection === null ? plain : plainOfNamed;
+      return known.has(name) || isHarmless({ name, subsection, value });
     }) ?? false
   );
 }

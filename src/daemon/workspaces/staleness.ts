@@ -84,11 +84,10 @@ export class Staleness {
   /**
    * The layer was looked at, and then `look` was called.
    *
-   * @param wayChangedNs when a directory on the way to a path changed last, Unix ns; `null`: one of
-   *   them is gone
+   * @param wayChangedNs when a directory on the way to a path changed last, Unix ns
    * @returns whether somebody may have changed a path since a command saw it
    */
-  captured(wayChangedNs: (path: BytePath) => bigint | null): (captured: Captured) => boolean {
+  captured(wayChangedNs: (path: BytePath) => bigint): (captured: Captured) => boolean {
     const { directories, entries, replaced } = together(this.#seen, this.#unseen);
     const sinceNs = BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
     this.#seen = nothing;
@@ -99,7 +98,7 @@ export class Staleness {
       if (directories !== 'all' && !isTouched) return false;
       if (base === null || baseCtimeNs === null) {
         // Gone meanwhile, or a name that a command gave to a file of another name.
-        return isCopyUp && (isTouched || (wayChangedNs(path) ?? sinceNs) >= sinceNs);
+        return isCopyUp && (isTouched || wayChangedNs(path) >= sinceNs);
       }
       return isTouched || baseCtimeNs >= sinceNs;
     };

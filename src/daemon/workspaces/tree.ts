@@ -52,25 +52,26 @@ export class Tree {
 
   /** What stands at a path just now; `null`: nothing. */
   keyAt(path: BytePath): StatKey | null {
-    try {
-      const stat = this.#open(parentOf(path)).look(nameOf(path));
-      return stat === null ? null : statKey(stat);
-    } catch {
-      return null;
-    }
+    const stat = this.#look(parentOf(path), nameOf(path));
+    return stat === null ? null : statKey(stat);
   }
 
-  /** When a directory on the way to a path was last changed, Unix ns; `null`: one is gone. */
-  wayChangedNs(path: BytePath): bigint | null {
-    let newest = 0n;
+  /** When a directory on the way to a path was last changed, as far as there are any; Unix ns. */
+  wayChangedNs(path: BytePath): bigint {
+    let newest = this.#ownStat().ctimeNs;
+    let at = '';
+    for (const part of path.split('/').slice(0, -1)) {
+      const stat = this.#look(at, part);
+      if (stat?.isDirectory() !== true) break;
+      if (stat.ctimeNs > newest) newest = stat.ctimeNs;
+      at = joined(at, part);
+    }
+    return newest;
+  }
+
+  #look(directory: BytePath, name: string): BigIntStats | null {
     try {
-      for (let at = path; at !== '';) {
-        at = parentOf(at);
-        const stat = at === '' ? this.#ownStat() : this.#open(parentOf(at)).look(nameOf(at));
-        if (stat?.isDirectory() !== true) return null;
-        if (stat.ctimeNs > newest) newest = stat.ctimeNs;
-      }
-      return newest;
+      return this.#open(directory).look(name);
     } catch {
       return null;
     }

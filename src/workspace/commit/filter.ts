@@ -6,6 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
 import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
 import type { CommitFilter, FilterInput, HeldReason, Judged } from './held.ts';
+import { isPlainModules } from './plain-edit.ts';
 import { protectedBy, protectedByContent } from './protected.ts';
 import { Repositories } from './repositories.ts';
 import { fold, partsOf } from './spelling.ts';
@@ -17,6 +18,7 @@ const setGid = 0o2000;
 const changesPerTurn = 256;
 const textBytesMax = 256 * 1024;
 const gitName = '.git';
+const modulesName = '.gitmodules';
 
 /** Builds the filter of one session. */
 export function openFilter(input: FilterInput): CommitFilter {
@@ -128,8 +130,25 @@ class Judgement {
     if (input.isProjectedGit && parts.includes(gitName)) return 'projected-repository';
     const isDirectory = (after ?? before)?.type === 'directory';
     const as = after === null ? 'gone' : isDirectory ? 'directory' : 'link';
+    if (nameOf(name) === modulesName && as !== 'directory' && after?.type !== 'symlink') {
+      return this.#modules(change).then((reason) => reason ?? repositories.judge(change, parts));
+    }
     const found = protectedBy(parts, as) ?? targets.reasonOf(change);
     return found ?? this.#byContent(change) ?? repositories.judge(change, parts);
+  }
+
+  /** `.gitmodules` comes and goes with submodules: by what is in it. */
+  async #modules(change: Judged): Promise<Answer> {
+    const { view, targets } = this.#parts;
+    const { path: name, after } = change;
+    const found = protectedBy(partsOf(parentOf(name)).map(fold), 'directory');
+    if (found !== null) return found;
+    const leads = targets.reasonOf(change);
+    if (leads !== null || after === null) return leads;
+    const real = view.real(name);
+    const was = real === null ? '' : await view.realText(name, textBytesMax);
+    const is = await view.text(name, textBytesMax);
+    return was !== null && is !== null && isPlainModules(was, is) ? null : 'git-config';
   }
 
   /** `null` at once for a name whose content says nothing. */

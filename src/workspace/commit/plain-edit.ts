@@ -1,72 +1,208 @@
 /** Which edits of a repository's own configuration are a day's work with git. Pure. */
 import { isPlainConfig, parseGitConfig, type Setting } from '../git-config.ts';
+import { isHarmless } from '../git-harmless.ts';
+import { hostOf, isSameRepository } from './remote-address.ts';
 
 /** What `git branch`, `git remote` and `git submodule` add and remove, each under its own name. */
 const named: ReadonlySet<string> = new Set(['branch', 'remote', 'submodule']);
-
-/** Whatever their value, git runs nothing by them and contacts nobody else. */
-const harmless: ReadonlySet<string> = new Set(
-  [
-    'user.name user.email init.defaultbranch pull.rebase pull.ff push.default',
-    'push.autosetupremote push.followtags fetch.prune merge.ff merge.conflictstyle rerere.enabled',
-    'rebase.autosquash rebase.autostash rebase.updaterefs diff.algorithm diff.renames log.date',
-    'color.ui core.autocrlf core.eol core.filemode core.ignorecase core.quotepath core.abbrev',
-    'core.safecrlf core.whitespace core.sparsecheckout core.sparsecheckoutcone',
-    'branch.merge branch.rebase branch.description remote.fetch remote.prune remote.tagopt',
-    'submodule.active commit.gpgsign commit.template commit.verbose blame.ignorerevsfile',
-    'core.longpaths core.hidedotfiles core.untrackedcache core.preloadindex core.commitgraph',
-    'core.compression core.logallrefupdates diff.colormoved diff.noprefix diff.mnemonicprefix',
-    'merge.renames merge.log index.version index.threads feature.manyfiles gc.auto gc.autodetach',
-    'status.showuntrackedfiles status.short status.branch rerere.autoupdate branch.sort tag.sort',
-    'fetch.parallel fetch.writecommitgraph fetch.prunetags http.postbuffer pack.windowmemory',
-    'pack.threads transfer.fsckobjects log.follow log.abbrevcommit log.decorate format.pretty',
-  ].flatMap((line) => line.split(' ')),
-);
-/** Nothing in them but how git words and colours what it says. */
-const harmlessSections: ReadonlySet<string> = new Set(['advice', 'color', 'column']);
-const toRemote: ReadonlySet<string> = new Set(['branch.remote', 'branch.pushremote']);
+/** Where git goes when nobody names a remote. */
+const toRemote: ReadonlySet<string> = new Set([
+  'branch.remote',
+  'branch.pushremote',
+  'remote.pushdefault',
+  'checkout.defaultremote',
+]);
+const addresses: ReadonlySet<string> = new Set(['remote.url', 'remote.pushurl', 'submodule.url']);
 /** A remote's name, and no address. */
 const remoteName = /^(?:\.|[\w][\w.-]*)$/;
 
 /**
  * Whether an edit is a day's work by key and value: it sets what runs nothing and contacts nobody
  * else, adds or removes branches, remotes or submodules as a whole, and leaves everything else the
- * same in the same order. What an added remote names must run nothing.
+ * same in the same order. What an added remote names must run nothing, and nothing may lead to a
+ * new host unless a person names the remote.
  */
 export function isPlainEdit(before: string, after: string, directory: string): boolean {
   const was = parseGitConfig(decode(before));
   const is = parseGitConfig(decode(after));
+  return was !== null && is !== null && new Edit(was, is, directory).isPlain;
+}
+
+/** What `git submodule` writes to `.gitmodules`; of `submodule.update` what runs nothing. */
+const ofModules: ReadonlySet<string> = new Set(
+  'path url branch ignore shallow fetchrecursesubmodules update'
+    .split(' ')
+    .map((key) => `submodule.${key}`),
+);
+
+/** The same of a `.gitmodules`: submodules come and go, and none leads to another repository. */
+export function isPlainModules(before: string, after: string): boolean {
+  const was = parseGitConfig(decode(before));
+  const is = parseGitConfig(decode(after));
   if (was === null || is === null) return false;
-  const sections = [was, is].map((settings) => new Set(settings.map(sectionOf)));
-  const [old = new Set(), present = new Set()] = sections;
-  const added = is.filter((setting) => isWhole(setting, old) && !isHarmless(setting));
-  if (added.some(({ name }) => toRemote.has(name))) return false;
-  if (!isPlainConfig(added.map(written).join('\n'), directory)) return false;
-  const fixed = (settings: readonly Setting[], other: ReadonlySet<string>): string =>
-    JSON.stringify(settings.filter((one) => !isHarmless(one) && !isWhole(one, other)));
-  return fixed(was, present) === fixed(is, old);
+  const old = new Side(was);
+  return is.every((setting) => {
+    const { name, value } = setting;
+    if (old.has(setting)) return true;
+    if (!isNamed(setting) || !ofModules.has(name) || value.includes('\n')) return false;
+    if (name === 'submodule.path') return !value.split('/').includes('..');
+    if (name !== 'submodule.url') return name !== 'submodule.update' || isHarmless(setting);
+    return old.hasSection(setting) ? old.leadsThere(setting) : isPlainConfig(written(setting), '/');
+  });
 }
 
-/** Of a branch, remote or submodule that is not among the `others`. */
-function isWhole(setting: Setting, others: ReadonlySet<string>): boolean {
-  return named.has(kindOf(setting)) && hasName(setting) && !others.has(sectionOf(setting));
+/** An edit from the settings `was` to the settings `is`. */
+export class Edit {
+  readonly #was: Side;
+  readonly #is: Side;
+  readonly #directory: string;
+
+  constructor(was: readonly Setting[], is: readonly Setting[], directory: string) {
+    this.#was = new Side(was);
+    this.#is = new Side(is);
+    this.#directory = directory;
+  }
+
+  get isPlain(): boolean {
+    if (!this.#is.settings.every((setting) => this.mayStand(setting))) return false;
+    const fixed = (one: Side, other: Side): string =>
+      JSON.stringify(one.settings.filter((setting) => !this.#isMovable(setting, other)));
+    return fixed(this.#was, this.#is) === fixed(this.#is, this.#was);
+  }
+
+  /** Whether it was there, or is free to come, wherever in the file. */
+  mayStand(setting: Setting): boolean {
+    const isOld = this.#was.has(setting);
+    const remote = remoteOf(setting);
+    if (remote !== null) {
+      if (!remoteName.test(remote)) return isOld;
+      return this.#mayLead(setting, remote) || (isOld && this.#is.urlsOf(remote).length === 0);
+    }
+    return isOld || isHarmless(setting) || this.#was.leadsThere(setting) || this.#isNew(setting);
+  }
+
+  /** Of a branch, remote or submodule that is not there yet. */
+  #isNew(setting: Setting): boolean {
+    if (!isNamed(setting) || this.#was.hasSection(setting)) return false;
+    const { subsection, value } = setting;
+    // Git goes to it by itself.
+    const isDefault = subsection === 'origin' && isAddress(setting) && hostOf(value) !== null;
+    if (isDefault && this.#was.hosts.size > 0 && !this.#isMoved(setting, this.#was, this.#is)) {
+      return false;
+    }
+    return isPlainConfig(written(setting), this.#directory);
+  }
+
+  /** Whether git goes to no other host than before where nobody names a remote. */
+  #mayLead(setting: Setting, remote: string): boolean {
+    if (remote === '.') return true;
+    const urls = this.#is.urlsOf(remote);
+    const known = this.#was.hostsFor(setting);
+    return urls.length > 0 && [...hostsOf(urls)].every((host) => known === null || known.has(host));
+  }
+
+  /** Whether it need not be on the other side, at the same place among the rest. */
+  #isMovable(setting: Setting, other: Side): boolean {
+    if (isHarmless(setting) || remoteOf(setting) !== null || other.leadsThere(setting)) return true;
+    if (other === this.#was) return !other.has(setting);
+    const isGone = isNamed(setting) && !other.hasSection(setting);
+    if (!isGone || !isAddress(setting) || hostOf(setting.value) === null) return isGone;
+    return setting.name === 'submodule.url' || this.#isMoved(setting, this.#is, this.#was);
+  }
+
+  /** Whether the address is in a section of `here` that is not `there`, nor the other way round. */
+  #isMoved({ value }: Setting, here: Side, there: Side): boolean {
+    return here.settings.some(
+      (one) => isAddress(one) && one.value === value && !there.hasSection(one),
+    );
+  }
 }
 
-function isHarmless({ name, value }: Setting): boolean {
-  if (harmlessSections.has(name.split('.')[0] ?? '')) return true;
-  return harmless.has(name) || (toRemote.has(name) && remoteName.test(value));
+/** All settings of a file. */
+class Side {
+  readonly settings: readonly Setting[];
+  /** Of its remotes. */
+  readonly hosts: ReadonlySet<string>;
+  readonly #all: ReadonlySet<string>;
+  readonly #sections: ReadonlySet<string>;
+
+  constructor(settings: readonly Setting[]) {
+    this.settings = settings;
+    const urls = settings.filter(({ name }) => isUrl(name)).map(({ value }) => value);
+    this.hosts = hostsOf(urls);
+    this.#all = new Set(settings.map((setting) => JSON.stringify(setting)));
+    this.#sections = new Set(settings.map(sectionOf));
+  }
+
+  has(setting: Setting): boolean {
+    return this.#all.has(JSON.stringify(setting));
+  }
+
+  hasSection(setting: Setting): boolean {
+    return this.#sections.has(sectionOf(setting));
+  }
+
+  urlsOf(remote: string): string[] {
+    const isOf = ({ name, subsection }: Setting): boolean => isUrl(name) && subsection === remote;
+    return this.settings.filter(isOf).map(({ value }) => value);
+  }
+
+  /** Where git goes instead of where a setting leads; `null`: nowhere yet. */
+  hostsFor({ name, subsection }: Setting): ReadonlySet<string> | null {
+    const remote =
+      this.#valueOf(name, subsection) ??
+      (name.startsWith('branch.') ? this.#valueOf('branch.remote', subsection) : undefined) ??
+      this.#defaultRemote();
+    if (remote !== undefined && remoteName.test(remote)) return hostsOf(this.urlsOf(remote));
+    return this.hosts.size === 0 ? null : this.hosts;
+  }
+
+  #valueOf(name: string, subsection: string | null): string | undefined {
+    if (name === 'remote.promisor') return undefined;
+    const isOf = (one: Setting): boolean => one.name === name && one.subsection === subsection;
+    return this.settings.findLast(isOf)?.value;
+  }
+
+  #defaultRemote(): string | undefined {
+    const isRemote = ({ name, subsection }: Setting): boolean => isUrl(name) && subsection !== null;
+    const names = new Set(this.settings.filter(isRemote).map(({ subsection }) => subsection));
+    if (names.has('origin')) return 'origin';
+    return names.size === 1 ? ([...names][0] ?? undefined) : undefined;
+  }
+
+  /** Whether its section has an address of the same repository. */
+  leadsThere(setting: Setting): boolean {
+    if (!isAddress(setting)) return false;
+    const section = sectionOf(setting);
+    const ours = this.settings.filter((one) => isAddress(one) && sectionOf(one) === section);
+    return ours.some(({ value }) => isSameRepository(value, setting.value));
+  }
 }
 
-function kindOf({ name }: Setting): string {
-  return name.split('.')[0] ?? '';
+/** The remote that git goes to by a setting; `null`: it is no such setting. */
+function remoteOf({ name, subsection, value }: Setting): string | null {
+  if (name === 'remote.promisor') return subsection ?? '';
+  return toRemote.has(name) ? value : null;
 }
 
-function hasName({ subsection }: Setting): boolean {
-  return subsection !== null && subsection !== '';
+function hostsOf(urls: readonly string[]): Set<string> {
+  return new Set(urls.flatMap((url) => hostOf(url) ?? []));
 }
 
-function sectionOf(setting: Setting): string {
-  return JSON.stringify([kindOf(setting), setting.subsection]);
+function isUrl(name: string): boolean {
+  return name === 'remote.url' || name === 'remote.pushurl';
+}
+
+function isAddress({ name }: Setting): boolean {
+  return addresses.has(name);
+}
+
+function isNamed({ name, subsection }: Setting): boolean {
+  return named.has(name.split('.')[0] ?? '') && subsection !== null && subsection !== '';
+}
+
+function sectionOf({ name, subsection }: Setting): string {
+  return JSON.stringify([name.split('.')[0], subsection]);
 }
 
 function written({ name, subsection, value }: Setting): string {

@@ -186,19 +186,20 @@ export class Repositories {
       const isNewDirectory = rest.length === 1 && change.before === null;
       return isNewDirectory && change.after?.type === 'directory' ? null : 'git-hooks';
     }
-    if (first === 'config' && rest.length === 1) {
-      if (change.after?.type !== 'file') return 'git-config';
-      const before = await this.#view.realText(change.path, textBytesMax);
-      const after = await this.#view.text(change.path, textBytesMax);
-      return before !== null && after !== null && isPlainEdit(before, after, git)
-        ? null
-        : 'git-config';
+    if (rest.length === 1 && (first === 'config' || first === 'config.worktree')) {
+      return (await this.#isPlainEdit(change, git)) ? null : 'git-config';
     }
-    if (first === 'config.worktree' || first === 'commondir' || first === 'gitdir') {
-      return 'git-config';
-    }
+    if (first === 'commondir' || first === 'gitdir') return 'git-config';
     if (first === 'info' && (second === 'attributes' || isLink(change, rest))) return 'git-config';
     return this.#inAny(change, rest);
+  }
+
+  async #isPlainEdit({ path: name, after }: Judged, git: BytePath): Promise<boolean> {
+    const real = this.#view.real(name);
+    if (after?.type !== 'file' || (real !== null && real.type !== 'file')) return false;
+    const was = real === null ? '' : await this.#view.realText(name, textBytesMax);
+    const is = await this.#view.text(name, textBytesMax);
+    return was !== null && is !== null && isPlainEdit(was, is, git);
   }
 
   /** A repository may go with its worktree; a worktree that is removed takes its record along. */
