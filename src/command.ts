@@ -189,6 +189,8 @@ export interface Plan {
   /** Variables of this command only: they never carry. */
   readonly command_env: Readonly<Record<string, string>>;
   readonly carry: Carry;
+  /** File mode mask; absent: 022. */
+  readonly umask?: number;
   readonly mode: 'foreground' | 'detached';
   readonly stdin: StdinChoice;
   readonly pty: { readonly columns: number; readonly rows: number } | null;

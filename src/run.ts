@@ -267,6 +267,7 @@ function planCommand(ground: Ground, request: Asking, id: ExecId): Plan {
     env: ground.env,
     command_env: request.env,
     carry: ground.carry,
+    ...(ground.umask === undefined ? {} : { umask: ground.umask }),
     mode: request.mode,
     stdin: request.stdin,
     pty: request.pty,

@@ -29,6 +29,7 @@ export interface Ground {
   readonly sessionId: SessionId;
   readonly shell: Shell;
   readonly carry: Carry;
+  readonly umask?: number;
   readonly workspace: string | null;
   readonly network: 'off' | 'on';
   /** Where the session starts, and goes back to when its directory is gone. */

@@ -143,6 +143,17 @@ class SessionOptions(TypedDict, total=False):
     policy: str
     workspace_id: str
     workspace_mode: str
+    umask: str
+
+
+def _umask() -> Dict[str, str]:
+    """The file mode mask of this process, where it is not the runtime's own."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            digits = next(line.split()[1] for line in status if line.startswith("Umask:"))
+    except (OSError, StopIteration, IndexError):
+        return {}
+    return {} if digits == "0022" else {"umask": digits}
 
 
 def _refuse_unknown(options: Iterable[str], known: Iterable[str], what: str) -> None:
@@ -947,7 +958,7 @@ class Client:
     def create_session(self, **options: Unpack[SessionOptions]) -> Session:
         """Makes a session; ``options`` are the parameters of ``session.create``."""
         _refuse_unknown(options, SessionOptions.__annotations__, "a session")
-        made = self.call("session.create", {**options})
+        made = self.call("session.create", {**_umask(), **options})
         return Session(self, _field(made, "session_id", str))
 
     def session(self, session_id: str) -> Session:

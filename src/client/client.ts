@@ -45,6 +45,8 @@ export interface ClientOptions {
   readonly signal?: AbortSignal;
   /** Whether the runtime ends with the client; default `false`. */
   readonly ownsDaemon?: boolean;
+  /** The file mode mask of sessions that do not say theirs; default: the runtime's. */
+  readonly umask?: string;
 }
 
 /**
@@ -53,8 +55,9 @@ export interface ClientOptions {
  * @throws TrlError BACKEND_UNAVAILABLE when the channel ends before the runtime answers.
  */
 export async function clientOver(channel: Channel, options: ClientOptions = {}): Promise<Client> {
-  const { frames = 'bin', dial = null, signal, ownsDaemon = false } = options;
-  return new Client(await Links.over(channel, { frames, dial, ownsDaemon }, signal));
+  const { frames = 'bin', dial = null, signal, ownsDaemon = false, umask } = options;
+  const links = await Links.over(channel, { frames, dial, ownsDaemon }, signal);
+  return new Client(links, umask);
 }
 
 /**
@@ -63,9 +66,11 @@ export async function clientOver(channel: Channel, options: ClientOptions = {}):
  */
 export class Client implements AsyncDisposable {
   readonly #links: Links;
+  readonly #ofSessions: Pick<SessionCreateParams, 'umask'>;
 
-  constructor(links: Links) {
+  constructor(links: Links, umask?: string) {
     this.#links = links;
+    this.#ofSessions = umask === undefined ? {} : { umask };
   }
 
   /** Whether the daemon is this client's own and ends with it. */
@@ -74,7 +79,7 @@ export class Client implements AsyncDisposable {
   }
 
   async createSession(params: SessionCreateParams = {}): Promise<Session> {
-    const view = await this.call('session.create', params);
+    const view = await this.call('session.create', { ...this.#ofSessions, ...params });
     return new Session(this.#links, view.session_id);
   }
 

@@ -3,7 +3,7 @@ import { clientOver } from '../client/index.ts';
 import type { Client } from '../client/index.ts';
 import { LinkLost } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
-import { clientOnSocket, nothingListens } from './dial.ts';
+import { clientOnSocket, nothingListens, ofSessions } from './dial.ts';
 import { defaultSocketPath } from './socket-path.ts';
 import { spawnDaemon } from './spawn.ts';
 import type { EphemeralOptions } from './spawn.ts';
@@ -35,7 +35,7 @@ export async function connect(options: LocalOptions = {}): Promise<Client> {
   if (ephemeral === false) throw nothingListens(socketPath);
   const channel = await spawnDaemon(ephemeral);
   try {
-    return await clientOver(channel, { ...rest, ownsDaemon: true });
+    return await clientOver(channel, { ...rest, ...ofSessions(), ownsDaemon: true });
   } catch (cause) {
     if (!(cause instanceof LinkLost)) throw cause;
     const message = 'Cannot start a runtime: it ended at once, with its reason on stderr';

@@ -4,6 +4,7 @@ import type { Channel, Client, ClientOptions } from '../client/index.ts';
 import { LinkLost } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
 import { dialSocket } from './socket.ts';
+import { umaskHere } from './umask.ts';
 
 /**
  * A client that makes its connections to `socketPath`; `null` when nothing listens there.
@@ -21,7 +22,13 @@ export async function clientOnSocket(
     if (channel === null) throw new LinkLost(nothingListens(socketPath).message);
     return channel;
   };
-  return clientOver(first, { ...options, dial });
+  return clientOver(first, { ...options, ...ofSessions(), dial });
+}
+
+/** Sessions of a program on this machine make files as it does. */
+export function ofSessions(): Pick<ClientOptions, 'umask'> {
+  const umask = umaskHere();
+  return umask === undefined ? {} : { umask };
 }
 
 export function nothingListens(socketPath: string): TrlError {

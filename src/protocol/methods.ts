@@ -75,6 +75,9 @@ const sessionCreate = z.object({
   workspace_id: z.exactOptional(workspaceId),
   workspace_mode: z.exactOptional(workspaceMode),
   lifetime: z.exactOptional(z.enum(['kept', 'client'], { error: '"kept" or "client"' })),
+  umask: z.exactOptional(
+    z.string().check(z.regex(/^0?[0-7]{3}$/, { error: 'three octal digits, such as "027"' })),
+  ),
 });
 
 interface Stdin {

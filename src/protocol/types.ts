@@ -65,6 +65,8 @@ export interface SessionCreateParams {
   readonly workspace_mode?: WorkspaceMode;
   /** `client`: it ends when the client of the socket that made it has left and nothing runs. */
   readonly lifetime?: 'kept' | 'client';
+  /** Octal, `022` where it is not given; others never get to write. */
+  readonly umask?: string;
 }
 export interface LimitParams {
   readonly cpu_s?: number;

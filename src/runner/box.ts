@@ -37,8 +37,11 @@ export function shapeOf(plan: Plan): string {
   const stdin = plan.stdin.kind === 'closed' ? 'null' : 'pipe';
   const { box } = plan;
   const held = box.kind === 'none' ? [] : [box.holder.id, box.args, box.seccomp];
-  return JSON.stringify([plan.session_id, plan.shell, bounds, stdin, plan.pty !== null, held]);
+  const made = [stdin, plan.pty !== null, umaskOf(plan)];
+  return JSON.stringify([plan.session_id, plan.shell, bounds, made, held]);
 }
+
+const umaskOf = ({ umask = 0o022 }: Plan): number => umask;
 
 /** What a wait told of the box's first process. */
 export interface WaitedFor {
@@ -85,7 +88,7 @@ async function makePipes(plan: Plan, fifos: Fifos): Promise<Pipes> {
 function commandLine(plan: Plan, parts: BoxParts): readonly string[] {
   const { box } = plan;
   const sandboxed = box.kind === 'bubblewrap';
-  const text = shim(plan.bounds, { sandboxed, pty: plan.pty !== null });
+  const text = shim(plan.bounds, { sandboxed, pty: plan.pty !== null, umask: umaskOf(plan) });
   const boot = bootArgs(plan.shell.dialect, plan.env['LC_ALL'] || plan.env['LANG'] || 'C');
   const shell = ['/bin/sh', '-c', text, 'sh', plan.shell.path, ...boot];
   const kept = [0, 1, 2, 3, 4, 5, ...(plan.language === 'python' ? [scriptFd] : [])];

@@ -13,11 +13,17 @@ import { quote } from '../quote.ts';
 import { pauseSeconds } from './processes.ts';
 import { pythonBoot, scriptFd, scriptName } from './python-boot.ts';
 
+interface ShimOptions {
+  readonly sandboxed: boolean;
+  readonly pty: boolean;
+  readonly umask: number;
+}
+
 /**
  * Process 1: sets the bounds, says `ready`, runs the shell, reaps, and tells how it ended.
  * Its own diagnostics ("Killed") must not look like the command's, so its stderr is closed.
  */
-export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean }): string {
+export function shim(bounds: Bounds, options: ShimOptions): string {
   const set = (name: string, flag: string, value: number | null): string =>
     value === null ? '' : `ulimit ${flag} ${value} || f="$f ${name}"; `;
   const blocks = bounds.fileBytesMax === null ? null : Math.ceil(bounds.fileBytesMax / 512);
@@ -39,7 +45,7 @@ export function shim(bounds: Bounds, options: { sandboxed: boolean; pty: boolean
   return (
     // A session leader without a terminal acquires the first one that it opens.
     (options.pty ? ': </proc/self/fd/0; ' : '') +
-    `umask 022; exec 8>&2 2>/dev/null; f=; ulimit -c 0 || f="$f core"; ` +
+    `umask ${options.umask.toString(8)}; exec 8>&2 2>/dev/null; f=; ulimit -c 0 || f="$f core"; ` +
     set('cpu_s', '-t', bounds.cpuSeconds) +
     set('file_bytes', '-f', blocks) +
     set('address_space_bytes', '-v', kilobytes) +

@@ -25,6 +25,8 @@ export interface SessionRecord {
   readonly grants: Grants;
   readonly bounds: AskedBounds;
   readonly carry: Carry;
+  /** File mode mask of its commands; absent: 022. */
+  readonly umask?: number;
   /** Names of session-level variables given by the caller. */
   readonly envKeys: readonly string[];
   /** Names that each of its commands gets (`env_keys` of its creation); absent: none. */

@@ -124,6 +124,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
     sessionId: record.id,
     shell: record.shell,
     carry: record.carry,
+    ...(record.umask === undefined ? {} : { umask: record.umask }),
     workspace,
     network: grants.network,
     home: record.cwd,

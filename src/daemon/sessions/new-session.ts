@@ -51,6 +51,7 @@ export function newRecord(
     grants,
     bounds,
     carry: params.carry ?? 'cwd+env',
+    ...(params.umask === undefined ? {} : { umask: boundedUmask(params.umask) }),
     envKeys: Object.keys(params.env ?? {}).toSorted(),
     requested: requestedIn(params),
     owner,
@@ -66,6 +67,9 @@ export function newRecord(
     workspaceMode: params.workspace_mode ?? opened?.mode ?? 'direct',
   };
 }
+
+/** Others never get to write what commands make; its owner can do with it what it is for. */
+const boundedUmask = (octal: string): number => (Number.parseInt(octal, 8) & 0o077) | 0o002;
 
 /** @throws TrlError `INVALID_PARAMS` for a bound that nothing would hold without a sandbox */
 function grantsOf(params: SessionCreateParams, opened: OpenWorkspace | null): Grants {
