@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Finding } from '../src/redaction/finding.ts';
-import { compile, scan, type Hits } from '../src/redaction/rules/automaton.ts';
+import { Automaton, scan, type Hits } from '../src/redaction/rules/automaton.ts';
 import { endsInCrc32, hasBcryptCost, hasJwtHead } from '../src/redaction/rules/checksum.ts';
 import { RuleSet } from '../src/redaction/rules/ruleset.ts';
 import { parseParts } from '../src/redaction/rules/shape.ts';
@@ -43,7 +43,7 @@ test('literals are found wherever they end, in any case', () => {
     fc.property(literals, printed, (keywords, parts) => {
       const text = parts.join('');
       const hits: Hits = { pairs: new Int32Array(2), count: 0 };
-      scan(compile(keywords), Buffer.from(text), [0, text.length], hits);
+      scan({ automaton: new Automaton(keywords), hits }, Buffer.from(text), [0, text.length]);
       const found = Array.from({ length: hits.count }, (_, at) => [
         hits.pairs[2 * at + 1],
         keywords[hits.pairs[2 * at] ?? 0],

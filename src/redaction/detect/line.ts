@@ -1,6 +1,6 @@
 /** One line, searched at the places where a keyword stands, with what lines before it announced. */
 import type { Finding } from '../finding.ts';
-import { compile, type Automaton, type Hits } from '../rules/automaton.ts';
+import { Automaton, type Hits } from '../rules/automaton.ts';
 import { findBody, findHeader, findPutty, findVault, pem, type Armour } from './armour.ts';
 import { codeWords, findCodeLine, findCodes, type CodeList } from './codes.ts';
 import { columnOf, findInRow, type Column } from './columns.ts';
@@ -57,7 +57,7 @@ const verbs = ['logged in', 'log in', 'authenticat', 'signed in', 'authoriz'];
 
 const keywords = [...new Set<string>([...nameWords, ...signs, ...verbs, ...programWords])];
 /** All of them. */
-export const words: Automaton = compile(keywords);
+export const words = new Automaton(keywords);
 const namePart = keywords.map((word) => nameWords.includes(word));
 const program = keywords.map((word) => programWords.includes(word));
 

@@ -1,6 +1,6 @@
 /** Keys that have a form of their own, found by their literals and told by their form. */
 import type { Finding } from '../finding.ts';
-import { compile, scan, scanTwo, type Automaton, type Hits, type Search } from './automaton.ts';
+import { Automaton, scan, scanTwo, type Search } from './automaton.ts';
 import { afterEscape, beginsAt, isWordy, standsIn } from './bounds.ts';
 import { matchNear, type NearForm } from './near.ts';
 import type { Rule } from './rule.ts';
@@ -43,8 +43,7 @@ export class RuleSet {
   readonly #triggers: readonly Trigger[];
   readonly #forms: readonly Form[];
   readonly #nearForms: readonly NearForm[];
-  readonly #automaton: Automaton;
-  readonly #hits: Hits = { pairs: new Int32Array(1024), count: 0 };
+  readonly #search: Search;
   static #shipped: RuleSet | null = null;
 
   constructor(rules: readonly Rule[]) {
@@ -54,7 +53,8 @@ export class RuleSet {
     this.#forms = this.#triggers.flatMap(({ forms }) => forms);
     const rows = this.#triggers.flatMap(({ near }) => near);
     this.#nearForms = [...new Set(rows.map(({ form }) => form))];
-    this.#automaton = compile(this.#triggers.map(({ keyword }) => keyword));
+    const automaton = new Automaton(this.#triggers.map(({ keyword }) => keyword));
+    this.#search = { automaton, hits: { pairs: new Int32Array(1024), count: 0 } };
   }
 
   /** The rules that come with the program; built at the first call. */
@@ -68,18 +68,18 @@ export class RuleSet {
    * Where `from` and `to` are at line ends, the findings do not depend on which ones.
    */
   find(text: string, bytes: Uint8Array, from: number, to: number): Finding[] {
-    scan(this.#automaton, bytes, [from, to], this.#hits);
+    scan(this.#search, bytes, [from, to]);
     return this.#match(text);
   }
 
   /** As `find` in all of the text, with another search in the same pass. */
   findBeside(text: string, bytes: Uint8Array, other: Search): Finding[] {
-    scanTwo({ automaton: this.#automaton, hits: this.#hits }, other, bytes);
+    scanTwo(this.#search, other, bytes);
     return this.#match(text);
   }
 
   #match(text: string): Finding[] {
-    const hits = this.#hits;
+    const { hits } = this.#search;
     if (hits.count === 0) return [];
     for (const form of this.#forms) form.refusedTo = 0;
     for (const form of this.#nearForms) form.judgedTo = 0;
