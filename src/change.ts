@@ -48,9 +48,16 @@ export type ChangeKind = (typeof changeKinds)[number];
 /**
  * `hardlink-split`: the file had other names, which keep the old content. `over-cap`: a content was
  * too large to keep: this change cannot be undone. `before-unknown`: nobody knew the old content.
+ * `partly-applied`: it is held, but for what is in the real tree of it.
  * `merged`: somebody else changed the file meanwhile; what stands there has both.
  */
-export const changeMarks = ['hardlink-split', 'over-cap', 'before-unknown', 'merged'] as const;
+export const changeMarks = [
+  'hardlink-split',
+  'over-cap',
+  'before-unknown',
+  'merged',
+  'partly-applied',
+] as const;
 export type ChangeMark = (typeof changeMarks)[number];
 
 /** What a command did to one path. */

@@ -1,11 +1,12 @@
 // Which edits of a repository's configuration come by themselves: as real git writes them.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { isPlainEdit, isPlainModules } from '../src/workspace/commit/plain-edit.ts';
+import { plainPartOf } from '../src/workspace/commit/plain-part.ts';
 import { isSameRepository } from '../src/workspace/commit/remote-address.ts';
 
 const dir = mkdtempSync(path.join(tmpdir(), 'trl-config-'));
@@ -103,6 +104,52 @@ test('everyday edits come', () => {
   assert.deepEqual(
     work.filter((script) => !edits(script)),
     [],
+  );
+});
+
+test('of an edit that is held, what is plain comes', () => {
+  const was = readFileSync(path.join(dir, 'was'), 'latin1');
+  const partOf = (script: string): string | null => {
+    run(`cp was .git/config; ${script}`);
+    return plainPartOf(was, readFileSync(config, 'latin1'), path.join(dir, '.git'));
+  };
+  const same = [
+    ['git config user.name Q; git config core.fsmonitor ./x', 'git config user.name Q'],
+    [`git config core.sshCommand x; ${up}`, up],
+    [`${up}; git config branch.main.remote up`, up],
+    [
+      'git config core.editor x; git config core.pager y; git config pull.rebase true',
+      'git config pull.rebase true',
+    ],
+    ['git config alias.st status; git config alias.x "!y"', 'git config alias.st status'],
+    ['git config filter.x.clean y; git config --unset user.name', 'git config --unset user.name'],
+    [
+      'git config remote.origin.url https://evil.org; git config color.ui 1',
+      'git config color.ui 1',
+    ],
+    [
+      `printf '[user] name = Q\\n[core] pager = x\\n' >>.git/config`,
+      `printf '[user] name = Q\\n' >>.git/config`,
+    ],
+  ] as const;
+  for (const [mixed, plain] of same) {
+    run(`cp was .git/config; ${plain}; git config --list --local | sort > wanted`);
+    const part = partOf(mixed);
+    assert.notEqual(part, null, mixed);
+    writeFileSync(config, part ?? '', 'latin1');
+    run('git config --list --local | sort | diff wanted -');
+    assert.equal(isPlainEdit(was, part ?? '', dir), true);
+  }
+  const none = [
+    'git config core.fsmonitor x',
+    'git config --unset core.editor; git config user.name Q',
+    `printf '[user]\\r\\nname = Q\\n[core] pager = x\\n' >>.git/config`,
+    'echo "[user" >>.git/config',
+    'git remote remove origin; git config user.name Q',
+  ];
+  assert.deepEqual(
+    none.map(partOf),
+    none.map(() => null),
   );
 });
 

@@ -1,6 +1,6 @@
 // What real programs make in a workspace works on the host, and for the next command.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -273,6 +273,50 @@ test('everyday work with git is on the host at once', async () => {
     assert.deepEqual(waiting(await session.run(command)), ['.git/config held git-config'], command);
     await session.client.ask('workspace.discard', { session_id: session.id });
   }
+});
+
+test('of a mixed edit of the configuration, what is plain is on the host', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const host = (...args: string[]): string =>
+    spawnSync('git', args, { cwd: dir }).stdout.toString();
+  host('init', '-q', '-b', 'main');
+  host('config', 'core.editor', 'mine');
+  const mixed = 'git config user.name Q; git config core.editor x; git config core.fsmonitor ./y';
+  const receipt = await session.run(mixed);
+  assert.deepEqual(waiting(receipt), ['.git/config held git-config']);
+  assert.deepEqual(receipt.changes[0]?.marks, ['partly-applied']);
+  const ofHost = (): string[] =>
+    ['user.name', 'core.editor', 'core.fsmonitor', 'pull.rebase'].map((key) =>
+      host('config', '--local', key).trim(),
+    );
+  assert.deepEqual(ofHost(), ['Q', 'mine', '', '']);
+  const again = await session.run('git config core.fsmonitor; git config pull.rebase true');
+  assert.equal(again.stdout, './y\n');
+  assert.deepEqual(waiting(again), ['.git/config held git-config']);
+  assert.deepEqual(ofHost(), ['Q', 'mine', '', 'true']);
+  const undone = await session.client.ask('exec.undo', { exec_id: again.exec_id });
+  assert.equal(undone.ok, true, JSON.stringify(undone));
+  assert.deepEqual(ofHost(), ['Q', 'mine', '', '']);
+  const first = await session.client.ask('exec.undo', { exec_id: receipt.exec_id });
+  assert.equal(first.ok, true, JSON.stringify(first));
+  assert.deepEqual(ofHost(), ['', 'mine', '', '']);
+});
+
+test('a person lets the rest of a mixed edit through', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const host = (...args: string[]): string =>
+    spawnSync('git', args, { cwd: dir }).stdout.toString();
+  host('init', '-q', '-b', 'main');
+  await session.run('git config user.name Q; git config core.editor x');
+  const status = await session.client.ask('workspace.status', { session_id: session.id });
+  const ask = { session_id: session.id, held: true, digest: status.data.held_digest };
+  const applied = await session.client.ask('workspace.apply', ask);
+  assert.equal(applied.data?.totals.applied, 1, JSON.stringify(applied));
+  assert.equal(host('config', 'core.editor') + host('config', '--local', 'user.name'), 'x\nQ\n');
+  assert.deepEqual(waiting(await session.run('git config core.autocrlf false')), []);
+  assert.equal(host('config', 'core.autocrlf'), 'false\n');
 });
 
 /** Writes a wheel with one module. */

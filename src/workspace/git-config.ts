@@ -34,12 +34,27 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['\n', ''],
 ]);
 
+/** A heading or a setting, and where it is written. */
+export interface ConfigPart {
+  /** `null`: a heading. */
+  readonly setting: Setting | null;
+  readonly section: string;
+  readonly subsection: string | null;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** The settings of a file in their order; `null` where it does not parse. */
 export function parseGitConfig(text: string): Setting[] | null {
-  const input = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n');
+  const parts = partsOfGitConfig(text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n'));
+  return parts?.flatMap(({ setting: one }) => one ?? []) ?? null;
+}
+
+/** @param input without a mark of its encoding, lines ended by `\n` alone */
+export function partsOfGitConfig(input: string): ConfigPart[] | null {
   if (unreadable.test(input)) return null;
-  const found: Setting[] = [];
-  let section: { name: string; subsection: string | null } | null = null;
+  const found: ConfigPart[] = [];
+  let under: { name: string; subsection: string | null } | null = null;
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | null => {
     pattern.lastIndex = at;
@@ -49,16 +64,20 @@ export function parseGitConfig(text: string): Setting[] | null {
   };
   while (at < input.length) {
     if (take(blank) !== null) continue;
+    const start = at;
     const opened = take(heading);
     if (opened !== null) {
-      section = sectionOf(opened[1] ?? '', opened[2]);
+      under = sectionOf(opened[1] ?? '', opened[2]);
+      const { name: section, subsection } = under;
+      found.push({ setting: null, section, subsection, start, end: at });
       continue;
     }
     const match = take(setting);
-    if (match === null || section === null) return null;
-    const name = `${section.name}.${(match[1] ?? '').toLowerCase()}`;
+    if (match === null || under === null) return null;
+    const { name: section, subsection } = under;
+    const name = `${section}.${(match[1] ?? '').toLowerCase()}`;
     const value = match[2] === undefined ? 'true' : unescape(match[2]).trim();
-    found.push({ name, subsection: section.subsection, value });
+    found.push({ setting: { name, subsection, value }, section, subsection, start, end: at });
   }
   return found;
 }

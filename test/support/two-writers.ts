@@ -109,7 +109,11 @@ class Writer {
       isRunning: () => false,
       log: () => undefined,
     });
-    this.workspace.committing.filter = { judge: () => Promise.resolve(new Map()) };
+    this.workspace.committing.filter = {
+      judge: () => Promise.resolve(new Map()),
+      hasParts: () => false,
+      plainPart: () => null,
+    };
   }
 
   async begin(): Promise<ExecId> {

@@ -27,6 +27,7 @@ import {
   type Way,
 } from './outcomes.ts';
 import { Pending, type Waiting } from './pending.ts';
+import { bringPlainParts, partlyApplied, type Parts } from './plain-parts.ts';
 import { recordKinds, type RecordedChange } from './record.ts';
 import type { SyncPoint, SyncPoints } from './sync-points.ts';
 import type { Tree } from './tree.ts';
@@ -176,8 +177,10 @@ export class Committing {
       throw error;
     });
     const starts = new Map(wanted.map((one) => [one.item.path, one.start]));
+    const parts = await this.#bringParts(capture.changes, origin);
     const changes = planned.map(({ captured, change }) => {
-      const put = results.get(change.path);
+      const [put, part] = [results.get(change.path), parts.get(change.path)];
+      if (part !== undefined) return partlyApplied({ ...change, key: null }, part);
       const done = withResult(change, put, origin.exec);
       this.#follow(captured, put, starts.get(change.path) ?? null, origin);
       if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
@@ -216,6 +219,13 @@ export class Committing {
     this.#contest(changes);
     await this.#note(changes);
     return changes;
+  }
+
+  /** Of what is held, the part that may pass. */
+  #bringParts(all: readonly Captured[], origin: Origin): Promise<Parts> {
+    const isConflict = (one: Captured): boolean => this.#isConflict(one, origin);
+    const own = { put: this.#intoTree.apply, left: this.#own, isConflict };
+    return bringPlainParts(this, { ...this.#parts, ...own }, all, origin);
   }
 
   /** Notes where the real tree stood, when the session saw something there that waited. */

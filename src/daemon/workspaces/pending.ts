@@ -1,6 +1,7 @@
 /** What the commands of a session changed and the real tree does not have. */
 import type { BytePath, Change, ChangeState, Entry, StatKey } from '../../change.ts';
 import type { Captured, SourceAt } from '../../workspace/changes/captured.ts';
+import type { Reached } from './record.ts';
 import { parentOf } from '../../workspace/byte-path.ts';
 
 /** One path that waits, as JSON. */
@@ -66,6 +67,15 @@ export class Pending {
       source,
       sourceKey,
     });
+    this.onChange();
+  }
+
+  /** A part of what waits is in the real tree. */
+  rebase(path: BytePath, { after, key }: Pick<Reached, 'after' | 'key'>): void {
+    const found = this.#all.get(path);
+    if (found === undefined) return;
+    const change = { ...found.change, before: after };
+    this.#all.set(path, { ...found, change, base: after, baseKey: key });
     this.onChange();
   }
 

@@ -7,6 +7,7 @@ import type { BytePath, Entry } from '../../change.ts';
 import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
 import type { CommitFilter, FilterInput, HeldReason, Judged } from './held.ts';
 import { isPlainModules } from './plain-edit.ts';
+import { plainPartOf } from './plain-part.ts';
 import { protectedBy, protectedByContent } from './protected.ts';
 import { Repositories } from './repositories.ts';
 import { fold, partsOf } from './spelling.ts';
@@ -18,6 +19,7 @@ const setGid = 0o2000;
 const changesPerTurn = 256;
 const textBytesMax = 256 * 1024;
 const gitName = '.git';
+const configName = 'config';
 const modulesName = '.gitmodules';
 
 /** Builds the filter of one session. */
@@ -43,6 +45,8 @@ export function openFilter(input: FilterInput): CommitFilter {
       holdTooMuch(changes, held, input);
       return held;
     },
+    hasParts: (path) => nameOf(path) === configName && known.has(parentOf(path)),
+    plainPart: (path, before, after) => plainPartOf(before, after, parentOf(path)),
   };
 }
 

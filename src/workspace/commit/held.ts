@@ -76,4 +76,8 @@ export interface CommitFilter {
    * @param changes in byte order of their paths
    */
   judge(changes: readonly Judged[], look: Look): Promise<Map<BytePath, HeldReason>>;
+  /** Whether a part of a change of this path may pass though the change is held. */
+  hasParts(path: BytePath): boolean;
+  /** What would stand at such a path with that part of a change alone; `null`: there is none. */
+  plainPart(path: BytePath, before: string, after: string): string | null;
 }
