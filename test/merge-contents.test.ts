@@ -8,10 +8,13 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import {
+  appends,
+  appendsAfterSeen,
   mergeContents,
   mergeModes,
   rebase,
   unitedAppends,
+  type Merged,
 } from '../src/workspace/merge/contents.ts';
 
 function merge(base: string, ours: string, theirs: string): string {
@@ -34,6 +37,36 @@ test('appends of both are kept whole, and cut ends stay cut', () => {
   ].map(([base = '', ours = '', theirs = '']) => merge(base, ours, theirs));
   const appended = ['b\na\n', '0\nb\nc\na\n', '0\na\nb\na\n', '0\na\nhalf', 'CONFLICT', 'CONFLICT'];
   assert.deepEqual(told, [...appended, 'a\n', '0\nb\n', 'CONFLICT', 'CONFLICT']);
+});
+
+test('equal lines that both appended are no matter, but what one may have seen is once', () => {
+  const [start, mine, others] = ['0\n', '0\nc {\n}\n', '0\np {\n}\n'].map((one) =>
+    Buffer.from(one),
+  );
+  assert.ok(start !== undefined && mine !== undefined && others !== undefined);
+  const text = (found: Merged | null): string =>
+    found?.kind === 'merged' ? found.bytes.toString() : 'CONFLICT';
+  const both = '0\np {\n}\nc {\n}\n';
+  const seen = Buffer.concat([others, Buffer.from('c\n')]);
+  const told = [
+    appends(start, mine, others),
+    appends(start, mine, mine),
+    appends(start, start, others),
+    appendsAfterSeen(start, mine, others, true),
+    appendsAfterSeen(start, mine, mine, true),
+    appendsAfterSeen(start, mine, mine, false),
+    appendsAfterSeen(start, seen, others, true),
+  ].map(text);
+  const twice = '0\nc {\n}\n}\n';
+  assert.deepEqual(told, [
+    both,
+    '0\nc {\n}\nc {\n}\n',
+    'CONFLICT',
+    both,
+    '0\nc {\n}\n',
+    twice,
+    '0\np {\n}\nc\n',
+  ]);
 });
 
 test('lines merge only where the edits are apart', () => {

@@ -100,6 +100,48 @@ test('a stale read does not overwrite what was saved meanwhile', { skip }, async
   assert.equal(Buffer.from(content.base64, 'base64').toString(), old.replace('one', 'mine'));
 });
 
+for (const [mine, theirs] of [
+  ['c {\n  1\n}\n', 'p {\n  2\n}\n'],
+  ['tick\ntick\n', 'tick\n'],
+] as const) {
+  test(
+    `equal lines that both append are no matter: ${JSON.stringify(mine)}`,
+    { skip },
+    async () => {
+      await using one = await scene({ f: 'start\n' });
+      const { dir, session, text } = one;
+      const run = await startPaused(session, `printf '${mine.replaceAll('\n', '\\n')}' >>f; pause`);
+      await run.reached();
+      // Clocks of file systems tick every 4 ms.
+      await wait(20);
+      appendFileSync(path.join(dir, 'f'), theirs);
+      await run.go();
+      assert.deepEqual(states(await run.ended()), ['f applied merged']);
+      assert.equal(text(), `start\n${theirs}${mine}`);
+    },
+  );
+}
+
+test('a stale write beside a younger command of the view loses no save', { skip }, async () => {
+  const old = 'one\ntwo\nthree\nfour\nfive\n';
+  await using one = await scene({ f: old });
+  const { dir, session, text } = one;
+  const { socketPath } = await corner();
+  await using other = await openSession(socketPath, { working_dir: dir });
+  const stale = await startPaused(session, 'a=$(cat f); pause; echo "${a/five/FIVE}" >f');
+  await stale.reached();
+  save(dir, 'f', old.replace('one', 'ONE'));
+  const younger = await startPaused(other, 'pause; sed -i "s/three/THREE/" f');
+  await younger.reached();
+  await stale.go();
+  assert.deepEqual(states(await stale.ended()), ['f applied merged']);
+  assert.equal(text(), old.replace('one', 'ONE').replace('five', 'FIVE'));
+  await younger.go();
+  await younger.ended();
+  const both = old.replace('one', 'ONE').replace('five', 'FIVE').replace('three', 'THREE');
+  assert.equal(text(), both);
+});
+
 test('a merge goes on after a kill of the daemon', { skip }, async () => {
   const first = await startRuntime();
   const { home, root: dir } = first;

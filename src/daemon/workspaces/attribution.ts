@@ -10,6 +10,12 @@ import type { Run } from './session-parts.ts';
 /** Clocks of file systems tick this much behind. */
 const tickMs = 10;
 
+/** Unix ms when the first and the last command began that may have written something. */
+export interface Since {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** Unix ms when a change was written to the layer; 0: nobody knows. */
 export function writtenMs({ upperKey }: Pick<Captured, 'upperKey'>): number {
   return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000_000n);

@@ -294,16 +294,20 @@ export class Committing {
     if (last === undefined && this.#shadowing.has(path) && before?.type === 'file') {
       return { ...plain, start: pointOf(before, this.leftAt(path)) };
     }
-    const isBehind = last !== undefined || this.#contested.has(path);
     const since = begunBefore(captured, origin);
-    if (isBehind || this.#isConflict(captured, origin) || this.#isStale(captured, since)) {
+    const isBehind =
+      last !== undefined ||
+      this.#contested.has(path) ||
+      this.#isConflict(captured, origin) ||
+      this.#isStale(captured, since.last);
+    if (isBehind || this.#isStale(captured, since.first)) {
       const start =
         this.#contested.has(path) && last === undefined
           ? null
           : await this.#merging.startOf(captured, since);
+      if (start !== null) return { ...plain, start };
       // What nobody knows matches nothing.
-      if (start === null) return { ...plain, item: { ...item, baseKey: '' }, start };
-      return { ...plain, start };
+      if (isBehind) return { ...plain, item: { ...item, baseKey: '' }, start };
     }
     return { ...plain, start: base?.type === 'file' ? pointOf(base, baseKey) : null };
   }

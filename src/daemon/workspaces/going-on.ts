@@ -72,12 +72,12 @@ function startAfter(change: RecordedChange): SyncPoint | null {
   if (reached.key !== null) return pointOf(reached.after, reached.key);
   // Older is safe: what the real tree has of it already comes once.
   if (reached.before?.type !== 'file') return null;
-  return { ...pointOf(reached.before, null), maySee: true };
+  return { ...pointOf(reached.before, null), maySee: 'any' };
 }
 
 /** More reached the real tree than the point knows, unless both are of the same moment. */
 function settled(point: SyncPoint, change: RecordedChange | undefined): SyncPoint {
   const reached = change === undefined ? null : reachedBy(change);
-  if (reached === null || point.realKey === null || reached.key === point.realKey) return point;
-  return { ...point, realKey: null, maySee: true };
+  const isOfThen = point.realKey !== null && reached?.key === point.realKey;
+  return reached === null || isOfThen ? point : { ...point, realKey: null, maySee: 'any' };
 }

@@ -9,14 +9,19 @@ import type { SnapshotStore } from '../../snapshot/store.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
 import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
 import {
+  appends,
+  appendsAfterSeen,
+  linesChanged,
   mergeContents,
   mergeModes,
   rebase,
   startsWith,
   unitedAppends,
+  type Merged,
 } from '../../workspace/merge/contents.ts';
 import { entryWith, standingFile, type FileEntry } from '../../workspace/merge/standing-file.ts';
-import { SyncPoints, type SyncPoint } from './sync-points.ts';
+import { writtenMs, type Since } from './attribution.ts';
+import { SyncPoints, type MaySee, type SyncPoint } from './sync-points.ts';
 import type { Tree } from './tree.ts';
 import { moment } from './versions.ts';
 
@@ -67,17 +72,19 @@ export class Merging {
   /**
    * What a new file of the session started from, when somebody may have changed the real one.
    *
-   * @param since Unix ms: when the command began that wrote it
+   * @param since Unix ms: when the first and the last command began that may have written it
    */
-  async startOf(captured: Captured, since: number): Promise<SyncPoint | null> {
+  async startOf(captured: Captured, since: Since): Promise<SyncPoint | null> {
     const { path, after } = captured;
     const { tree } = this.#parts;
     const ours = after?.type === 'file' ? await this.#read(after) : null;
     const now = standingFile(tree.root, path, bytesMax);
     if (ours === null || now === null) return null;
-    // It has all of what stands there: nothing of it can be lost.
+    const seen = captured.upperKey === null ? Infinity : writtenMs(captured);
+    // It has all of what stands there, and not equal lines that were added after it was written.
+    const isLater = isAfter(now.entry, seen);
     const hasAll = startsWith(ours, now.bytes) && now.bytes.length > 0;
-    if (hasAll) return { ...this.#kept(now, now.key), maySee: true };
+    if (hasAll && !isLater) return this.#kept(now, now.key);
     const shown = this.points.of(path);
     const versions = tree.versions.of(path).map((version) => ({
       ...this.#kept(version, null),
@@ -87,11 +94,34 @@ export class Merging {
     for (const point of known.toReversed()) {
       const bytes = await this.#read(point.layer);
       const isStart = bytes !== null && bytes.length > 0 && startsWith(ours, bytes);
-      if (isStart) return begun(point);
+      if (isStart && !(isLater && bytes.equals(now.bytes))) return begun(point, seen);
     }
-    // An older start is safe: what was added since is then somebody's addition, not our deletion.
-    const start = known.findLast(({ at }) => at <= since) ?? shown[0];
-    return start === undefined ? null : begun(start);
+    const start = (await this.#nearest(ours, known, since)) ?? shown[0];
+    return start === undefined ? null : begun(start, seen);
+  }
+
+  /**
+   * The version that least was done to, of those that the commands may have seen. Of equals the
+   * oldest, which is safe: what was added since is then somebody's addition, not our deletion.
+   */
+  async #nearest(
+    ours: Buffer,
+    known: readonly SyncPoint[],
+    { first, last }: Since,
+  ): Promise<SyncPoint | undefined> {
+    const from = known.findLastIndex(({ at }) => at <= first);
+    const to = known.findLastIndex(({ at }) => at <= last);
+    const able = known.slice(Math.max(0, from), to + 1);
+    let nearest = able[0];
+    let least = Infinity;
+    for (const point of able.length > 1 ? able : []) {
+      const bytes = await this.#read(point.layer);
+      const changed = bytes === null ? Infinity : linesChanged(bytes, ours);
+      if (changed >= least) continue;
+      nearest = point;
+      least = changed;
+    }
+    return nearest;
   }
 
   /** Brings files into the real tree, merged with what somebody else made where that can be. */
@@ -140,8 +170,9 @@ export class Merging {
     const now = standingFile(this.#parts.tree.root, item.path, bytesMax);
     const [base, delta] = [await this.#read(start.real), await this.#delta(one, start)];
     if (now === null || base === null || delta === null) return null;
-    const united = start.maySee ? unitedAppends(base, delta.bytes, now.bytes) : null;
-    const found = united ?? mergeContents(base, delta.bytes, now.bytes);
+    const found =
+      bothAppended(start.maySee, base, delta.bytes, now) ??
+      mergeContents(base, delta.bytes, now.bytes);
     const mode = mergeModes(start.real.mode, delta.entry.mode, now.entry.mode);
     if (found.kind === 'conflict' || mode === null) return null;
     const onto = { ...item, base: now.entry, baseKey: now.key };
@@ -212,12 +243,23 @@ interface Content {
 
 /** The two are equal. */
 export function pointOf(entry: FileEntry, realKey: StatKey | null): SyncPoint {
-  return { at: moment(), layer: entry, real: entry, realKey, isShown: false, maySee: false };
+  return { at: moment(), layer: entry, real: entry, realKey, isShown: false, maySee: 'nothing' };
 }
 
 /** A file of the session begins there, and may have more of what came after it. */
-function begun(point: SyncPoint): SyncPoint {
-  return { ...point, realKey: null, isShown: false, maySee: true };
+function begun(point: SyncPoint, seen: number): SyncPoint {
+  return { ...point, realKey: null, isShown: false, maySee: seen };
+}
+
+/** Whether the content came after a moment, in whole ms, as far as its time tells. */
+function isAfter({ mtimeMs }: FileEntry, at: number): boolean {
+  return mtimeMs >= at + 1;
+}
+
+function bothAppended(maySee: MaySee, base: Buffer, ours: Buffer, theirs: Content): Merged | null {
+  if (maySee === 'nothing') return appends(base, ours, theirs.bytes);
+  if (maySee === 'any') return unitedAppends(base, ours, theirs.bytes);
+  return appendsAfterSeen(base, ours, theirs.bytes, !isAfter(theirs.entry, maySee));
 }
 
 function isEqual(after: CommitItem['after'], now: FileEntry): boolean {

@@ -4,7 +4,7 @@ import type { ExecId } from '../../command.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
 import type { CommitItem } from '../../workspace/commit/item.ts';
 import { kindOf } from '../diffs/net-changes.ts';
-import { writtenMs } from './attribution.ts';
+import { writtenMs, type Since } from './attribution.ts';
 import { pointOf, type Put, type Wanted } from './merging.ts';
 import type { Waiting } from './pending.ts';
 import type { RecordedChange } from './record.ts';
@@ -59,10 +59,10 @@ export function isFileOverFile({ path, base, after }: Captured): boolean {
   return base?.type === 'file' && after?.type === 'file' && after.sha256 !== null;
 }
 
-/** Unix ms when the last of the commands began that may have written it. */
-export function begunBefore(captured: Captured, { begunAt = [] }: Origin): number {
+export function begunBefore(captured: Captured, { begunAt = [] }: Origin): Since {
   const written = writtenMs(captured);
-  return Math.max(Math.min(...begunAt), ...begunAt.filter((at) => at <= written));
+  const first = Math.min(...begunAt);
+  return { first, last: Math.max(first, ...begunAt.filter((at) => at <= written)) };
 }
 
 export function itemOfCaptured(captured: Captured): CommitItem {

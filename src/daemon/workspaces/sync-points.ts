@@ -2,6 +2,9 @@
 import type { BytePath, StatKey } from '../../change.ts';
 import type { FileEntry } from '../../workspace/merge/standing-file.ts';
 
+/** `any`: some of it, in any place; a time, Unix ms: what was added until then, from its start. */
+export type MaySee = 'nothing' | 'any' | number;
+
 export interface SyncPoint {
   /** Unix ms. */
   readonly at: number;
@@ -13,8 +16,8 @@ export interface SyncPoint {
   readonly realKey: StatKey | null;
   /** Somebody else's version shows through since: a file of the session begins anew. */
   readonly isShown: boolean;
-  /** The session's file may have a part of what somebody else added since. */
-  readonly maySee: boolean;
+  /** What somebody else added since that the session's file may have. */
+  readonly maySee: MaySee;
 }
 
 export type SyncPointsJson = readonly (readonly [BytePath, readonly SyncPoint[]])[];

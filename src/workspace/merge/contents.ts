@@ -66,6 +66,40 @@ export function unitedAppends(base: Buffer, ours: Buffer, theirs: Buffer): Merge
   return merged(Buffer.concat([base, Buffer.from(out.join(''), 'latin1')]));
 }
 
+/** What both added at the end, whole, be it equal or not; `null`: one of them did not. */
+export function appends(base: Buffer, ours: Buffer, theirs: Buffer): Merged | null {
+  if (base.equals(ours) || base.equals(theirs)) return null;
+  const isBoth = startsWith(ours, base) && startsWith(theirs, base);
+  return isBoth ? appended(base, ours, theirs) : null;
+}
+
+/**
+ * The same where ours may begin with what the other side had added by then.
+ *
+ * @param maySeeAll whether that may be all; else their last line is of later
+ */
+export function appendsAfterSeen(
+  base: Buffer,
+  ours: Buffer,
+  theirs: Buffer,
+  maySeeAll: boolean,
+): Merged | null {
+  if (!isWhole(base) || !startsWith(ours, base) || !startsWith(theirs, base)) return null;
+  const [mine, others] = [ours, theirs].map((side) => linesOf(side.subarray(base.length)));
+  if (mine === undefined || others === undefined) return null;
+  const most = others.length - (maySeeAll ? 0 : 1);
+  let seen = base.length;
+  for (let at = 0; at < most && mine[at] === others[at]; at += 1) seen += others[at]?.length ?? 0;
+  return appended(theirs.subarray(0, seen), ours, theirs);
+}
+
+/** How many lines differ; infinite: that takes too long to say. */
+export function linesChanged(from: Buffer, to: Buffer): number {
+  const hunks = hunksBetween(linesOf(from), linesOf(to));
+  if (hunks === null) return Infinity;
+  return hunks.reduce((sum, hunk) => sum + hunk.to - hunk.from + hunk.lines.length, 0);
+}
+
 function merged(bytes: Buffer): Merged {
   return { kind: 'merged', bytes };
 }
