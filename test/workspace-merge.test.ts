@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -121,6 +122,35 @@ for (const [mine, theirs] of [
     },
   );
 }
+
+test('what was saved or deleted just before a command does stands', { skip }, async () => {
+  await using one = await scene({ edited: 'a\n', gone: 'a\n', made: '' });
+  const { dir, session, text } = one;
+  rmSync(path.join(dir, 'made'));
+  const command = 'cat edited gone; pause; rm edited; echo c >>gone; echo c >made; pause';
+  const run = await startPaused(session, command);
+  await run.reached();
+  save(dir, 'edited', 'theirs\n');
+  rmSync(path.join(dir, 'gone'));
+  await run.go();
+  await run.reached();
+  // Two looks: at the first of them what is young waits.
+  while (!existsSync(path.join(dir, 'made'))) await wait(50);
+  await run.go();
+  const meanwhile = 'conflict changed-meanwhile';
+  const told = (await run.ended()).changes.map((each: Json) => [
+    each.path,
+    each.state,
+    each.reason,
+  ]);
+  assert.deepEqual(told.map((each: Json) => each.join(' ').trim()).toSorted(), [
+    `edited ${meanwhile}`,
+    `gone ${meanwhile}`,
+    'made applied',
+  ]);
+  assert.equal(text('edited'), 'theirs\n');
+  assert.equal(existsSync(path.join(dir, 'gone')), false);
+});
 
 test('a stale write beside a younger command of the view loses no save', { skip }, async () => {
   const old = 'one\ntwo\nthree\nfour\nfive\n';

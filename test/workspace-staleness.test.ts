@@ -24,7 +24,7 @@ test('a name without a base was deleted only if a directory above it changed sin
   const suspects = async (sinceMs: number): Promise<string[]> => {
     staleness.refreshed(sinceMs, true);
     assert.equal(await staleness.look(), 'all');
-    const isBehind = staleness.captured((name) => tree.wayChangedNs(name));
+    const isBehind = staleness.captured(tree);
     return ['d/e/x', 'f/x', 'new/dir/x'].filter((name) => isBehind({ ...copied, path: name }));
   };
   const made = statSync(root).ctimeMs;

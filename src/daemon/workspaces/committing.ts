@@ -19,6 +19,7 @@ import {
   begunBefore,
   changeOf,
   isFileOverFile,
+  isSavedAfter,
   itemOfCaptured,
   publishedOf,
   wantedOfWaiting,
@@ -299,8 +300,8 @@ export class Committing {
       last !== undefined ||
       this.#contested.has(path) ||
       this.#isConflict(captured, origin) ||
-      this.#isStale(captured, since.last);
-    if (isBehind || this.#isStale(captured, since.first)) {
+      isSavedAfter(captured, since.last, this.leftAt(path));
+    if (isBehind || isSavedAfter(captured, since.first, this.leftAt(path))) {
       const start =
         this.#contested.has(path) && last === undefined
           ? null
@@ -310,13 +311,6 @@ export class Committing {
       if (isBehind) return { ...plain, item: { ...item, baseKey: '' }, start };
     }
     return { ...plain, start: base?.type === 'file' ? pointOf(base, baseKey) : null };
-  }
-
-  /** Whether somebody else saved the file after the command began that wrote it. */
-  #isStale({ path, baseKey, baseCtimeNs }: Captured, since: number): boolean {
-    if (baseCtimeNs === null || since === Infinity) return false;
-    if (this.#own.get(path) === baseKey) return false;
-    return baseCtimeNs > BigInt(Math.ceil(since)) * 1_000_000n;
   }
 
   /** Notes what the next change of a file is a delta against. */
@@ -341,6 +335,7 @@ export class Committing {
   #isConflict(captured: Captured, { isBehind }: Origin): boolean {
     const { path, base, baseKey, after } = captured;
     if (this.#own.has(path) && this.#own.get(path) === baseKey) return false;
+    if (base === null && after === null) return false;
     // A directory is changed by what is done in it, and does not go while there is something.
     const isEntered = after === null || after.type === 'directory';
     if (base?.type === 'directory' && isEntered) return false;

@@ -80,9 +80,10 @@ export class Merging {
     const ours = after?.type === 'file' ? await this.#read(after) : null;
     const now = standingFile(tree.root, path, bytesMax);
     if (ours === null || now === null) return null;
-    const seen = captured.upperKey === null ? Infinity : writtenMs(captured);
+    // What stands there may be the file's own, put there later by another process.
+    const seen = this.points.isRestored ? 'any' : writtenMs(captured);
     // It has all of what stands there, and not equal lines that were added after it was written.
-    const isLater = isAfter(now.entry, seen);
+    const isLater = seen !== 'any' && isAfter(now.entry, seen);
     const hasAll = startsWith(ours, now.bytes) && now.bytes.length > 0;
     if (hasAll && !isLater) return this.#kept(now, now.key);
     const shown = this.points.of(path);
@@ -247,7 +248,7 @@ export function pointOf(entry: FileEntry, realKey: StatKey | null): SyncPoint {
 }
 
 /** A file of the session begins there, and may have more of what came after it. */
-function begun(point: SyncPoint, seen: number): SyncPoint {
+function begun(point: SyncPoint, seen: MaySee): SyncPoint {
   return { ...point, realKey: null, isShown: false, maySee: seen };
 }
 

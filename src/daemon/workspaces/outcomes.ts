@@ -1,5 +1,5 @@
 /** What a commit makes of captured changes: those of a receipt, and items to apply. */
-import type { Change, ChangeState, WorkspaceMode } from '../../change.ts';
+import type { Change, ChangeState, StatKey, WorkspaceMode } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
 import type { CommitItem } from '../../workspace/commit/item.ts';
@@ -63,6 +63,20 @@ export function begunBefore(captured: Captured, { begunAt = [] }: Origin): Since
   const written = writtenMs(captured);
   const first = Math.min(...begunAt);
   return { first, last: Math.max(first, ...begunAt.filter((at) => at <= written)) };
+}
+
+/**
+ * Whether somebody else saved the file after a moment, Unix ms.
+ *
+ * @param own the key of what the session itself left there
+ */
+export function isSavedAfter(
+  { baseKey, baseCtimeNs }: Captured,
+  at: number,
+  own: StatKey | null,
+): boolean {
+  if (baseCtimeNs === null || at === Infinity || own === baseKey) return false;
+  return baseCtimeNs > BigInt(Math.ceil(at)) * 1_000_000n;
 }
 
 export function itemOfCaptured(captured: Captured): CommitItem {

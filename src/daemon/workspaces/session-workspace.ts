@@ -289,7 +289,7 @@ export class SessionWorkspace {
     const isWritten = await this.#lookAtDisplaced(run, isLost);
     const found = await capture.capture(ageMs);
     await this.#staleness.look();
-    const isBehind = this.#staleness.captured((path) => this.parts.tree.wayChangedNs(path));
+    const isBehind = this.#staleness.captured(this.parts.tree, found.waiting);
     const origin = { ...this.#origin(run, isLost), isBehind };
     if (found.changes.length === 0) {
       const record = this.#recording.record(run, run.earlier, found.complete);

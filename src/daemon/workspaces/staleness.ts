@@ -7,6 +7,8 @@ import type { BytePath } from '../../change.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
 import type { WatchCursor } from '../../workspace/projection/watch.ts';
 import { parentOf } from '../../workspace/byte-path.ts';
+import { writtenMs } from './attribution.ts';
+import type { Tree } from './tree.ts';
 
 /** Clocks of file systems tick this much behind. */
 const tickMs = 10;
@@ -84,21 +86,39 @@ export class Staleness {
   /**
    * The layer was looked at, and then `look` was called.
    *
-   * @param wayChangedNs when a directory on the way to a path changed last, Unix ns
+   * @param waiting what is told at a later look: what somebody did there before counts then, too
+   * @param tree when a directory on the way to a path changed last, Unix ns, and whether a file is
+   *   known to have been there
    * @returns whether somebody may have changed a path since a command saw it
    */
-  captured(wayChangedNs: (path: BytePath) => bigint): (captured: Captured) => boolean {
+  captured(
+    tree: Pick<Tree, 'wayChangedNs' | 'wasThere'>,
+    waiting: readonly BytePath[] = [],
+  ): (captured: Captured) => boolean {
+    const unseen = this.#unseen;
     const { directories, entries, replaced } = together(this.#seen, this.#unseen);
+    const refreshedAt = this.#refreshedAt;
     const sinceNs = BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
-    this.#seen = nothing;
-    this.#since = this.#refreshedAt;
-    return ({ path, base, baseCtimeNs, isCopyUp, isOvertaken }) => {
+    this.#seen = waiting.length === 0 ? nothing : of(this.#seen, new Set(waiting));
+    if (this.#seen.directories !== 'all') this.#since = this.#refreshedAt;
+    return (captured) => {
+      const { path, base, after, baseCtimeNs, isCopyUp, isOvertaken } = captured;
       if (isOvertaken === true) return true;
+      // An overlay notes no origin of a file that was deleted below before it was written to.
+      const isOlder =
+        unseen.directories === 'all' ||
+        unseen.entries.has(path) ||
+        writtenMs(captured) <= refreshedAt;
+      const isMade =
+        base === null &&
+        after?.type === 'file' &&
+        (entries.has(path) || (directories === 'all' && tree.wasThere(path)));
+      if (isMade && isOlder && !isGits(path)) return true;
       const isTouched = entries.has(path) || replaced.has(parentOf(path));
       if (directories !== 'all' && !isTouched) return false;
       if (base === null || baseCtimeNs === null) {
         // Gone meanwhile, or a name that a command gave to a file of another name.
-        return isCopyUp && (isTouched || wayChangedNs(path) >= sinceNs);
+        return isCopyUp && (isTouched || tree.wayChangedNs(path) >= sinceNs);
       }
       return isTouched || baseCtimeNs >= sinceNs;
     };
@@ -107,6 +127,19 @@ export class Staleness {
   close(): void {
     this.#cursor.close();
   }
+}
+
+/** Its locks come and go on both sides. */
+const isGits = (path: BytePath): boolean => path.split('/').includes('.git');
+
+/** What concerns some paths, and what is below them. */
+function of({ directories, entries, replaced }: Touched, paths: ReadonlySet<BytePath>): Touched {
+  const isOf = (entry: BytePath): boolean => {
+    for (let at = entry; at !== ''; at = parentOf(at)) if (paths.has(at)) return true;
+    return false;
+  };
+  const known = directories === 'all' ? directories : new Set<BytePath>();
+  return { directories: known, entries: new Set([...entries].filter(isOf)), replaced };
 }
 
 function together(a: Touched, b: Touched): Touched {

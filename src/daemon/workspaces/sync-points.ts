@@ -26,6 +26,9 @@ export type SyncPointsJson = readonly (readonly [BytePath, readonly SyncPoint[]]
 export class SyncPoints {
   readonly #all = new Map<BytePath, readonly SyncPoint[]>();
 
+  /** An earlier process brought files together as well, and not all of that may be known. */
+  isRestored = false;
+
   /** The oldest first. */
   of(path: BytePath): readonly SyncPoint[] {
     return this.#all.get(path) ?? [];
@@ -47,10 +50,12 @@ export class SyncPoints {
   }
 
   restore(kept: SyncPointsJson): void {
+    this.isRestored = true;
     for (const [path, points] of kept) this.#all.set(path, points);
   }
 
   clear(): void {
+    this.isRestored = false;
     this.#all.clear();
   }
 }

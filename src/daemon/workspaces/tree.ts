@@ -56,6 +56,11 @@ export class Tree {
     return stat === null ? null : statKey(stat);
   }
 
+  /** Whether it is known to have had a file at a path. */
+  wasThere(path: BytePath): boolean {
+    return this.versions.of(path).length > 0;
+  }
+
   /** When a directory on the way to a path was last changed, as far as there are any; Unix ns. */
   wayChangedNs(path: BytePath): bigint {
     let newest = this.#ownStat().ctimeNs;

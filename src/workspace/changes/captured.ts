@@ -49,6 +49,8 @@ export interface Capture {
   readonly complete: boolean;
   /** Directories that were too deep, or could not be read: what is below them is not known. */
   readonly skipped: readonly BytePath[];
+  /** Too young to be told by this one. Default: nothing. */
+  readonly waiting?: readonly BytePath[];
 }
 
 /** What tells the changes of a command, whatever the method. Calls wait for each other. */

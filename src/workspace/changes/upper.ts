@@ -181,7 +181,8 @@ export class UpperCapture implements LayerCapture {
     const byPath = new Map(changes.map((change) => [change.path, change]));
     const paths = await inTreeOrder(byPath.keys(), pace);
     const ordered = paths.flatMap((path) => byPath.get(path) ?? []);
-    return { changes: ordered, complete: skipped.length === 0, skipped };
+    const waiting = [...this.#waiting.keys()];
+    return { changes: ordered, complete: skipped.length === 0, skipped, waiting };
   }
 
   /** The mode of the workspace itself. */
