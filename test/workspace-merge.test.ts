@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -256,6 +257,15 @@ test('undo takes back what the command wrote and leaves a paragraph', { skip }, 
   const { totals } = await ask('exec.undo', { exec_id: run.id });
   assert.equal(text(), 'one\na paragraph\n');
   assert.deepEqual(totals, { restored: 1, conflicts: 0, impossible: 0 });
+});
+
+test('undo empties no new file that a person has a hand in', { skip }, async () => {
+  await using one = await scene({});
+  const { dir, session, text, ask } = one;
+  const { exec_id: exec } = await session.run('echo hi >f');
+  chmodSync(path.join(dir, 'f'), 0o755);
+  const { conflicts } = await ask('exec.undo', { exec_id: exec });
+  assert.deepEqual([conflicts[0].reason, text()], ['changed-meanwhile', 'hi\n']);
 });
 
 test('undo of what was staged and published takes it back', { skip }, async () => {

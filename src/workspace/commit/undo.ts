@@ -155,6 +155,8 @@ async function withoutStep(
   const sha256 = contents.put(merged.bytes);
   if (!contents.has(sha256)) return null;
   const size = merged.bytes.length;
+  // The file itself was the command's, and somebody else has a hand in it.
+  if (before === null && size === 0) return null;
   return { ...standing.entry, mode, size, sha256, mtimeMs: Date.now() };
 }
 
