@@ -28,7 +28,7 @@ import './seed.ts';
 import type { ExecId, SessionId } from '../../src/command.ts';
 import { Merging } from '../../src/daemon/workspaces/merging.ts';
 import type { ChangeRecord } from '../../src/daemon/workspaces/record.ts';
-import { stepsOf } from '../../src/daemon/workspaces/record.ts';
+import { isRecord, recordKinds, stepsOf } from '../../src/daemon/workspaces/record.ts';
 import { SessionWorkspace } from '../../src/daemon/workspaces/session-workspace.ts';
 import { Trees } from '../../src/daemon/workspaces/tree.ts';
 import { SnapshotStore } from '../../src/snapshot/store.ts';
@@ -160,6 +160,7 @@ class History {
   /** Lines that somebody who saw them took out, and those of commands that were undone. */
   readonly #gone = new Set<string>();
   readonly #records: ChangeRecord[] = [];
+  readonly #cut = new Set<string>();
   #count = 0;
 
   constructor(parts: Parts) {
@@ -200,9 +201,8 @@ class History {
   }
 
   #line(who: string): string {
-    this.#count += 1;
     this.#parts.tally.lines += 1;
-    const line = `${who} writes ${this.#count}\n`;
+    const line = `${who} writes ${(this.#count += 1)}\n`;
     this.#written.set(line, who);
     return line;
   }
@@ -213,7 +213,7 @@ class History {
     if (what === 'edit' || what === 'stale') {
       save(this.root, name, inserted(text, place, this.#line('person')));
     }
-    if (what === 'remove') save(this.root, name, this.#without(text, place));
+    if (what === 'remove') save(this.root, name, this.#without(text, place, this.#cut));
   }
 
   async #byCommand(writer: Writer, { what, file: name, place }: Step): Promise<void> {
@@ -246,10 +246,10 @@ class History {
     if (what !== 'read' && what !== 'look') writer.memory.delete(name);
   }
 
-  #without(text: string, place: number): string {
+  #without(text: string, place: number, gone = this.#gone): string {
     const lines = linesOf(text);
     const [line] = lines.splice(Math.min(place + 1, lines.length - 1), 1);
-    if (line !== undefined) this.#gone.add(line);
+    if (line !== undefined) gone.add(line);
     return lines.join('');
   }
 
@@ -310,15 +310,18 @@ class History {
     assert.equal(new Set(there).size, there.length, `a line is there twice:\n${there.join('')}`);
     const real = new Set(there);
     const kept = new Set<string>();
-    for (const { changes } of this.#records) {
-      for (const { state, after } of changes) {
+    const all = [...this.#parts.store.records(recordKinds.changes)];
+    for (const { changes, root } of all.map(({ value }) => value).filter(isRecord)) {
+      for (const { state, after } of root === this.root ? changes : []) {
         if (state !== 'conflict' || after?.type !== 'file' || after.sha256 === null) continue;
         const bytes = await this.#parts.store.read(after.sha256);
         for (const line of linesOf(bytes?.toString('latin1') ?? '')) kept.add(line);
       }
     }
+    const back = [...this.#cut].filter((line) => real.has(line) && !this.#written.has(line));
+    assert.deepEqual(back, [], 'what a person removed is there again');
     for (const [line, who] of this.#written) {
-      if (real.has(line) || this.#gone.has(line)) continue;
+      if ([real, this.#gone, this.#cut].some((lines) => lines.has(line))) continue;
       assert.notEqual(who, 'person', `lost of a person: ${line}\n${there.join('')}`);
       assert.ok(kept.has(line), `lost, in no conflict: ${line}\n${there.join('')}`);
       this.#parts.tally.kept += 1;

@@ -54,11 +54,9 @@ export async function killedWriters({ command, saver, killMs }: KilledWriters): 
   await wait(700);
   over.abort();
   await person;
-  const isRunning = async (): Promise<boolean> => {
-    const now = await client.ask('exec.list', { session_id: session.id });
-    return now.data.execs.some((one: Json) => one.state === 'running');
-  };
-  while (await isRunning()) await wait(50);
+  const ended = async (): Promise<Json> =>
+    (await client.ask('exec.info', { exec_id: exec })).data.receipt ?? null;
+  while ((await ended()) === null) await wait(50);
   const found = readFileSync(path.join(dir, 'f'), 'utf8').split('\n').slice(0, -1);
   const ours = Array.from({ length: 30 }, (_, at) => `c ${at}`);
   const all = ['start', ...ours, ...mine].toSorted();
@@ -68,6 +66,7 @@ export async function killedWriters({ command, saver, killMs }: KilledWriters): 
     assert.equal(once.size, found.length, `a line is there twice: ${found.join(', ')}`);
     for (const line of ['start', ...mine]) assert.ok(once.has(line), `${line} of theirs is lost`);
     const snapshot = await client.ask('snapshot.get', { exec_id: exec, content: 'f' });
+    assert.equal(snapshot.ok, true, JSON.stringify([snapshot, found, await ended()]));
     const kept = Buffer.from(snapshot.data.content.base64, 'base64').toString().split('\n');
     for (const line of ours) assert.ok(kept.includes(line), `${line} of the command is lost`);
   }

@@ -6,9 +6,7 @@ import type { BytePath } from '../../change.ts';
 import type { Captured } from '../../workspace/changes/captured.ts';
 import type { RecordedChange } from './record.ts';
 import type { Run } from './session-parts.ts';
-
-/** Clocks of file systems tick this much behind. */
-const tickMs = 10;
+import { tickMs } from './versions.ts';
 
 /** Unix ms when the first and the last command began that may have written something. */
 export interface Since {

@@ -21,9 +21,9 @@ import {
   isFileOverFile,
   isSavedAfter,
   itemOfCaptured,
+  outcomeOf,
   publishedOf,
   wantedOfWaiting,
-  withResult,
   type Origin,
   type Way,
 } from './outcomes.ts';
@@ -110,19 +110,15 @@ export class Committing {
 
   /** What the upper layer has of these directories that was applied. */
   shadowsIn(directories: readonly BytePath[] | 'all'): BytePath[] {
-    if (directories === 'all') return [...this.#shadowing];
-    const known = new Set(directories);
-    return [...this.#shadowing].filter((path) => known.has(parentOf(path)));
+    const known = directories === 'all' ? null : new Set(directories);
+    return [...this.#shadowing].filter((path) => known?.has(parentOf(path)) ?? true);
   }
 
   /** Whether the real tree has something else now than what hides it. */
   isOutdated(path: BytePath): boolean {
-    return this.#hidesMerged(path) || this.#parts.tree.keyAt(path) !== this.leftAt(path);
-  }
-
-  #hidesMerged(path: BytePath): boolean {
     const last = this.#merging.points.of(path).at(-1);
-    return last !== undefined && !last.isShown && last.layer.sha256 !== last.real.sha256;
+    const isMerged = last?.isShown === false && last.layer.sha256 !== last.real.sha256;
+    return isMerged || this.#parts.tree.keyAt(path) !== this.leftAt(path);
   }
 
   /**
@@ -182,7 +178,7 @@ export class Committing {
     const changes = planned.map(({ captured, change }) => {
       const [put, part] = [results.get(change.path), parts.get(change.path)];
       if (part !== undefined) return partlyApplied({ ...change, key: null }, part);
-      const done = withResult(change, put, origin.exec);
+      const done = outcomeOf(change, put, origin);
       this.#follow(captured, put, starts.get(change.path) ?? null, origin);
       if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
       return this.#fromReal(done);
@@ -296,12 +292,15 @@ export class Committing {
       return { ...plain, start: pointOf(before, this.leftAt(path)) };
     }
     const since = begunBefore(captured, origin);
+    const { versions } = this.#parts.tree;
+    const isSaved = (at: number): boolean =>
+      isSavedAfter(captured, at, this.leftAt(path), versions);
     const isBehind =
       last !== undefined ||
       this.#contested.has(path) ||
       this.#isConflict(captured, origin) ||
-      isSavedAfter(captured, since.last, this.leftAt(path));
-    if (isBehind || isSavedAfter(captured, since.first, this.leftAt(path))) {
+      isSaved(since.last);
+    if (isBehind || isSaved(since.first)) {
       const start =
         this.#contested.has(path) && last === undefined
           ? null
@@ -394,6 +393,7 @@ export class Committing {
     }
     const paths = done.map(({ path }) => path);
     this.pending.drop(paths);
+    tree.versions.left(done);
     tree.changed(paths);
   }
 }

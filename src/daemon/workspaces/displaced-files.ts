@@ -4,12 +4,14 @@
  */
 import { closeSync, constants, fstatSync, openSync, rmSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
+import type { ExecId } from '../../command.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
 import type { Captured, LayerCapture } from '../../workspace/changes/captured.ts';
 import type { Displaced } from '../../workspace/changes/give-way.ts';
 import { Pace } from '../../workspace/changes/pace.ts';
 import { statKey } from '../../workspace/stat.ts';
 import type { Committing } from './committing.ts';
+import { newRecordId } from './record.ts';
 import type { SyncPoint } from './sync-points.ts';
 import type { Tree } from './tree.ts';
 
@@ -17,6 +19,8 @@ import type { Tree } from './tree.ts';
 const filesMax = 256;
 
 interface Followed extends Displaced {
+  /** Of what is in conflict: the record that has it. */
+  readonly record: ExecId;
   point: SyncPoint;
   /** As it was when it was read last. */
   key: string;
@@ -27,6 +31,8 @@ export type DisplacedJson = Omit<Followed, 'fd' | 'key'>;
 export interface DisplacedChange {
   readonly captured: Captured;
   readonly start: SyncPoint;
+  /** See {@link Followed.record}. */
+  readonly record: ExecId;
   /** To be called with what was brought into the real tree. */
   readonly synced: (point: SyncPoint) => void;
 }
@@ -43,7 +49,9 @@ export class DisplacedFiles {
 
   /** As JSON, for a later process. */
   toJson(): DisplacedJson[] {
-    return this.#all.map(({ path, at, entry, point }) => ({ path, at, entry, point }));
+    return this.#all.map(({ path, at, entry, point, record }) => {
+      return { path, at, entry, point, record };
+    });
   }
 
   /** Goes on with what was kept, by a process that may have died before it was out of the layer. */
@@ -83,7 +91,7 @@ export class DisplacedFiles {
       const displaced = await layer.setAside(path);
       if (displaced === null) continue;
       const point = committing.gaveWay(path, displaced.entry);
-      const followed = { ...displaced, point, key: '' };
+      const followed = { ...displaced, point, key: '', record: newRecordId() };
       this.#all.push(followed);
       aside.push(followed);
     }
@@ -113,6 +121,7 @@ export class DisplacedFiles {
       yield {
         captured: { ...sides, ...base, ...rest, sourceAt: null, upperKey: null },
         start: point,
+        record: file.record,
         synced: (next) => {
           file.point = next;
           file.key = key;

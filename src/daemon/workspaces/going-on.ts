@@ -3,20 +3,15 @@
  * brought into the real tree last. It may have died before it kept how that went.
  */
 import type { BytePath } from '../../change.ts';
-import type { ExecId } from '../../command.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
+import type { LayerCapture } from '../../workspace/changes/captured.ts';
 import { pointOf } from './merging.ts';
 import type { Waiting } from './pending.ts';
-import {
-  reachedBy,
-  recordKinds,
-  recordsOf,
-  type ChangeRecord,
-  type RecordedChange,
-} from './record.ts';
+import { reachedBy, recordKinds, recordsOf, type RecordedChange } from './record.ts';
 import { readPoints, readWaiting, type KeptPoints } from './recording.ts';
 import type { SyncPoint } from './sync-points.ts';
 
+type Layer = Pick<LayerCapture, 'has'>;
 type Kept = Pick<SnapshotStore, 'get' | 'records'>;
 
 export interface GoingOn extends KeptPoints {
@@ -27,18 +22,15 @@ export interface GoingOn extends KeptPoints {
   readonly unsettled: readonly BytePath[];
 }
 
-/** @param running commands of the view that run still */
-export function goOn(store: Kept, view: string, running: ReadonlySet<ExecId>): GoingOn {
+/** @param layer `null`: no command runs that could go on */
+export function goOn(store: Kept, view: string, layer: Layer | null): GoingOn {
   const records = recordsOf(store, view);
   const all = records.flatMap(({ changes }) => changes);
   const kept = readPoints(store.get(recordKinds.sync, view));
   return {
     ...readWaiting(store.get(recordKinds.layer, view)),
     unsettled: all.filter(isUnsettled).map(({ path }) => path),
-    ...pointsOf(
-      records.filter(({ exec }) => running.has(exec)),
-      kept,
-    ),
+    ...pointsOf(all, kept, layer),
   };
 }
 
@@ -46,14 +38,16 @@ function isUnsettled({ state, after, key }: RecordedChange): boolean {
   return state === 'applied' && after !== null && key === null;
 }
 
-/** @param records the oldest first */
-function pointsOf(records: readonly ChangeRecord[], kept: KeptPoints): KeptPoints {
-  const last = new Map(
-    records.flatMap(({ changes }) => changes.map((change) => [change.path, change] as const)),
-  );
+/** @param changes of all commands of the view, the oldest first */
+function pointsOf(
+  changes: readonly RecordedChange[],
+  kept: KeptPoints,
+  layer: Layer | null,
+): KeptPoints {
+  const last = new Map(changes.map((change) => [change.path, change]));
   const points = new Map<BytePath, readonly SyncPoint[]>();
   for (const change of last.values()) {
-    const point = startAfter(change);
+    const point = layer?.has(change.path) === true ? startAfter(change) : null;
     if (point !== null) points.set(change.path, [point]);
   }
   const as = (path: BytePath, point: SyncPoint): SyncPoint => settled(point, last.get(path));

@@ -23,7 +23,7 @@ import { entryWith, standingFile, type FileEntry } from '../../workspace/merge/s
 import { writtenMs, type Since } from './attribution.ts';
 import { SyncPoints, type MaySee, type SyncPoint } from './sync-points.ts';
 import type { Tree } from './tree.ts';
-import { moment } from './versions.ts';
+import { moment, type Version } from './versions.ts';
 
 /** Of a file that is merged. */
 const bytesMax = 64 * 1024 * 1024;
@@ -82,20 +82,31 @@ export class Merging {
     if (ours === null || now === null) return null;
     // What stands there may be the file's own, put there later by another process.
     const seen = this.points.isRestored ? 'any' : writtenMs(captured);
-    // It has all of what stands there, and not equal lines that were added after it was written.
-    const isLater = seen !== 'any' && isAfter(now.entry, seen);
-    const hasAll = startsWith(ours, now.bytes) && now.bytes.length > 0;
-    if (hasAll && !isLater) return this.#kept(now, now.key);
     const shown = this.points.of(path);
     const versions = tree.versions.of(path).map((version) => ({
       ...this.#kept(version, null),
       at: version.since,
     }));
     const known = [...versions, ...shown].toSorted((a, b) => a.at - b.at);
-    for (const point of known.toReversed()) {
-      const bytes = await this.#read(point.layer);
-      const isStart = bytes !== null && bytes.length > 0 && startsWith(ours, bytes);
-      if (isStart && !(isLater && bytes.equals(now.bytes))) return begun(point, seen);
+    // What stood there before the first command began none has seen.
+    const able = known.slice(
+      Math.max(
+        0,
+        known.findLastIndex(({ at }) => at <= since.first),
+      ),
+    );
+    const contents = await Promise.all(able.map((point) => this.#read(point.layer)));
+    // Of a longer one the end was cut off, maybe only after the command had read it.
+    const isBegin = (bytes: Buffer): boolean =>
+      bytes.length > 0 &&
+      startsWith(ours, bytes) &&
+      !contents.some((one) => one !== null && one.length > bytes.length && startsWith(one, bytes));
+    // It has all of what stands there, and not equal lines that were added after it was written.
+    const isLater = seen !== 'any' && isAfter(now.entry, seen);
+    if (isBegin(now.bytes) && !isLater) return this.#kept(now, now.key);
+    for (const [at, point] of [...able.entries()].toReversed()) {
+      const bytes = contents[at] ?? now.bytes;
+      if (!bytes.equals(now.bytes) && isBegin(bytes)) return begun(point, seen);
     }
     const start = (await this.#nearest(ours, known, since)) ?? shown[0];
     return start === undefined ? null : begun(start, seen);
@@ -208,8 +219,8 @@ export class Merging {
   }
 
   /** Somebody else's version, kept, so that what is made of it can be merged. */
-  #kept({ entry, bytes }: Content, key: StatKey | null): SyncPoint {
-    this.#parts.store.put(bytes);
+  #kept({ entry, bytes }: Pick<Version, 'entry' | 'bytes'>, key: StatKey | null): SyncPoint {
+    if (bytes !== null) this.#parts.store.put(bytes);
     return pointOf(entry, key);
   }
 

@@ -9,6 +9,7 @@ import { pointOf, type Put, type Wanted } from './merging.ts';
 import type { Waiting } from './pending.ts';
 import type { RecordedChange } from './record.ts';
 import type { SyncPoint } from './sync-points.ts';
+import type { Versions } from './versions.ts';
 
 /** What a commit has to know of the command whose changes they are. */
 export interface Origin {
@@ -71,12 +72,13 @@ export function begunBefore(captured: Captured, { begunAt = [] }: Origin): Since
  * @param own the key of what the session itself left there
  */
 export function isSavedAfter(
-  { baseKey, baseCtimeNs }: Captured,
+  { path, baseKey, baseCtimeNs }: Captured,
   at: number,
   own: StatKey | null,
+  versions: Pick<Versions, 'isChangedSince'>,
 ): boolean {
   if (baseCtimeNs === null || at === Infinity || own === baseKey) return false;
-  return baseCtimeNs > BigInt(Math.ceil(at)) * 1_000_000n;
+  return versions.isChangedSince(path, at, baseCtimeNs);
 }
 
 export function itemOfCaptured(captured: Captured): CommitItem {
@@ -99,8 +101,15 @@ export function publishedOf(change: Change, put: Put | undefined, exec: ExecId):
   return change.state === 'held' ? { ...done, wasHeld: true } : done;
 }
 
+/** What came of a change of a command. */
+export function outcomeOf(change: Change, put: Put | undefined, origin: Origin): RecordedChange {
+  const done = withResult(change, put, origin.exec);
+  const isOpen = origin.start !== undefined && done.state === 'conflict';
+  return isOpen ? { ...done, isOpen } : done;
+}
+
 /** What could not be put there waits. */
-export function withResult(change: Change, put: Put | undefined, exec: ExecId): RecordedChange {
+function withResult(change: Change, put: Put | undefined, exec: ExecId): RecordedChange {
   if (put === undefined) return { ...change, key: null };
   const { result, item, isMerged } = put;
   if (result.state === 'applied') {

@@ -12,6 +12,8 @@ export interface RecordedChange extends Change {
   readonly key: StatKey | null;
   /** Another command that ran meanwhile has it in its record, too. */
   readonly isShared?: boolean;
+  /** It was written to a file that had left the layer, open, and has a record of its own. */
+  readonly isOpen?: true;
   /** A person saw it and let it through. */
   readonly wasHeld?: true;
   /** What reached the real tree, where that is not the whole change, as the session saw it. */
@@ -95,6 +97,8 @@ function isNothing({ before, after, reached, steps }: RecordedChange): boolean {
 }
 
 function both(first: RecordedChange, last: RecordedChange): RecordedChange {
+  // Both versions are kept: this one here.
+  if (first.state === 'conflict' && first.isOpen !== true && last.isOpen === true) return first;
   const marks = [...new Set([...first.marks, ...last.marks])];
   const { before } = first;
   const { reached: _, steps: __, ...told } = last;

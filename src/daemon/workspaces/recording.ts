@@ -1,5 +1,5 @@
 /** Puts what a view's commands changed, and what waits in its layer, into the store. */
-import type { ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
+import type { Change, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
 import type { ExecId, SessionId } from '../../command.ts';
 import type { SnapshotStore } from '../../snapshot/store.ts';
 import type { Capture, LayerCapture } from '../../workspace/changes/captured.ts';
@@ -74,6 +74,13 @@ export class Recording {
     };
     const [own, ...others] = divide(changes, found.changes, finder, running);
     return [recordOf(own), ...others.map(recordOf)];
+  }
+
+  /** A conflict of a file that had left the layer: the command's own version may be another. */
+  appendOpen(run: Recorded, exec: ExecId, change: Change): void {
+    const command = `(open in ${run.exec})`;
+    const kept = { ...change, keptAs: `${exec}:${change.path}`, key: null };
+    this.append(this.record({ ...run, exec, command }, [kept], true));
   }
 
   appendWaiting(): void {

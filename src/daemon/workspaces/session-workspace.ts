@@ -58,8 +58,9 @@ export class SessionWorkspace {
     this.#recording = new Recording(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
     const { watch, versions } = parts.tree;
-    this.#staleness = new Staleness(watch.cursor(), (touched) => {
-      versions.note(touched.filter((path) => this.committing.leftAt(path) === null));
+    this.#staleness = new Staleness(watch.cursor(), (touched, isAll) => {
+      const others = touched.filter((path) => this.committing.leftAt(path) === null);
+      versions.note(others, isAll);
     });
     this.#adopted = new Set(parts.adopted);
   }
@@ -252,7 +253,7 @@ export class SessionWorkspace {
   async restore(): Promise<void> {
     const { layer, store, view } = this.parts;
     if (layer === null) return;
-    const { waiting, ledger, ...kept } = goOn(store, view, this.#adopted);
+    const { waiting, ledger, ...kept } = goOn(store, view, this.#adopted.size > 0 ? layer : null);
     this.committing.restore(waiting);
     if (ledger !== null) layer.restoreLedger(ledger);
     layer.forget(kept.unsettled);
@@ -301,10 +302,12 @@ export class SessionWorkspace {
   /** What is written to files that have left the layer; answers whether anything was. */
   async #lookAtDisplaced(run: Run, isLost: boolean): Promise<boolean> {
     let isWritten = false;
-    for await (const { captured, start, synced } of this.#displaced.changes()) {
+    for await (const { captured, start, synced, record } of this.#displaced.changes()) {
       const found = { changes: [captured], complete: true, skipped: [] };
       const origin = { ...this.#origin(run, isLost), start, synced, isBehind: () => false };
       await this.#commit(run, found, origin);
+      const waiting = this.pending.find(captured.path)?.change;
+      if (waiting?.state === 'conflict') this.#recording.appendOpen(run, record, waiting);
       isWritten = true;
     }
     return isWritten;

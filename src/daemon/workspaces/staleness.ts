@@ -9,9 +9,7 @@ import type { WatchCursor } from '../../workspace/projection/watch.ts';
 import { parentOf } from '../../workspace/byte-path.ts';
 import { writtenMs } from './attribution.ts';
 import type { Tree } from './tree.ts';
-
-/** Clocks of file systems tick this much behind. */
-const tickMs = 10;
+import { tickMs } from './versions.ts';
 
 /** What somebody changed; of directories that were replaced, every entry may be another. */
 interface Touched {
@@ -21,6 +19,9 @@ interface Touched {
 }
 
 const nothing: Touched = { directories: new Set(), entries: new Set(), replaced: new Set() };
+
+/** `isAll`: others may have changed, too. */
+type OnTouched = (entries: readonly BytePath[], isAll: boolean) => void;
 
 export class Staleness {
   readonly #cursor: WatchCursor;
@@ -33,10 +34,10 @@ export class Staleness {
   /** What is in the layer and was not told yet is of this moment, Unix ms, or later. */
   #since = this.#refreshedAt;
 
-  readonly #onTouched: (entries: readonly BytePath[]) => void;
+  readonly #onTouched: OnTouched;
 
   /** @param onTouched told of entries that changed; must not throw */
-  constructor(cursor: WatchCursor, onTouched: (entries: readonly BytePath[]) => void) {
+  constructor(cursor: WatchCursor, onTouched: OnTouched) {
     this.#cursor = cursor;
     this.#onTouched = onTouched;
   }
@@ -46,7 +47,7 @@ export class Staleness {
     const settled = await this.#cursor.settled();
     if (settled.changed) {
       const { directories, entries, replaced } = settled;
-      this.#onTouched(entries);
+      this.#onTouched(entries, directories === 'all');
       this.#unseen = together(this.#unseen, {
         directories: directories === 'all' ? directories : new Set(directories),
         entries: new Set(entries),

@@ -5,7 +5,7 @@
  */
 import type { Dirent } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { BytePath } from '../../change.ts';
+import type { BytePath, Change } from '../../change.ts';
 import { joined } from '../../workspace/byte-path.ts';
 import { standingFile, type FileEntry } from '../../workspace/merge/standing-file.ts';
 import { OpenDirectory, Slices } from '../../workspace/projection/directory.ts';
@@ -22,7 +22,10 @@ export interface Version {
   /** Unix ms: it stood there then, and after. */
   readonly since: number;
   readonly entry: FileEntry;
-  readonly bytes: Buffer;
+  /** Unix ms when a look came upon it, after it had stood there for a while; 0: nobody looked. */
+  readonly heard: number;
+  /** `null`: the store has them, as of what a command left. */
+  readonly bytes: Buffer | null;
 }
 
 const KiB = 1024;
@@ -36,7 +39,7 @@ const warmMs = 20;
 const notedMax = 256;
 const versionsMax = 16;
 /** Clocks of file systems tick this much behind. */
-const tickMs = 10;
+export const tickMs = 10;
 /** Nobody edits these by hand. */
 const skipped: ReadonlySet<string> = new Set(['.git', '.hg', 'node_modules', 'target', '.venv']);
 
@@ -46,6 +49,8 @@ export class Versions {
   readonly #all = new Map<BytePath, Version[]>();
   #bytes = 0;
   #warming: Promise<void> | null = null;
+  /** Unix ms when changes were made that nobody heard of by name. */
+  #missedAt = 0;
 
   constructor(root: string) {
     this.#root = root;
@@ -57,9 +62,33 @@ export class Versions {
     await Promise.race([this.#warming, wait(warmMs, undefined, { ref: false })]);
   }
 
-  /** Somebody changed these. */
-  note(paths: readonly BytePath[]): void {
-    for (const path of paths.slice(0, notedMax)) this.#read(path);
+  /**
+   * Somebody changed these.
+   *
+   * @param isAll whether they may have changed others, too, and nobody heard which
+   */
+  note(paths: readonly BytePath[], isAll: boolean): void {
+    if (isAll) this.#missedAt = moment();
+    for (const path of paths.slice(0, notedMax)) this.#read(path, moment());
+  }
+
+  /** Commands left these; nothing where they are many. */
+  left(changes: readonly Change[]): void {
+    if (changes.length > notedMax) return;
+    for (const { path, after } of changes) {
+      if (after?.type !== 'file') continue;
+      this.#add(path, { since: moment(), heard: 0, entry: after, bytes: null });
+    }
+  }
+
+  /**
+   * Whether somebody changed a file after `at`, Unix ms: by what was heard, else by its time, which
+   * is of a clock that ticks behind.
+   */
+  isChangedSince(path: BytePath, at: number, ctimeNs: bigint): boolean {
+    if ((this.of(path).at(-1)?.heard ?? 0) > at) return true;
+    const slackMs = this.#missedAt > at ? tickMs : 0;
+    return ctimeNs > BigInt(Math.ceil(at) - slackMs) * 1_000_000n;
   }
 
   /** The oldest first. */
@@ -77,34 +106,46 @@ export class Versions {
         if (slices.over) await slices.turn();
         const path = joined(at, entry.name.toString('latin1'));
         if (entry.isDirectory() && !skipped.has(entry.name.toString())) waiting.push(path);
-        if (entry.isFile()) this.#read(path);
+        if (entry.isFile()) this.#read(path, 0);
       }
     }
   }
 
-  #read(path: BytePath): void {
+  #read(path: BytePath, heard: number): void {
     const found = standingFile(this.#root, path, fileBytesMax);
     if (found === null) return;
     const { entry, ctimeMs, bytes } = found;
     // Its time may be a tick too early; that it stands there now is certain.
     const since = Math.min(ctimeMs + tickMs, moment());
+    this.#add(path, { since, heard, entry, bytes });
+  }
+
+  #add(path: BytePath, version: Version): void {
     const known = this.#all.get(path) ?? [];
     const last = known.at(-1);
-    if (last?.entry.sha256 === entry.sha256 && last.entry.mode === entry.mode) return;
-    const versions = [...known, { since, entry, bytes }];
-    this.#bytes += bytes.length;
+    const { sha256, mode } = version.entry;
+    const isSame = last?.entry.sha256 === sha256 && last.entry.mode === mode;
+    if (isSame) {
+      if (last.heard === 0) known.splice(-1, 1, { ...last, heard: version.heard });
+      return;
+    }
+    const versions = [...known, version];
+    this.#bytes += costOf(version);
     for (const gone of versions.splice(0, versions.length - versionsMax)) {
-      this.#bytes -= gone.bytes.length;
+      this.#bytes -= costOf(gone);
     }
     this.#all.delete(path);
     this.#all.set(path, versions);
     for (const [oldest, its] of this.#all) {
       if (this.#bytes <= bytesMax) return;
       this.#all.delete(oldest);
-      for (const { bytes: gone } of its) this.#bytes -= gone.length;
+      for (const gone of its) this.#bytes -= costOf(gone);
     }
   }
 }
+
+/** Of memory, in bytes. */
+const costOf = ({ bytes }: Version): number => KiB + (bytes?.length ?? 0);
 
 function entriesOf(root: string, path: BytePath): Dirent<Buffer>[] {
   try {

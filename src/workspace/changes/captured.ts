@@ -122,6 +122,8 @@ export interface LayerCapture extends ChangeCapture {
   setAside(path: BytePath): Promise<Displaced | null>;
   /** The second half; the overlay must be refreshed after it. */
   takeOut(displaced: readonly Pick<Displaced, 'path' | 'fd'>[]): Promise<void>;
+  /** Whether there is anything at a path in the upper layer. */
+  has(path: BytePath): boolean;
   /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */
   forget(paths: readonly BytePath[]): void;
   /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */

@@ -3,6 +3,7 @@ import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
 import { modeOf, permissions, statKey } from '../stat.ts';
 import { Allowance } from './allowance.ts';
 import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
@@ -116,6 +117,12 @@ export class UpperCapture implements LayerCapture {
       const aside = join(dirname(this.#options.upper), 'displaced');
       return work({ ledger: this.#ledger, upperCursor, aside });
     });
+  }
+
+  has(path: BytePath): boolean {
+    using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
+    if (upperCursor.goto(parentOf(path)) !== 'here') return false;
+    return upperCursor.stat(nameOf(path)) !== null;
   }
 
   forget(paths: readonly BytePath[]): void {
