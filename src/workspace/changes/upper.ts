@@ -189,7 +189,8 @@ export class UpperCapture implements LayerCapture {
     const paths = await inTreeOrder(byPath.keys(), pace);
     const ordered = paths.flatMap((path) => byPath.get(path) ?? []);
     const waiting = [...this.#waiting.keys()];
-    return { changes: ordered, complete: skipped.length === 0, skipped, waiting };
+    const found = { changes: ordered, complete: skipped.length === 0, skipped };
+    return waiting.length === 0 ? found : { ...found, waiting };
   }
 
   /** The mode of the workspace itself. */
