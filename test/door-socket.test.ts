@@ -1,15 +1,7 @@
 // The socket itself: who may connect, what is replaced, how the daemon leaves.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -37,24 +29,11 @@ test('a client of the first protocol starts the daemon by its socket path alone'
 
 test('without a path the socket is in the runtime directory of the user', async () => {
   const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
-  const env = { ...process.env, ...surroundings(home) };
-  const root = path.join(home, 'work');
-  mkdirSync(root);
-  const child = spawn(trl, ['serve', '--workspace-root', root], { env, stdio: 'ignore' });
-  const ended = new Promise((resolve) => {
-    child.once('exit', resolve);
-  });
   const socketPath = path.join(home, 'run', 'trl.sock');
-  while (!existsSync(socketPath) && child.exitCode === null) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, 20);
-    });
-  }
-  using client = await raw(socketPath);
+  const args = ['serve', '--workspace-root', '{root}'];
+  await using daemon = await startRuntime({ home, socketPath, args });
+  using client = await raw(daemon.socketPath);
   assert.equal((await client.ask('system.ping')).ok, true);
-  child.kill('SIGTERM');
-  await ended;
-  rmSync(home, { recursive: true, force: true });
 });
 
 test('the places of a socket, from the most to the least explicit', () => {
