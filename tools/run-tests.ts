@@ -51,10 +51,7 @@ const found = patterns.flatMap((pattern) => {
 const files = [...new Set(found.map((file) => path.resolve(file)))].toSorted(
   (one, other) => rank(one) - rank(other) || (one < other ? -1 : 1),
 );
-const execArgv = [
-  `--test-timeout=${timeout}`,
-  `--import=${path.join(import.meta.dirname, 'test-end.ts')}`,
-];
+const execArgv = [`--test-timeout=${timeout}`];
 // A test that failed may have left what keeps its file's process alive, which has no time limit:
 // the file ends with its tests.
 const tests = run({
