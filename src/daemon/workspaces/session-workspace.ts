@@ -23,15 +23,13 @@ import {
   recordsOf,
 } from './record.ts';
 import { goOn } from './going-on.ts';
+import { Periodic } from './periodic.ts';
 import { Recording, type Told } from './recording.ts';
 import { Serial } from './serial.ts';
 import type { Beginning, Looked, Run, SessionWorkspaceParts, View } from './session-parts.ts';
 import { Staleness } from './staleness.ts';
 import { moment } from './versions.ts';
 
-/** How often what runs long is looked at, in `ms`, and which part of the time that may take. */
-const lookEveryMs = 1_000;
-const lookShare = 20;
 /** What a running command made since is not looked at yet. */
 const youngMs = 250;
 
@@ -48,7 +46,10 @@ export class SessionWorkspace {
   readonly #adopted: Set<ExecId>;
   readonly #displaced: DisplacedFiles;
   readonly #serial = new Serial();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #looks = new Periodic(
+    () => this.#serial.run(() => this.#lookAgain()),
+    (error) => this.parts.log(`changes: ${String(error)}`),
+  );
 
   constructor(parts: SessionWorkspaceParts) {
     this.parts = parts;
@@ -125,7 +126,7 @@ export class SessionWorkspace {
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#adopted.delete(run.exec);
-      this.#lookLater(lookEveryMs);
+      if (this.parts.layer !== null) this.#looks.start();
     });
   }
 
@@ -277,7 +278,7 @@ export class SessionWorkspace {
   readonly idle = (): Promise<void> => this.#serial.idle();
 
   close(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#looks.stop();
     this.#staleness.close();
     this.#displaced.close();
     for (const exec of this.#running.keys()) this.abandon(exec);
@@ -358,20 +359,12 @@ export class SessionWorkspace {
   }
 
   /** While a command runs long, others are to see what it wrote, and it what they did. */
-  #lookLater(delayMs: number): void {
-    if (this.#timer !== null || this.parts.layer === null) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      void this.#serial
-        .run(async () => {
-          if (this.#running.size === 0) return;
-          const begun = performance.now();
-          await this.#lookAtRunning();
-          await this.#refresh();
-          this.#lookLater(Math.max(lookEveryMs, lookShare * (performance.now() - begun)));
-        })
-        .catch((error: unknown) => this.parts.log(`changes: ${String(error)}`));
-    }, delayMs).unref();
+  async #lookAgain(): Promise<number | null> {
+    if (this.#running.size === 0) return null;
+    const begun = performance.now();
+    await this.#lookAtRunning();
+    await this.#refresh();
+    return performance.now() - begun;
   }
 
   /**
