@@ -4,7 +4,7 @@
  *   run-tests.ts CONCURRENCY TIMEOUT_MS SKIPS FILE|GLOB…
  *
  * SKIPS is the file to which the skipped are written. Exits 1 where a test failed, or where the
- * files have not ended within nine times TIMEOUT_MS.
+ * files have not ended within six times TIMEOUT_MS.
  */
 import { createWriteStream, globSync } from 'node:fs';
 import path from 'node:path';
@@ -52,15 +52,9 @@ const files = [...new Set(found.map((file) => path.resolve(file)))].toSorted(
   (one, other) => rank(one) - rank(other) || (one < other ? -1 : 1),
 );
 const execArgv = [`--test-timeout=${timeout}`];
-// A test that failed may have left what keeps its file's process alive, which has no time limit:
-// the file ends with its tests.
-const tests = run({
-  files,
-  concurrency: Number(concurrency),
-  timeout: Number(timeout),
-  execArgv,
-  forceExit: true,
-});
+const tests = run({ files, concurrency: Number(concurrency), timeout: Number(timeout), execArgv });
+// A test that failed may have left what keeps its file's process alive, for which that limit does
+// nothing. (`forceExit` ends such files, and others before their last tests.)
 const going = new Set(files);
 tests.on('test:complete', ({ file, name, nesting }) => {
   if (nesting === 0 && file !== undefined && name === file) going.delete(file);
@@ -70,7 +64,7 @@ setTimeout(
     console.error(`npm test: not ended in time, of these files: ${[...going].join(' ')}`);
     process.exit(1);
   },
-  9 * Number(timeout),
+  6 * Number(timeout),
 ).unref();
 tests.on('test:fail', ({ todo }) => {
   if (todo === undefined || todo === false) process.exitCode = 1;
