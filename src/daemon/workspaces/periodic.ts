@@ -13,7 +13,7 @@ export class Periodic {
 
   /**
    * @param work answers how long it took, in `ms`; `null`: there is no more to do
-   * @param onError told of what it throws, after which it goes on; must not throw
+   * @param onError receives what `work` throws, and the work goes on; must not throw
    * @param everyMs default 1,000
    */
   constructor(
