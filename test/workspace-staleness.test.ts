@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { Staleness } from '../src/daemon/workspaces/staleness.ts';
-import { Tree } from '../src/daemon/workspaces/tree.ts';
+import { Staleness } from '../src/host/staleness.ts';
+import { Tree } from '../src/host/tree.ts';
 import { TreeWatch } from '../src/workspace/projection/watch.ts';
 
 test('a name without a base was deleted only if a directory above it changed since', async (t) => {

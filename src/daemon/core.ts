@@ -46,7 +46,7 @@ import { UsedKeys } from './used-keys.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
 import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
 import { proverOf } from './approvals/proof.ts';
-import type { Workspaces } from './workspaces/workspaces.ts';
+import type { Workspaces } from '../host/workspaces.ts';
 import type { Variables } from './secrets/variables.ts';
 
 export interface CoreOptions {

@@ -11,7 +11,7 @@ import type { Approving } from './approvals/approving.ts';
 import { execView, type Executions, type Tracked } from './execs/executions.ts';
 import { requestView } from './secrets/desk.ts';
 import { sessionView, type Sessions } from './sessions/sessions.ts';
-import type { Workspaces } from './workspaces/workspaces.ts';
+import type { Workspaces } from '../host/workspaces.ts';
 
 /** Who hears of what. */
 export interface Sight {

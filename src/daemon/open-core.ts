@@ -37,8 +37,8 @@ import { stoppedFileName } from './stopping.ts';
 import { Turns } from './turns.ts';
 import { Variables } from './secrets/variables.ts';
 import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
-import { Stores } from './workspaces/stores.ts';
-import { Workspaces } from './workspaces/workspaces.ts';
+import { Stores } from '../host/stores.ts';
+import { Workspaces } from '../host/workspaces.ts';
 
 type Env = OwnEnvironment['env'];
 type Log = (text: string) => void;

@@ -10,7 +10,7 @@ import type { MethodAnswers } from '../../protocol/types.ts';
 import type { Executions } from '../execs/executions.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
-import type { Stores } from '../workspaces/stores.ts';
+import type { Stores } from '../../host/stores.ts';
 import type { Identities } from './identities.ts';
 import { ownParams, type Owners } from './ownership.ts';
 import { isByToken, scopeOf } from './permits.ts';

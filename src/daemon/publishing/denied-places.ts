@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Contents } from '../../contents.ts';
-import type { ChangeRecord } from '../workspaces/record.ts';
+import type { ChangeRecord } from '../../host/record.ts';
 import { DeniedFiles, type EarlierVersion } from './denied-files.ts';
 import type { Place } from './place.ts';
 import { survey, type Surveyed } from './survey.ts';

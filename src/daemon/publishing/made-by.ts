@@ -2,7 +2,7 @@
 import type { BytePath } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Interference } from '../../publish/gate-input.ts';
-import type { ChangeRecord } from '../workspaces/record.ts';
+import type { ChangeRecord } from '../../host/record.ts';
 import type { Leaving } from './leaving.ts';
 
 /** What one command could read, as it was recorded when it ran. */

@@ -11,7 +11,7 @@ import { resolveWorkspace } from '../../workspace/roots.ts';
 import type { Policies } from '../policies.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
-import type { ChangeRecord } from '../workspaces/record.ts';
+import type { ChangeRecord } from '../../host/record.ts';
 
 export interface PlaceParts {
   readonly roots: readonly string[];

@@ -13,7 +13,7 @@ import { timeoutOf } from '../execs/requests.ts';
 import type { SessionsDesk } from '../runtime.ts';
 import { sessionWithEnvironment } from './environment.ts';
 import { sessionView, type Session, type Sessions } from './sessions.ts';
-import { viewFor } from '../workspaces/views.ts';
+import { viewFor } from '../../host/views.ts';
 import { refuseToolSession } from '../tools/tool-session.ts';
 
 export class SessionDesk implements SessionsDesk {

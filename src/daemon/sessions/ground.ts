@@ -23,8 +23,8 @@ import { surveyWorkspace, type WorkspaceFacts } from '../../workspace/protect.ts
 import type { ReservedPaths } from '../../workspace/reserved.ts';
 import { refuseGrants, refuseUnheld } from './granted.ts';
 import { keeperOf } from '../workspaces/keeper.ts';
-import { modeOf } from '../workspaces/views.ts';
-import type { OpenedGround, Workspaces } from '../workspaces/workspaces.ts';
+import { modeOf } from '../../host/views.ts';
+import type { OpenedGround, Workspaces } from '../../host/workspaces.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 

@@ -8,7 +8,7 @@ import type { CoreOptions } from '../core.ts';
 import { openGround, placeOf } from './ground.ts';
 import { probeGround } from './probing.ts';
 import type { Session, Sessions } from './sessions.ts';
-import type { SessionWorkspace } from '../workspaces/session-workspace.ts';
+import type { SessionWorkspace } from '../../host/session-workspace.ts';
 
 export class Grounds {
   readonly #options: CoreOptions;

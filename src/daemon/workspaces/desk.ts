@@ -37,12 +37,12 @@ import {
   stateCounts,
 } from './wire.ts';
 import type { OpenWorkspaces } from './open-workspaces.ts';
-import type { Waiting } from './pending.ts';
-import type { ChangeRecord } from './record.ts';
-import { restoreTo, undo, type UndoHow, type Undone } from './restoring.ts';
-import type { SessionWorkspace } from './session-workspace.ts';
+import type { Waiting } from '../../host/pending.ts';
+import type { ChangeRecord } from '../../host/record.ts';
+import { restoreTo, undo, type UndoHow, type Undone } from '../../host/restoring.ts';
+import type { SessionWorkspace } from '../../host/session-workspace.ts';
 import { contentOf, hiddenIn, shownOf } from './showing.ts';
-import type { Workspaces } from './workspaces.ts';
+import type { Workspaces } from '../../host/workspaces.ts';
 
 export interface DeskParts {
   readonly roots: readonly string[];

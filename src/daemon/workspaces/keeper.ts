@@ -3,9 +3,9 @@ import type { Box, ExecId, SessionId } from '../../command.ts';
 import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
 import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import type { ChangeKeeper } from '../../run.ts';
-import type { ChangeRecord } from './record.ts';
-import type { DryRuns } from './dry-runs.ts';
-import type { SessionWorkspace } from './session-workspace.ts';
+import type { ChangeRecord } from '../../host/record.ts';
+import type { DryRuns } from '../../host/dry-runs.ts';
+import type { SessionWorkspace } from '../../host/session-workspace.ts';
 
 export interface KeeperParts {
   readonly session: SessionId;

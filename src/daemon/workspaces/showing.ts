@@ -6,9 +6,9 @@ import { readVisibility } from '../../workspace/projection/visibility.ts';
 import { redactedContent, type DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Policies } from '../policies.ts';
 import type { Masking } from '../secrets/masking.ts';
-import type { ChangeRecord, RecordedChange } from './record.ts';
+import type { ChangeRecord, RecordedChange } from '../../host/record.ts';
 import { pathsIn } from './wire.ts';
-import type { Workspaces } from './workspaces.ts';
+import type { Workspaces } from '../../host/workspaces.ts';
 
 export interface ShowingParts {
   /** As they are now: what was recorded under others is told under these. */

@@ -1,12 +1,12 @@
 /** Whether a workspace can have layers here, and where they lie. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BytePath } from '../../change.ts';
-import type { HostFacts } from '../../sandbox/facts.ts';
-import { bytePathOf } from '../../workspace/byte-path.ts';
-import { emptyDirectory } from '../../workspace/changes/empty.ts';
-import { isBelow } from '../../workspace/inspect.ts';
-import type { WorkspaceFacts } from '../../workspace/protect.ts';
+import type { BytePath } from '../change.ts';
+import type { HostFacts } from '../sandbox/facts.ts';
+import { bytePathOf } from '../workspace/byte-path.ts';
+import { emptyDirectory } from '../workspace/changes/empty.ts';
+import { isBelow } from '../workspace/inspect.ts';
+import type { WorkspaceFacts } from '../workspace/protect.ts';
 
 /** A view's layers: directories of the host, below one that nobody else may enter. */
 export interface Layers {

@@ -1,12 +1,12 @@
 /** What is not shown in each view of a workspace, kept as a layer of whiteouts. */
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import type { BytePath } from '../../change.ts';
-import type { PathRules } from '../../command.ts';
-import type { GitView } from '../../protocol/workspace.ts';
-import type { LayerMarks } from '../../workspace/projection/layer.ts';
-import { compileMask, type Mask, type MaskState } from '../../workspace/projection/mask.ts';
-import { readVisibility } from '../../workspace/projection/visibility.ts';
+import type { BytePath } from '../change.ts';
+import type { PathRules } from '../command.ts';
+import type { GitView } from '../protocol/workspace.ts';
+import type { LayerMarks } from '../workspace/projection/layer.ts';
+import { compileMask, type Mask, type MaskState } from '../workspace/projection/mask.ts';
+import { readVisibility } from '../workspace/projection/visibility.ts';
 
 interface Held {
   readonly digest: string;

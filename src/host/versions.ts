@@ -5,10 +5,10 @@
  */
 import type { Dirent } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { BytePath, Change } from '../../change.ts';
-import { joined } from '../../workspace/byte-path.ts';
-import { standingFile, type FileEntry } from '../../workspace/merge/standing-file.ts';
-import { OpenDirectory, Slices } from '../../workspace/projection/directory.ts';
+import type { BytePath, Change } from '../change.ts';
+import { joined } from '../workspace/byte-path.ts';
+import { standingFile, type FileEntry } from '../workspace/merge/standing-file.ts';
+import { OpenDirectory, Slices } from '../workspace/projection/directory.ts';
 
 let lastMoment = 0;
 

@@ -1,11 +1,11 @@
 /** What is kept of a command's changes: for people to see, and for the way back. */
-import type { Change, ChangeMethod, Entry, StatKey, TreeId, WorkspaceMode } from '../../change.ts';
+import type { Change, ChangeMethod, Entry, StatKey, TreeId, WorkspaceMode } from '../change.ts';
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { ExecId, SessionId } from '../../command.ts';
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import { isEqual } from '../../workspace/commit/match.ts';
-import { kindOf } from '../diffs/net-changes.ts';
+import type { ExecId, SessionId } from '../command.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import { isEqual } from '../workspace/commit/match.ts';
+import { kindOf } from '../daemon/diffs/net-changes.ts';
 
 export interface RecordedChange extends Change {
   /** Of what applying it left in the real tree. */

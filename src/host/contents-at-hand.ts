@@ -1,6 +1,6 @@
 /** Small contents that were read just now: a commit does not read and compare them again. */
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import type { CommitItem } from '../../workspace/commit/item.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { CommitItem } from '../workspace/commit/item.ts';
 
 /** Of one file, and of a commit. */
 const [smallBytesMax, atHandBytesMax] = [64 * 1024, 1024 * 1024];

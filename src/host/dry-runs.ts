@@ -1,7 +1,7 @@
 /** Commands of which nothing is to stay: each writes to a layer of its own, which goes with it. */
-import type { Box, ExecId, Overlay } from '../../command.ts';
-import type { LayerCapture } from '../../workspace/changes/captured.ts';
-import type { LedgerLines } from '../../workspace/changes/ledger.ts';
+import type { Box, ExecId, Overlay } from '../command.ts';
+import type { LayerCapture } from '../workspace/changes/captured.ts';
+import type { LedgerLines } from '../workspace/changes/ledger.ts';
 import type { Layering, Layers } from './layering.ts';
 import type { ChangeRecord } from './record.ts';
 import type { Beginning } from './session-parts.ts';

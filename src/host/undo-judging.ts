@@ -2,16 +2,16 @@
  * What may not come back by an undo: what was free when the tree had it may be run or obeyed by
  * now, as a person or a command made something of it or leads to it.
  */
-import type { BytePath } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import { limits } from '../../limits.ts';
-import type { HeldReason } from '../../workspace/commit/held.ts';
-import { filterInput } from '../../workspace/commit/input.ts';
-import { openFilter } from '../../workspace/commit/filter.ts';
-import type { CommitItem } from '../../workspace/commit/item.ts';
-import { protectedBy } from '../../workspace/commit/protected.ts';
-import { fold, partsOf } from '../../workspace/commit/spelling.ts';
-import { walk } from '../../workspace/walk.ts';
+import type { BytePath } from '../change.ts';
+import type { Contents } from '../contents.ts';
+import { limits } from '../limits.ts';
+import type { HeldReason } from '../workspace/commit/held.ts';
+import { filterInput } from '../workspace/commit/input.ts';
+import { openFilter } from '../workspace/commit/filter.ts';
+import type { CommitItem } from '../workspace/commit/item.ts';
+import { protectedBy } from '../workspace/commit/protected.ts';
+import { fold, partsOf } from '../workspace/commit/spelling.ts';
+import { walk } from '../workspace/walk.ts';
 import { judgeAll } from './judging.ts';
 import { reachedBy, type ChangeRecord } from './record.ts';
 

@@ -4,10 +4,10 @@
  * mode and filter say.
  */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Change } from '../../change.ts';
-import type { ExecId, SessionId } from '../../command.ts';
-import { isTrlError, TrlError } from '../../errors.ts';
-import type { Capture, Captured } from '../../workspace/changes/captured.ts';
+import type { Change } from '../change.ts';
+import type { ExecId, SessionId } from '../command.ts';
+import { isTrlError, TrlError } from '../errors.ts';
+import type { Capture, Captured } from '../workspace/changes/captured.ts';
 import { Committing } from './committing.ts';
 import { DisplacedFiles } from './displaced-files.ts';
 import { Mounts } from './mounts.ts';

@@ -1,8 +1,8 @@
 /** What the workspace of sessions is made of, and what it is told. */
-import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
-import type { ExecId, SessionId } from '../../command.ts';
-import type { GitView } from '../../protocol/workspace.ts';
-import type { ChangeCapture, LayerCapture } from '../../workspace/changes/captured.ts';
+import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
+import type { ExecId, SessionId } from '../command.ts';
+import type { GitView } from '../protocol/workspace.ts';
+import type { ChangeCapture, LayerCapture } from '../workspace/changes/captured.ts';
 import type { CommittingParts } from './committing.ts';
 import type { ChangeRecord, RecordedChange } from './record.ts';
 

@@ -1,8 +1,8 @@
 /** Puts what a view's commands changed, and what waits in its layer, into the store. */
-import type { Change, ChangeMethod, TreeId, WorkspaceMode } from '../../change.ts';
-import type { ExecId, SessionId } from '../../command.ts';
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import type { Capture, LayerCapture } from '../../workspace/changes/captured.ts';
+import type { Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
+import type { ExecId, SessionId } from '../command.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { Capture, LayerCapture } from '../workspace/changes/captured.ts';
 import { divide, type Part } from './attribution.ts';
 import type { DisplacedJson } from './displaced-files.ts';
 import type { Pending, Waiting } from './pending.ts';

@@ -3,13 +3,13 @@
  * there has no name any more, and is looked for here until no command runs.
  */
 import { closeSync, constants, fstatSync, openSync, rmSync } from 'node:fs';
-import type { BytePath } from '../../change.ts';
-import type { ExecId } from '../../command.ts';
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import type { Captured, LayerCapture } from '../../workspace/changes/captured.ts';
-import type { Displaced } from '../../workspace/changes/give-way.ts';
-import { Pace } from '../../workspace/changes/pace.ts';
-import { statKey } from '../../workspace/stat.ts';
+import type { BytePath } from '../change.ts';
+import type { ExecId } from '../command.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { Captured, LayerCapture } from '../workspace/changes/captured.ts';
+import type { Displaced } from '../workspace/changes/give-way.ts';
+import { Pace } from '../workspace/changes/pace.ts';
+import { statKey } from '../workspace/stat.ts';
 import type { Committing } from './committing.ts';
 import { newRecordId } from './record.ts';
 import type { SyncPoint } from './sync-points.ts';

@@ -1,10 +1,10 @@
 /** What is free of a change that is held as a whole, and its way into the real tree. */
-import type { BytePath, StatKey } from '../../change.ts';
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import type { Captured } from '../../workspace/changes/captured.ts';
-import type { CommitFilter } from '../../workspace/commit/held.ts';
-import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
-import { entryWith, standingFile } from '../../workspace/merge/standing-file.ts';
+import type { BytePath, StatKey } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
+import type { CommitFilter } from '../workspace/commit/held.ts';
+import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
+import { entryWith, standingFile } from '../workspace/merge/standing-file.ts';
 import type { Origin } from './outcomes.ts';
 import type { Pending } from './pending.ts';
 import type { Reached, RecordedChange } from './record.ts';

@@ -1,9 +1,9 @@
 /** Asks the commit filter about changes, from where the real tree stands. */
-import type { BytePath, Change } from '../../change.ts';
-import type { Contents } from '../../contents.ts';
-import type { CommitFilter, HeldReason } from '../../workspace/commit/held.ts';
-import type { Source } from '../../workspace/commit/item.ts';
-import { TreeLook } from '../../workspace/commit/look.ts';
+import type { BytePath, Change } from '../change.ts';
+import type { Contents } from '../contents.ts';
+import type { CommitFilter, HeldReason } from '../workspace/commit/held.ts';
+import type { Source } from '../workspace/commit/item.ts';
+import { TreeLook } from '../workspace/commit/look.ts';
 import type { Pending } from './pending.ts';
 
 /** A change that is to be judged, and where its content stands. */

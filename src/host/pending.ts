@@ -1,8 +1,8 @@
 /** What the commands of a session changed and the real tree does not have. */
-import type { BytePath, Change, ChangeState, Entry, StatKey } from '../../change.ts';
-import type { Captured, SourceAt } from '../../workspace/changes/captured.ts';
+import type { BytePath, Change, ChangeState, Entry, StatKey } from '../change.ts';
+import type { Captured, SourceAt } from '../workspace/changes/captured.ts';
 import type { Reached } from './record.ts';
-import { parentOf } from '../../workspace/byte-path.ts';
+import { parentOf } from '../workspace/byte-path.ts';
 
 /** One path that waits, as JSON. */
 export interface Waiting {

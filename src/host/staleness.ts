@@ -3,10 +3,10 @@
  * and what a layer has may come from any moment since it was last looked at: what somebody else
  * changed after that is not replaced by what a command made of the version before.
  */
-import type { BytePath } from '../../change.ts';
-import type { Captured } from '../../workspace/changes/captured.ts';
-import type { WatchCursor } from '../../workspace/projection/watch.ts';
-import { parentOf } from '../../workspace/byte-path.ts';
+import type { BytePath } from '../change.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
+import type { WatchCursor } from '../workspace/projection/watch.ts';
+import { parentOf } from '../workspace/byte-path.ts';
 import { writtenMs } from './attribution.ts';
 import type { Tree } from './tree.ts';
 import { tickMs } from './versions.ts';

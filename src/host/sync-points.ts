@@ -1,6 +1,6 @@
 /** What a session and the real tree had at a path when they were last brought together. */
-import type { BytePath, StatKey } from '../../change.ts';
-import type { FileEntry } from '../../workspace/merge/standing-file.ts';
+import type { BytePath, StatKey } from '../change.ts';
+import type { FileEntry } from '../workspace/merge/standing-file.ts';
 
 /** `any`: some of it, in any place; a time, Unix ms: what was added until then, from its start. */
 export type MaySee = 'nothing' | 'any' | number;

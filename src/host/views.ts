@@ -3,8 +3,8 @@
  * appends, renames and watches hold between their commands as on a plain file system.
  */
 import { createHash } from 'node:crypto';
-import type { WorkspaceMode } from '../../change.ts';
-import type { SessionRecord } from '../../session/record.ts';
+import type { WorkspaceMode } from '../change.ts';
+import type { SessionRecord } from '../session/record.ts';
 
 type Member = Pick<SessionRecord, 'id' | 'view' | 'isViewOwn'>;
 

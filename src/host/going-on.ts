@@ -2,9 +2,9 @@
  * What commands that outlived their daemon go on to write is a delta against what that daemon
  * brought into the real tree last. It may have died before it kept how that went.
  */
-import type { BytePath } from '../../change.ts';
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import type { LayerCapture } from '../../workspace/changes/captured.ts';
+import type { BytePath } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { LayerCapture } from '../workspace/changes/captured.ts';
 import { pointOf } from './merging.ts';
 import type { Waiting } from './pending.ts';
 import { reachedBy, recordKinds, recordsOf, type RecordedChange } from './record.ts';

@@ -1,13 +1,13 @@
 /** The real directory behind workspaces: one for all views of it. */
 import { lstatSync, type BigIntStats } from 'node:fs';
-import { TreeIdentity } from '../../snapshot/tree.ts';
+import { TreeIdentity } from '../snapshot/tree.ts';
 import { Serial } from './serial.ts';
-import { OpenDirectory } from '../../workspace/projection/directory.ts';
-import { TreeWatch, type Settled, type WatchCursor } from '../../workspace/projection/watch.ts';
-import type { BytePath, StatKey } from '../../change.ts';
-import { statKey } from '../../workspace/stat.ts';
+import { OpenDirectory } from '../workspace/projection/directory.ts';
+import { TreeWatch, type Settled, type WatchCursor } from '../workspace/projection/watch.ts';
+import type { BytePath, StatKey } from '../change.ts';
+import { statKey } from '../workspace/stat.ts';
 import { Versions } from './versions.ts';
-import { joined, nameOf, parentOf } from '../../workspace/byte-path.ts';
+import { joined, nameOf, parentOf } from '../workspace/byte-path.ts';
 
 export class Tree {
   readonly root: string;

@@ -1,9 +1,9 @@
 /** What a commit makes of captured changes: those of a receipt, and items to apply. */
-import type { Change, ChangeState, StatKey, WorkspaceMode } from '../../change.ts';
-import type { ExecId } from '../../command.ts';
-import type { Captured } from '../../workspace/changes/captured.ts';
-import type { CommitItem } from '../../workspace/commit/item.ts';
-import { kindOf } from '../diffs/net-changes.ts';
+import type { Change, ChangeState, StatKey, WorkspaceMode } from '../change.ts';
+import type { ExecId } from '../command.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
+import type { CommitItem } from '../workspace/commit/item.ts';
+import { kindOf } from '../daemon/diffs/net-changes.ts';
 import { writtenMs, type Since } from './attribution.ts';
 import { pointOf, type Put, type Wanted } from './merging.ts';
 import type { Waiting } from './pending.ts';

@@ -2,8 +2,8 @@
  * Whose changes are, of commands that run together in one layer: of each that had begun when a path
  * was written. Which of those did it, the layer cannot tell: each tells it.
  */
-import type { BytePath } from '../../change.ts';
-import type { Captured } from '../../workspace/changes/captured.ts';
+import type { BytePath } from '../change.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
 import type { RecordedChange } from './record.ts';
 import type { Run } from './session-parts.ts';
 import { tickMs } from './versions.ts';

@@ -4,10 +4,10 @@
  * put in its place only while that still stands. What cannot be merged is a conflict.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { BytePath, StatKey } from '../../change.ts';
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import type { Captured } from '../../workspace/changes/captured.ts';
-import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
+import type { BytePath, StatKey } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
+import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
 import {
   appends,
   appendsAfterSeen,
@@ -18,8 +18,8 @@ import {
   startsWith,
   unitedAppends,
   type Merged,
-} from '../../workspace/merge/contents.ts';
-import { entryWith, standingFile, type FileEntry } from '../../workspace/merge/standing-file.ts';
+} from '../workspace/merge/contents.ts';
+import { entryWith, standingFile, type FileEntry } from '../workspace/merge/standing-file.ts';
 import { writtenMs, type Since } from './attribution.ts';
 import { SyncPoints, type MaySee, type SyncPoint } from './sync-points.ts';
 import type { Tree } from './tree.ts';

@@ -9,16 +9,16 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Contents } from '../../contents.ts';
-import type { ExecId } from '../../command.ts';
-import { TrlError } from '../../errors.ts';
-import { limits } from '../../limits.ts';
-import { SnapshotStore } from '../../snapshot/store.ts';
-import type { BytePath, StatKey } from '../../change.ts';
-import type { CommitIntent, ItemResult } from '../../workspace/commit/item.ts';
-import { isEqual } from '../../workspace/commit/match.ts';
-import type { AtomicRenames } from '../../workspace/commit/renames.ts';
-import { recover } from '../../workspace/commit/recover.ts';
+import type { Contents } from '../contents.ts';
+import type { ExecId } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { SnapshotStore } from '../snapshot/store.ts';
+import type { BytePath, StatKey } from '../change.ts';
+import type { CommitIntent, ItemResult } from '../workspace/commit/item.ts';
+import { isEqual } from '../workspace/commit/match.ts';
+import type { AtomicRenames } from '../workspace/commit/renames.ts';
+import { recover } from '../workspace/commit/recover.ts';
 import {
   contentsOf,
   isRecord,

@@ -1,10 +1,10 @@
 /** What of a session's changes may go into the real tree by itself. */
-import type { BytePath } from '../../change.ts';
-import { limits } from '../../limits.ts';
-import { isAtOrBelow } from '../../workspace/byte-path.ts';
-import { openFilter } from '../../workspace/commit/filter.ts';
-import type { CommitFilter } from '../../workspace/commit/held.ts';
-import { filterInput } from '../../workspace/commit/input.ts';
+import type { BytePath } from '../change.ts';
+import { limits } from '../limits.ts';
+import { isAtOrBelow } from '../workspace/byte-path.ts';
+import { openFilter } from '../workspace/commit/filter.ts';
+import type { CommitFilter } from '../workspace/commit/held.ts';
+import { filterInput } from '../workspace/commit/input.ts';
 import { gitView } from './masks.ts';
 import type { OpenedGround } from './workspaces.ts';
 

@@ -1,17 +1,17 @@
 /** Where each change of a command goes, and its way into the real tree. */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { BytePath, Change, StatKey } from '../../change.ts';
-import type { ExecId } from '../../command.ts';
-import type { Capture, Captured } from '../../workspace/changes/captured.ts';
-import { Pace } from '../../workspace/changes/pace.ts';
-import { applyChanges } from '../../workspace/commit/apply.ts';
-import type { CommitFilter } from '../../workspace/commit/held.ts';
-import type { CommitItem, ItemResult } from '../../workspace/commit/item.ts';
-import type { FileEntry } from '../../workspace/merge/standing-file.ts';
-import type { AtomicRenames } from '../../workspace/commit/renames.ts';
-import type { SnapshotStore } from '../../snapshot/store.ts';
-import { parentOf } from '../../workspace/byte-path.ts';
+import type { BytePath, Change, StatKey } from '../change.ts';
+import type { ExecId } from '../command.ts';
+import type { Capture, Captured } from '../workspace/changes/captured.ts';
+import { Pace } from '../workspace/changes/pace.ts';
+import { applyChanges } from '../workspace/commit/apply.ts';
+import type { CommitFilter } from '../workspace/commit/held.ts';
+import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
+import type { FileEntry } from '../workspace/merge/standing-file.ts';
+import type { AtomicRenames } from '../workspace/commit/renames.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import { parentOf } from '../workspace/byte-path.ts';
 import { contentsAtHand } from './contents-at-hand.ts';
 import { judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
 import { Merging, pointOf, type Put, type Wanted } from './merging.ts';

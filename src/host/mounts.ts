@@ -2,7 +2,7 @@
  * Whether the overlay that a session's commands are in is the one of now: where other paths are to
  * be hidden than it hides, the next command of each session of the view gets another.
  */
-import type { SessionId } from '../../command.ts';
+import type { SessionId } from '../command.ts';
 
 export class Mounts {
   #generation = 0;

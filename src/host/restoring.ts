@@ -1,15 +1,15 @@
 /** The way back: what commands did is undone, path by path, where nobody changed it since. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync } from 'node:fs';
-import type { BytePath, Change, Entry } from '../../change.ts';
-import type { ExecId } from '../../command.ts';
-import { TrlError } from '../../errors.ts';
-import { openDirectoryOrNull, type Owner } from '../../workspace/beneath.ts';
-import { applyChanges } from '../../workspace/commit/apply.ts';
-import type { HeldReason } from '../../workspace/commit/held.ts';
-import type { ItemResult } from '../../workspace/commit/item.ts';
-import { planUndo } from '../../workspace/commit/undo.ts';
-import { kindOf } from '../diffs/net-changes.ts';
+import type { BytePath, Change, Entry } from '../change.ts';
+import type { ExecId } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { openDirectoryOrNull, type Owner } from '../workspace/beneath.ts';
+import { applyChanges } from '../workspace/commit/apply.ts';
+import type { HeldReason } from '../workspace/commit/held.ts';
+import type { ItemResult } from '../workspace/commit/item.ts';
+import { planUndo } from '../workspace/commit/undo.ts';
+import { kindOf } from '../daemon/diffs/net-changes.ts';
 import {
   contentsOf,
   reachedBy,
