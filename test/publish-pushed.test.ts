@@ -6,10 +6,9 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import type { Collection } from '../src/daemon/publishing/leaving.ts';
-import { Pushed } from '../src/daemon/publishing/pushed.ts';
-import { Allowance } from '../src/daemon/publishing/reading.ts';
-import type { PublishCheckParams } from '../src/protocol/publish.ts';
+import { Pushed } from '../src/host/publication/pushed.ts';
+import { Allowance, type Collection } from '../src/publish/leaving.ts';
+import type { PushRequest } from '../src/host/port.ts';
 
 let home: string;
 before(() => {
@@ -47,8 +46,8 @@ class Worktree {
     return this.git('rev-parse', 'HEAD');
   }
 
-  sent(params: Omit<PublishCheckParams, 'kind'>, root = this.top): Promise<Collection> {
-    return new Pushed(root, this.top, new Allowance()).commits({ kind: 'git', ...params });
+  sent(params: PushRequest, root = this.top): Promise<Collection> {
+    return new Pushed(root, this.top, new Allowance()).commits(params);
   }
 }
 
@@ -179,7 +178,6 @@ test('a linked worktree is read as its repository', async () => {
   const other = path.join(home, 'linked-other');
   tree.git('worktree', 'add', '-q', '-b', 'other', other);
   const found = await new Pushed(other, other, new Allowance()).commits({
-    kind: 'git',
     range: 'other',
   });
   assert.deepEqual(paths(found), ['a.txt']);

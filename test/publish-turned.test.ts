@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { DeniedFiles } from '../src/daemon/publishing/denied-files.ts';
+import { LocalFiles } from '../src/host/local-files.ts';
 import { openItem } from '../src/publish/decode.ts';
 import { turnedOf } from '../src/publish/decode-turned.ts';
 import { DeniedIndex, matchText } from '../src/publish/index.ts';
@@ -118,8 +119,9 @@ for (const [column, name] of ['account', 'holder'].entries()) {
       mkdirSync(root);
       writeFileSync(path.join(root, 'limits.csv'), table);
       const files = await DeniedFiles.open(path.join(directory, 'state'));
+      using source = new LocalFiles(directory).open(root);
       await files.update(
-        root,
+        source,
         [{ path: bytePathOf('limits.csv'), key: '', size: table.length }],
         [],
       );

@@ -69,6 +69,8 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['secrets', place([], ['@napi-rs/keyring'])],
   // A program of its own, as the runner: it holds the values and sees the raw output.
   ['redactor', place(['redaction', 'sealing'])],
+  // The machine that has the files of workspaces; the daemon reaches them by its port alone.
+  ['host', place([...concepts, 'protocol'])],
   ['process', place(['runner', 'redactor', 'redaction'])],
   ['runner', place(['redactor'])],
   ['question.ts', place(['world.ts', ...concepts])],
@@ -85,6 +87,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
       [
         'run.ts',
         ...concepts,
+        'host',
         'configuration',
         'yaml',
         'runner',
@@ -157,6 +160,29 @@ test('every import follows the import table', () => {
       }
     }
   }
+  none(wrong);
+});
+
+test('the daemon reaches the files of workspaces through the port of their host alone', () => {
+  // What these do, they do with paths and rules.
+  const files = 'byte-path|descriptor|inspect|rules|slices';
+  const below = 'changes/compare|changes/digest|projection/visibility';
+  const pure = new RegExp(`/workspace/(?:${files}|${below})\\.ts$`);
+  const exceptions = new Map([
+    ['src/daemon/open-core.ts', /\/host\/local\.ts$/],
+    // Where the runtime's own configuration lies.
+    ['src/daemon/authority.ts', /\/workspace\/(?:hardlinks|way)\.ts$/],
+  ]);
+  const wrong = globSync('src/daemon/**/*.ts', { cwd: root }).flatMap((file) =>
+    importsOf(file)
+      .filter(({ typeOnly, specifier }) =>
+        /\/host\//.test(specifier)
+          ? !specifier.endsWith('/host/port.ts')
+          : /^[./]+\/workspace\//.test(specifier) && !typeOnly && !pure.test(specifier),
+      )
+      .filter(({ specifier }) => exceptions.get(file)?.test(specifier) !== true)
+      .map(({ line, specifier }) => `${file}:${line}: imports "${specifier}"`),
+  );
   none(wrong);
 });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionRecord } from '../src/session/record.ts';
-import { viewFor } from '../src/host/views.ts';
+import { viewFor } from '../src/session/views.ts';
 
 const none = { allow: [], deny: [] };
 const record: SessionRecord = {

@@ -5,9 +5,9 @@ import * as fc from 'fast-check';
 import './support/seed.ts';
 import type { Change, Entry } from '../src/change.ts';
 import { netChanges } from '../src/daemon/diffs/net-changes.ts';
+import { changesDigest } from '../src/workspace/changes/digest.ts';
 import {
   changeHints,
-  changesDigest,
   changeView,
   kindCounts,
   pathFilter,

@@ -46,7 +46,7 @@ import { UsedKeys } from './used-keys.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
 import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
 import { proverOf } from './approvals/proof.ts';
-import type { Workspaces } from '../host/workspaces.ts';
+import type { WorkspaceHost } from '../host/port.ts';
 import type { Variables } from './secrets/variables.ts';
 
 export interface CoreOptions {
@@ -71,7 +71,7 @@ export interface CoreOptions {
   readonly masking: Masking;
   readonly store: Store;
   readonly runners: Runners;
-  readonly workspaces: Workspaces;
+  readonly workspaceHost: WorkspaceHost;
   readonly auditing: Auditing;
   /** Signs what the log says of each command. */
   readonly stating: Stating;
@@ -164,7 +164,7 @@ export class Core implements Runtime {
       execs: this.#execs,
       approvals: options.approving.approvals,
       opened: options.opened,
-      stores: options.workspaces.stores,
+      history: options.workspaceHost.history,
       identities: options.identities,
     });
     options.approving.stdinOf = (id) => this.#inputOf(id);
@@ -173,12 +173,13 @@ export class Core implements Runtime {
       execs: this.#execs,
       approving: options.approving,
       requests: options.secrets.requests,
-      workspaces: options.workspaces,
+      views: options.workspaceHost.views,
       sight: this.gate,
     });
     this.workspaces = new DaemonWorkspaces({
       ...options,
       gate: this.gate,
+      host: options.workspaceHost,
       home: options.host.home,
       sessions: this.#sessions,
       of: (session) => grounds.workspaceOf(session),
@@ -201,9 +202,11 @@ export class Core implements Runtime {
   /** Who is gone needs no sessions; who is there has a share; who works together, a view. */
   #followCallers(): void {
     const { approving, identities } = this.#options;
-    const { workspaces } = this.#options;
-    workspaces.running = (id) => this.#execs.running(id).map(({ record }) => record.id);
-    workspaces.sessionsIn = (view) => this.#sessions.in(view);
+    this.#options.workspaceHost.attach({
+      running: (id) => this.#execs.running(id).map(({ record }) => record.id),
+      sessionsIn: (view) => this.#sessions.in(view),
+      onWaiting: (id) => this.feed.onWaiting(id),
+    });
     identities.onEnded = () => void this.sessions.endAbandoned();
     this.#sessions.clients.onLeft = (id) => this.#clientLeft(id);
     approving.approvals.callerOf = ({ session, requester }) => {
@@ -226,10 +229,10 @@ export class Core implements Runtime {
 
   /** Takes over what an earlier daemon left. */
   async adopt(): Promise<void> {
-    const { workspaces, endRunner } = this.#options;
+    const { workspaceHost, endRunner } = this.#options;
     const sessions = this.#sessions.all().map(({ record }) => record);
     // A runtime for one command leaves that to the first command that changes something.
-    if (!endRunner) await workspaces.recover(sessions);
+    if (!endRunner) await workspaceHost.recover(sessions);
     await this.#starter.adopt();
     this.tools.adopt();
   }
@@ -335,7 +338,7 @@ export class Core implements Runtime {
     this.#options.identities[Symbol.dispose]();
     // Without a session there is no state that a later daemon could want.
     await this.#options.runners.close(this.#options.endRunner || this.#sessions.size === 0);
-    await this.#options.workspaces.end(this.#options.endRunner);
+    await this.#options.workspaceHost.close(this.#options.endRunner);
     this.#inputs.close();
     this.#telling.repeats[Symbol.dispose]();
     await this.#options.auditing.close();

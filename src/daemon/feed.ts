@@ -11,7 +11,7 @@ import type { Approving } from './approvals/approving.ts';
 import { execView, type Executions, type Tracked } from './execs/executions.ts';
 import { requestView } from './secrets/desk.ts';
 import { sessionView, type Sessions } from './sessions/sessions.ts';
-import type { Workspaces } from '../host/workspaces.ts';
+import type { Views } from '../host/port.ts';
 
 /** Who hears of what. */
 export interface Sight {
@@ -31,7 +31,7 @@ export interface FeedParts {
   readonly execs: Executions;
   readonly approving: Approving;
   readonly requests: SecretRequests;
-  readonly workspaces: Workspaces;
+  readonly views: Pick<Views, 'find'>;
   readonly sight: Sight;
 }
 
@@ -49,7 +49,7 @@ export class Feed {
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
-    const { sessions, execs, requests, workspaces } = parts;
+    const { sessions, execs, requests } = parts;
     const { approvals } = parts.approving;
     sessions.onChange = ({ record }) => this.#each((reader) => this.#session(reader, record.id));
     execs.onChange = (tracked) => this.#each((reader) => this.#exec(reader, tracked));
@@ -60,7 +60,11 @@ export class Feed {
       this.#each((reader) => this.#requests(reader));
       this.#awaitExpiry();
     });
-    workspaces.onPending = (id) => this.#each((reader) => this.#held(reader, id));
+  }
+
+  /** The waiting changes of a session's view are others. */
+  onWaiting(id: SessionId): void {
+    this.#each((reader) => this.#held(reader, id));
   }
 
   /**
@@ -138,12 +142,12 @@ export class Feed {
 
   #held(reader: Reader, id: SessionId): void {
     if (!this.#sees(reader, id)) return;
-    const { workspaces } = this.#parts;
+    const { views } = this.#parts;
     const look = async (): Promise<FeedEvent | null> => {
-      const workspace = await workspaces.find(id)?.catch(() => null);
-      if (workspace == null) return null;
-      const count = workspace.pending.all('held').length;
-      return { kind: 'held', session_id: id, view: workspace.parts.view, count };
+      const found = await views.find(id)?.catch(() => null);
+      if (found == null) return null;
+      const { length: count } = await found.waiting('held');
+      return { kind: 'held', session_id: id, view: found.facts().view, count };
     };
     reader.tell(`held ${id}`, look);
   }

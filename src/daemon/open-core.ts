@@ -13,7 +13,6 @@ import type { RedactionOptions } from '../redaction/open.ts';
 import { Tags } from '../redaction/tag.ts';
 import { gatherHostFacts, type HostFacts } from '../sandbox/facts.ts';
 import { Store } from '../session/store.ts';
-import { AtomicRenames } from '../workspace/commit/renames.ts';
 import { mainTokenIn } from '../identity/token.ts';
 import { Identities } from './access/identities.ts';
 import { Approving } from './approvals/approving.ts';
@@ -37,8 +36,7 @@ import { stoppedFileName } from './stopping.ts';
 import { Turns } from './turns.ts';
 import { Variables } from './secrets/variables.ts';
 import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
-import { Stores } from '../host/stores.ts';
-import { Workspaces } from '../host/workspaces.ts';
+import { LocalHost } from '../host/local.ts';
 
 type Env = OwnEnvironment['env'];
 type Log = (text: string) => void;
@@ -131,7 +129,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     opened: new OpenWorkspaces(store),
     redaction: { options: redaction, tags },
     shown,
-    workspaces: workspacesOf({ stateDir, host, runners, log: masked }),
+    workspaceHost: hostOf({ stateDir, facts: host, runners, log: masked }),
     ...endingOf(args, env),
     log: masked,
   });
@@ -211,24 +209,25 @@ function boundRawLogs(runners: Runners, auditing: Auditing, log: Log): void {
   };
 }
 
-interface WorkspaceParts {
+/** Layers end with this runtime; what was changed in them is kept for every later one. */
+function hostOf(given: {
   readonly stateDir: string;
-  readonly host: HostFacts;
+  readonly facts: HostFacts;
   readonly runners: Runners;
   readonly log: (text: string) => void;
-}
-
-/** Layers end with this runtime; what was changed in them is kept for every later one. */
-function workspacesOf({ stateDir, ...parts }: WorkspaceParts): Workspaces {
-  const directory = join(stateHome(), 'snapshots');
-  const onLate = (at: Buffer): void => {
-    parts.log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
-  };
-  // Beside the stores: whoever finishes an interrupted commit from one of them looks there.
-  const renames = new AtomicRenames(onLate, { staging: join(stateHome(), 'staging') });
-  const key = (): Buffer => openKey(directory, 'key');
-  const stores = new Stores({ renames, directory, key, log: parts.log });
-  return new Workspaces({ ...parts, renames, directory: join(stateDir, 'workspaces'), stores });
+}): LocalHost {
+  const { stateDir, facts, runners, log } = given;
+  return new LocalHost({
+    stateDirectory: stateDir,
+    dataDirectory: stateHome(),
+    facts,
+    key: (directory) => openKey(directory, 'key'),
+    refresh: async (view, paths) => {
+      const link = await runners.link();
+      await link.request({ op: 'refresh', view, paths: [...paths] });
+    },
+    log,
+  });
 }
 
 /** What reads them is loaded only where there are some. */

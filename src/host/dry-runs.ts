@@ -1,25 +1,22 @@
 /** Commands of which nothing is to stay: each writes to a layer of its own, which goes with it. */
-import type { Box, ExecId, Overlay } from '../command.ts';
+import type { ExecId, Overlay } from '../command.ts';
 import type { LayerCapture } from '../workspace/changes/captured.ts';
 import type { LedgerLines } from '../workspace/changes/ledger.ts';
 import type { Layering, Layers } from './layering.ts';
-import type { ChangeRecord } from './record.ts';
-import type { Beginning } from './session-parts.ts';
+import type { ChangeRecord, CommandBeginning } from './port.ts';
 import type { SessionWorkspace } from './session-workspace.ts';
 
 export interface DryRunParts {
   readonly layering: Layering;
   /** Where the session's own commands run. */
   readonly overlay: Overlay;
-  /** The session's box with another overlay, for one command. */
-  readonly boxWith: (overlay: Overlay) => Box;
-  /** What tells the changes in an upper layer that was mounted above the session's. */
+  /** What finds the changes in an upper layer that was mounted above the session's. */
   readonly captureOf: (upper: string, over: LedgerLines) => LayerCapture;
 }
 
 interface DryRun {
   readonly layers: Layers;
-  beginning: Beginning | null;
+  beginning: CommandBeginning | null;
 }
 
 export class DryRuns {
@@ -35,20 +32,20 @@ export class DryRuns {
   }
 
   /** Where the command runs: above what the session's commands see. */
-  box(id: ExecId, { parts }: SessionWorkspace): Box {
-    const { layering, overlay, boxWith } = this.#parts;
+  overlay(id: ExecId, { parts }: SessionWorkspace): Overlay {
+    const { layering, overlay } = this.#parts;
     const layers = layering.once(parts.view, id);
     this.#runs.set(id, { layers, beginning: null });
     const { upper, work } = layers;
-    return boxWith({ ...overlay, below: overlay.upper, upper, work });
+    return { ...overlay, below: overlay.upper, upper, work };
   }
 
-  begin(beginning: Beginning): void {
+  begin(beginning: CommandBeginning): void {
     const run = this.#runs.get(beginning.exec);
     if (run !== undefined) run.beginning = beginning;
   }
 
-  /** Tells what the command changed; nothing of it is left then. */
+  /** Finds what the command changed; nothing of it is left then. */
   async settle(id: ExecId, workspace: SessionWorkspace): Promise<ChangeRecord | null> {
     const run = this.#runs.get(id);
     if (run?.beginning == null) return null;

@@ -6,7 +6,9 @@ import { openFilter } from '../workspace/commit/filter.ts';
 import type { CommitFilter } from '../workspace/commit/held.ts';
 import { filterInput } from '../workspace/commit/input.ts';
 import { gitView } from './masks.ts';
-import type { OpenedGround } from './workspaces.ts';
+import type { PathRules } from '../command.ts';
+import type { MaskState } from '../workspace/projection/mask.ts';
+import type { WorkspaceFacts } from '../workspace/protect.ts';
 
 export interface Place {
   readonly root: string;
@@ -19,10 +21,15 @@ export interface Place {
 /** @returns `null` where there is no layer */
 export function filterOf(
   { root, home, systemOf }: Place,
-  { facts, write, layered }: OpenedGround,
+  given: {
+    readonly facts: WorkspaceFacts | null;
+    readonly write: PathRules;
+    readonly hidden: MaskState | null | 'no-layer';
+  },
 ): CommitFilter | null {
-  if (layered === null || facts === null) return null;
-  const repositories = layered.hidden?.repositories ?? [];
+  const { facts, write, hidden } = given;
+  if (hidden === 'no-layer' || facts === null) return null;
+  const repositories = hidden?.repositories ?? [];
   const projected = new Set(
     repositories.flatMap(({ kind, path }) => (kind === 'projected' ? [path] : [])),
   );
@@ -33,9 +40,9 @@ export function filterOf(
     write,
     gitDirectories: facts.gitDirectories,
     links: facts.links ?? [],
-    isReserved: (path) => !isProjected(path) && (layered.hidden?.hides(path) ?? false),
+    isReserved: (path) => !isProjected(path) && (hidden?.hides(path) ?? false),
     isSystem: systemOf([root, ...facts.covers.map(({ path }) => path)]),
-    isProjectedGit: gitView(root, layered.hidden) === 'projected',
+    isProjectedGit: gitView(root, hidden) === 'projected',
     changesMax: limits.commitChanges.default,
     bytesMax: limits.commitBytes.default,
   });

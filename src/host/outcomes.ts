@@ -3,7 +3,7 @@ import type { Change, ChangeState, StatKey, WorkspaceMode } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { Captured } from '../workspace/changes/captured.ts';
 import type { CommitItem } from '../workspace/commit/item.ts';
-import { kindOf } from '../daemon/diffs/net-changes.ts';
+import { netKindOf } from '../workspace/changes/compare.ts';
 import { writtenMs, type Since } from './attribution.ts';
 import { pointOf, type Put, type Wanted } from './merging.ts';
 import type { Waiting } from './pending.ts';
@@ -122,7 +122,7 @@ function withResult(change: Change, put: Put | undefined, exec: ExecId): Recorde
       ...done,
       before,
       after,
-      kind: kindOf(before, after),
+      kind: netKindOf(before, after),
       marks: [...done.marks, 'merged'],
     };
   }

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import { isEqual } from '../workspace/commit/match.ts';
-import { kindOf } from '../daemon/diffs/net-changes.ts';
+import { netKindOf } from '../workspace/changes/compare.ts';
 
 export interface RecordedChange extends Change {
   /** Of what applying it left in the real tree. */
@@ -104,7 +104,7 @@ function both(first: RecordedChange, last: RecordedChange): RecordedChange {
   const { reached: _, steps: __, ...told } = last;
   const steps = joined([...stepsOf(first), ...stepsOf(last)]);
   const parts = steps.length > 1 ? { steps } : {};
-  const merged = { ...told, before, marks, kind: kindOf(before, last.after), ...parts };
+  const merged = { ...told, before, marks, kind: netKindOf(before, last.after), ...parts };
   const [start, end] = [reachedBy(first), reachedBy(last)];
   if (start === null && end === null) return merged;
   const { after, key } = end ?? start ?? last;

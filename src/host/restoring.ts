@@ -2,14 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync } from 'node:fs';
 import type { BytePath, Change, Entry } from '../change.ts';
-import type { ExecId } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { openDirectoryOrNull, type Owner } from '../workspace/beneath.ts';
 import { applyChanges } from '../workspace/commit/apply.ts';
 import type { HeldReason } from '../workspace/commit/held.ts';
 import type { ItemResult } from '../workspace/commit/item.ts';
 import { planUndo } from '../workspace/commit/undo.ts';
-import { kindOf } from '../daemon/diffs/net-changes.ts';
+import { netKindOf } from '../workspace/changes/compare.ts';
 import {
   contentsOf,
   reachedBy,
@@ -18,22 +17,13 @@ import {
   type ChangeRecord,
   type RecordedChange,
 } from './record.ts';
+import type { Undone } from './port.ts';
 import { heldFromUndo } from './undo-judging.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export interface UndoHow {
   readonly isMeant: (path: BytePath) => boolean;
   readonly dryRun: boolean;
-}
-
-export interface Undone {
-  readonly restored: readonly Change[];
-  readonly conflicts: readonly Change[];
-  readonly impossible: readonly Change[];
-  /** Whose changes were taken back. */
-  readonly execs: readonly ExecId[];
-  /** Why there is nothing of all this. */
-  readonly nothing: string | null;
 }
 
 /** Takes back what one command did, also what was published of it later. */
@@ -206,7 +196,7 @@ function current(records: readonly ChangeRecord[], path: BytePath): Entry | null
 }
 
 function changeOf(path: BytePath, before: Entry | null, after: Entry | null): Change {
-  const kind = kindOf(before, after);
+  const kind = netKindOf(before, after);
   return {
     path,
     kind,

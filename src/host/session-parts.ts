@@ -1,10 +1,9 @@
 /** What the workspace of sessions is made of, and what it is told. */
 import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
-import type { ExecId, SessionId } from '../command.ts';
-import type { GitView } from '../protocol/workspace.ts';
+import type { ExecId } from '../command.ts';
 import type { ChangeCapture, LayerCapture } from '../workspace/changes/captured.ts';
 import type { CommittingParts } from './committing.ts';
-import type { ChangeRecord, RecordedChange } from './record.ts';
+import type { ChangeRecord, CommandBeginning, RecordedChange, ViewFacts } from './port.ts';
 
 export interface SessionWorkspaceParts extends CommittingParts {
   /** Its name: see `views.ts`. */
@@ -26,27 +25,10 @@ export interface SessionWorkspaceParts extends CommittingParts {
 }
 
 /** What the sessions see, for people. */
-export interface View {
-  /** Paths that do not exist for its commands; `null`: not counted. */
-  readonly denied: number | null;
-  readonly git: GitView;
-  /** Writable trees besides the workspace. */
-  readonly unrecorded: readonly string[];
-}
-
-/** A command whose changes are to be told. */
-export interface Beginning {
-  readonly exec: ExecId;
-  readonly session: SessionId;
-  /** As it is kept: known secrets are masked. */
-  readonly command: string;
-  readonly mode: WorkspaceMode;
-  /** Unix ms; absent: now. */
-  readonly startedAt?: number;
-}
+export type View = Pick<ViewFacts, 'denied' | 'git' | 'unrecorded'>;
 
 /** One that runs. */
-export interface Run extends Beginning {
+export interface Run extends CommandBeginning {
   /** Unix ms. */
   readonly begunAt: number;
   readonly before: TreeId;

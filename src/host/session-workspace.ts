@@ -26,7 +26,8 @@ import { goOn } from './going-on.ts';
 import { Periodic } from './periodic.ts';
 import { Recording, type Told } from './recording.ts';
 import { Serial } from './serial.ts';
-import type { Beginning, Looked, Run, SessionWorkspaceParts, View } from './session-parts.ts';
+import type { CommandBeginning } from './port.ts';
+import type { Looked, Run, SessionWorkspaceParts, View } from './session-parts.ts';
 import { Staleness } from './staleness.ts';
 import { moment } from './versions.ts';
 
@@ -104,7 +105,7 @@ export class SessionWorkspace {
   }
 
   /** Notes how things stand before a command. */
-  begin(beginning: Beginning): Promise<void> {
+  begin(beginning: CommandBeginning): Promise<void> {
     return this.#serial.run(async () => {
       const { tree, store, layer, capture } = this.parts;
       await tree.see();
@@ -139,7 +140,11 @@ export class SessionWorkspace {
   }
 
   /** Keeps what a command changed in a layer that is gone. */
-  note(run: Beginning, found: readonly Captured[], complete: boolean): Promise<ChangeRecord> {
+  note(
+    run: CommandBeginning,
+    found: readonly Captured[],
+    complete: boolean,
+  ): Promise<ChangeRecord> {
     return this.#serial.run(async () => {
       const overlapping = [...this.#running.keys()];
       const of = { exec: run.exec, overlapping };

@@ -8,7 +8,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { BytePath, Change } from '../change.ts';
 import { joined } from '../workspace/byte-path.ts';
 import { standingFile, type FileEntry } from '../workspace/merge/standing-file.ts';
-import { OpenDirectory, Slices } from '../workspace/projection/directory.ts';
+import { OpenDirectory } from '../workspace/projection/directory.ts';
+import { Slices } from '../workspace/slices.ts';
 
 let lastMoment = 0;
 

@@ -3,8 +3,8 @@
  * session.
  */
 import { join } from 'node:path';
-import type { BytePath, ChangeMethod } from '../change.ts';
-import type { Box, ExecId, Overlay, PathRules, SessionId } from '../command.ts';
+import type { BytePath } from '../change.ts';
+import type { Box, ExecId, PathRules, SessionId } from '../command.ts';
 import { limits } from '../limits.ts';
 import { visibleTrees, type HostFacts } from '../sandbox/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
@@ -21,66 +21,58 @@ import type { MaskState } from '../workspace/projection/mask.ts';
 import { readVisibility } from '../workspace/projection/visibility.ts';
 import type { WorkspaceFacts } from '../workspace/protect.ts';
 import { readRules } from '../workspace/rules.ts';
-import type { GitView } from '../protocol/workspace.ts';
-import type { Runners } from '../daemon/runners.ts';
 import { bytePathOf } from '../workspace/byte-path.ts';
-import type { OpenWorkspace } from '../daemon/workspaces/open-workspaces.ts';
 import { DryRuns } from './dry-runs.ts';
 import { filterOf } from './filters.ts';
 import { Layering, pinnedIn, type Layers } from './layering.ts';
 import { gitView, Masks } from './masks.ts';
+import { LocalView } from './local-view.ts';
+import type {
+  PreviewRequest,
+  SessionSource,
+  ViewGround,
+  ViewPlan,
+  ViewPreview,
+  Views,
+  WorkspaceView,
+} from './port.ts';
 import { recordKinds } from './record.ts';
 import { SessionWorkspace } from './session-workspace.ts';
 import type { Stores } from './stores.ts';
 import { Trees } from './tree.ts';
-import { modeOf, viewOf } from './views.ts';
+import { modeOf, viewOf } from '../session/views.ts';
 
 export interface WorkspacesOptions {
   /** Private to the runtime, outside every workspace. */
   readonly directory: string;
   readonly host: HostFacts;
-  readonly runners: Runners;
+  /** Makes a mounted view show its layers as they are now; no paths: all of it. */
+  readonly refresh: (view: string, paths: readonly BytePath[]) => Promise<void>;
   readonly stores: Stores;
   readonly renames: AtomicRenames;
   /** Must not throw. */
   readonly log: (text: string) => void;
 }
 
-/** Where a session's workspace is to be mounted. */
-export interface Layered {
+/** A planned view, as this host knows it. */
+interface Layered extends ViewPlan {
   readonly layers: Layers;
   /** What the session is not shown; `null`: it is shown everything. */
   readonly hidden: MaskState | null;
-  readonly overlay: Overlay;
   /** Of the view when it was planned. */
   readonly generation: number;
-}
-
-/** What was found out about the workspace, and what it is mounted in. */
-export interface OpenedGround {
-  readonly facts: WorkspaceFacts | null;
-  readonly box: Box;
-  readonly layered: Layered | null;
-  /** Rules for writing, with those of policy. */
-  readonly write: { readonly allow: readonly string[]; readonly deny: readonly string[] };
 }
 
 /** What a session works on. */
 interface Joined {
   /** The name of its view; where there is no layer, the session's own. */
   readonly view: string;
-  readonly ground: OpenedGround;
+  readonly ground: ViewGround;
   /** Settles when the view goes by the ground. */
-  readonly opening: Promise<SessionWorkspace>;
+  readonly opening: Promise<WorkspaceView>;
 }
 
-export class Workspaces {
-  /** Commands of a session that run, which this process may not have started. */
-  running: (id: SessionId) => readonly ExecId[] = () => [];
-  /** The sessions that work in a view, or will. */
-  sessionsIn: (view: string) => readonly SessionId[] = () => [];
-  /** Told when what waits in a session's workspace is other than before. Must not throw. */
-  onPending: (id: SessionId) => void = () => {};
+export class Workspaces implements Views {
   readonly trees: Trees;
   readonly layering: Layering;
   readonly #options: WorkspacesOptions;
@@ -91,6 +83,9 @@ export class Workspaces {
   readonly #opened = new Map<string, SessionWorkspace>();
   /** Views whose layers are being removed. */
   readonly #closing = new Map<string, Promise<unknown>>();
+  /** Layers that were planned; a plan of another host is in none. */
+  readonly #planned = new WeakMap<ViewPlan, Layered>();
+  #source: SessionSource = { running: () => [], sessionsIn: () => [], onWaiting: () => {} };
   /** Of an earlier runtime: what it mounted may still be there. */
   #earlier: ReadonlySet<string> = new Set();
 
@@ -98,6 +93,10 @@ export class Workspaces {
     this.#options = options;
     this.trees = new Trees(join(options.directory, 'cookies'));
     this.layering = new Layering(join(options.directory, 'layers'));
+  }
+
+  attach(source: SessionSource): void {
+    this.#source = source;
   }
 
   get renames(): AtomicRenames {
@@ -120,12 +119,15 @@ export class Workspaces {
     return this.#options.stores;
   }
 
-  find(id: SessionId): Promise<SessionWorkspace> | null {
+  find(id: SessionId): Promise<WorkspaceView> | null {
     return this.#sessions.get(id)?.opening ?? null;
   }
 
-  /** Why a session's commands write to the real tree; `null`: they write to a layer. */
-  whyNot({ workspace: root, grants }: SessionRecord, visible: PathRules): string | null {
+  refuseLayers(root: string, why: string): void {
+    this.layering.refuse(root, why);
+  }
+
+  whyNotLayered({ workspace: root, grants }: SessionRecord, visible: PathRules): string | null {
     if (root === null || grants.sandbox === 'none') return 'there is no sandbox around it';
     const { home } = this;
     const hidden = readVisibility({ allow: [], deny: visible.deny }, { root, home });
@@ -137,15 +139,14 @@ export class Workspaces {
     return this.layering.whyNot(root, this.#options.host);
   }
 
-  /** Where the session's workspace is mounted; `null`: commands write to the real tree. */
   async plan(
     record: SessionRecord,
     place: string | null,
     visible: PathRules,
-  ): Promise<Layered | null> {
+  ): Promise<ViewPlan | null> {
     const { workspace: root } = record;
     if (root === null || place === null || record.grants.sandbox === 'none') return null;
-    if (this.whyNot(record, visible) !== null) return null;
+    if (this.whyNotLayered(record, visible) !== null) return null;
     const view = viewOf(record);
     await this.#closing.get(view);
     const generation = this.#opened.get(view)?.mounts.generation ?? 0;
@@ -153,44 +154,43 @@ export class Workspaces {
     const { directory, upper, work } = layers;
     const hidden = await this.#masks.of(view, visible, { root, home: this.home, directory });
     const mask = hidden?.directory ?? null;
-    return { layers, hidden, overlay: { view, tree: root, place, mask, upper, work }, generation };
+    const overlay = { view, tree: root, place, mask, upper, work };
+    const planned = { layers, hidden, overlay, generation };
+    this.#planned.set(planned, planned);
+    return planned;
   }
 
-  /** The session's workspace on its ground; what waits in it stays when the ground is made anew. */
-  open(record: SessionRecord, root: string, ground: OpenedGround): Promise<SessionWorkspace> {
+  open(record: SessionRecord, root: string, ground: ViewGround): Promise<WorkspaceView> {
     const { id } = record;
     const joined = this.#sessions.get(id);
     if (joined?.ground === ground) return joined.opening;
-    const view = ground.layered === null ? id : viewOf(record);
+    const view = ground.plan === null ? id : viewOf(record);
     const known = this.#views.get(view);
-    const opening =
+    const made =
       known === undefined
         ? this.#make(record, view, root, ground)
         : known.then((workspace) => {
             this.#ground(workspace, id, root, ground);
             return workspace;
           });
+    const opening = made.then(
+      async (workspace) => new LocalView(id, workspace, await this.#dryRuns(root, ground)),
+    );
     this.#sessions.set(id, { view, ground, opening });
-    if (known === undefined) this.#views.set(view, opening);
-    opening.then((workspace) => this.#opened.set(view, workspace)).catch(() => {});
+    if (known === undefined) this.#views.set(view, made);
+    made.then((workspace) => this.#opened.set(view, workspace)).catch(() => {});
     opening.catch(() => {
       this.#sessions.delete(id);
-      if (this.#views.get(view) === opening) this.#views.delete(view);
+      if (this.#views.get(view) === made) this.#views.delete(view);
     });
     return opening;
   }
 
-  /** Digest (hex) of what a session is not shown; `null`: it sees all. */
   maskOf(id: SessionId): string | null {
     return this.#masks.digestOf(this.#viewOf(id));
   }
 
-  /** What sessions of an opened workspace will see. */
-  preview(opened: OpenWorkspace): {
-    readonly method: ChangeMethod;
-    readonly denied: number | null;
-    readonly git: GitView;
-  } {
+  preview(opened: PreviewRequest): ViewPreview {
     const isLayered = this.layering.whyNot(opened.path, this.#options.host) === null;
     const method = isLayered ? 'overlay' : 'index';
     const { read, path: root } = opened;
@@ -211,11 +211,10 @@ export class Workspaces {
     await this.layering.sweep(views);
   }
 
-  /** Forgets a session; what waited in its view goes with the last session of it. */
-  async close(record: SessionRecord): Promise<void> {
+  async leave(record: SessionRecord): Promise<void> {
     const view = this.#sessions.get(record.id)?.view ?? viewOf(record);
     this.#sessions.delete(record.id);
-    if (this.sessionsIn(view).some((id) => id !== record.id)) {
+    if (this.#source.sessionsIn(view).some((id) => id !== record.id)) {
       const workspace = await this.#views.get(view)?.catch(() => null);
       return workspace?.leave(record.id);
     }
@@ -257,11 +256,12 @@ export class Workspaces {
     record: SessionRecord,
     view: string,
     root: string,
-    ground: OpenedGround,
+    ground: ViewGround,
   ): Promise<SessionWorkspace> {
-    const { runners, log } = this.#options;
+    const { log } = this.#options;
     const store = await this.stores.own();
-    const { layered, facts, box } = ground;
+    const { facts, box } = ground;
+    const layered = this.#layeredBy(ground);
     const owner = { uid: facts?.uid ?? 0, gid: facts?.gid ?? 0 };
     const layer =
       layered === null || box.kind === 'none'
@@ -274,13 +274,10 @@ export class Workspaces {
         contents: store,
         entriesMax: limits.workspaceEntries.default,
       }));
-    const refresh = async (directories: readonly BytePath[] | 'all'): Promise<void> => {
-      const link = await runners.link();
-      const paths = directories === 'all' ? [] : [...directories];
-      await link.request({ op: 'refresh', view, paths });
-    };
-    const sessions = new Set([record.id, ...this.sessionsIn(view)]);
-    const running = (): ExecId[] => [...sessions].flatMap((id) => this.running(id));
+    const refresh = (directories: readonly BytePath[] | 'all'): Promise<void> =>
+      this.#options.refresh(view, directories === 'all' ? [] : directories);
+    const sessions = new Set([record.id, ...this.#source.sessionsIn(view)]);
+    const running = (): ExecId[] => [...sessions].flatMap((id) => this.#source.running(id));
     const isAdopted = this.#earlier.has(view);
     const workspace: SessionWorkspace = new SessionWorkspace({
       view,
@@ -299,7 +296,8 @@ export class Workspaces {
       log,
     });
     workspace.pending.onChange = () => {
-      for (const id of new Set([record.id, ...this.sessionsIn(view)])) this.onPending(id);
+      const { sessionsIn, onWaiting } = this.#source;
+      for (const id of new Set([record.id, ...sessionsIn(view)])) onWaiting(id);
     };
     this.#ground(workspace, record.id, root, ground);
     await workspace.restore();
@@ -309,7 +307,6 @@ export class Workspaces {
     return workspace;
   }
 
-  /** Whether commands of a session see something else at a path of the host, or below it. */
   isWaiting(id: SessionId, path: string): boolean {
     const workspace = this.#opened.get(this.#viewOf(id));
     const root = workspace?.parts.tree.root ?? '';
@@ -317,7 +314,6 @@ export class Workspaces {
     return workspace.pending.holds(relativeTo(root, path));
   }
 
-  /** Whether nothing is at a path of the host for commands of a session. */
   hides(id: SessionId, root: string, path: string): boolean {
     if (!isBelow(path, root) || path === root) return false;
     return this.#masks.hides(this.#viewOf(id), relativeTo(root, path));
@@ -327,18 +323,20 @@ export class Workspaces {
     return this.#sessions.get(id)?.view ?? id;
   }
 
+  #layeredBy({ plan }: ViewGround): Layered | null {
+    return plan === null ? null : (this.#planned.get(plan) ?? null);
+  }
+
   /** For commands that have layers of their own. */
-  async dryRuns(
-    root: string,
-    { facts, box, layered }: OpenedGround,
-    boxWith: (overlay: Overlay) => Box,
-  ): Promise<DryRuns | null> {
+  async #dryRuns(root: string, ground: ViewGround): Promise<DryRuns | null> {
+    const { facts, box } = ground;
+    const layered = this.#layeredBy(ground);
     if (layered === null || box.kind === 'none') return null;
     const store = await this.stores.own();
     const { overlay } = layered;
     const captureOf = (upper: string, over: LedgerLines): LayerCapture =>
       this.#captureOf(overlay.view, root, { facts, box, store, upper, over });
-    return new DryRuns({ layering: this.layering, overlay, boxWith, captureOf });
+    return new DryRuns({ layering: this.layering, overlay, captureOf });
   }
 
   #captureOf(
@@ -366,13 +364,14 @@ export class Workspaces {
     });
   }
 
-  #ground(workspace: SessionWorkspace, id: SessionId, root: string, ground: OpenedGround): void {
-    const { facts, layered } = ground;
+  #ground(workspace: SessionWorkspace, id: SessionId, root: string, ground: ViewGround): void {
+    const { facts, write } = ground;
+    const layered = this.#layeredBy(ground);
     const hidden = layered?.hidden ?? null;
     const granted = facts?.granted.filter(({ path, writable }) => writable && path !== root) ?? [];
     workspace.committing.filter = filterOf(
       { root, home: this.home, systemOf: (hidden) => this.systemOf(hidden) },
-      ground,
+      { facts, write, hidden: layered === null ? 'no-layer' : layered.hidden },
     );
     workspace.mounts.set(id, layered?.generation ?? 0);
     workspace.view = {

@@ -35,6 +35,13 @@ export function isAtOrBelow(path: BytePath, paths: ReadonlySet<BytePath>): boole
   return paths.has(path) || isBelow(path, paths);
 }
 
+/** Tells whether a path is one of `paths`, or lies below one; `null`: all are. */
+export function selects(paths: readonly BytePath[] | null): (path: BytePath) => boolean {
+  const wanted = new Set(paths);
+  if (paths === null || wanted.has('')) return () => true;
+  return (path) => isAtOrBelow(path, wanted);
+}
+
 /** Whether `paths` holds what holds `path`. */
 function isBelow(path: BytePath, paths: ReadonlySet<BytePath>): boolean {
   for (let at = path; at !== '';) {

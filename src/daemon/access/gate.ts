@@ -10,7 +10,7 @@ import type { MethodAnswers } from '../../protocol/types.ts';
 import type { Executions } from '../execs/executions.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
-import type { Stores } from '../../host/stores.ts';
+import type { ChangeHistory } from '../../host/port.ts';
 import type { Identities } from './identities.ts';
 import { ownParams, type Owners } from './ownership.ts';
 import { isByToken, scopeOf } from './permits.ts';
@@ -21,7 +21,7 @@ export interface GateParts {
   readonly execs: Pick<Executions, 'find'>;
   readonly approvals: Pick<Approvals, 'list'>;
   readonly opened: Pick<OpenWorkspaces, 'ownerOf'>;
-  readonly stores: Pick<Stores, 'find'>;
+  readonly history: Pick<ChangeHistory, 'record'>;
   /** Whether a token that was presented once still counts. */
   readonly identities: Pick<Identities, 'stands'>;
 }
@@ -96,7 +96,7 @@ function refusePassphrase(method: MethodName, params: object): void {
   throw new TrlError('PERMISSION_DENIED', message);
 }
 
-function ownersOf({ sessions, execs, approvals, opened, stores }: GateParts): Owners {
+function ownersOf({ sessions, execs, approvals, opened, history }: GateParts): Owners {
   const ofSession = (id: SessionId): string | null => sessions.ownerOf(id);
   const ofExec = (id: ExecId): string | null => {
     const found = execs.find(id);
@@ -109,7 +109,7 @@ function ownersOf({ sessions, execs, approvals, opened, stores }: GateParts): Ow
       const running = ofExec(id);
       if (running !== null) return running;
       try {
-        return ofSession((await stores.find(id)).record.session);
+        return ofSession((await history.record(id)).session);
       } catch (error) {
         if (isTrlError(error, 'EXEC_NOT_FOUND')) return null;
         throw error;

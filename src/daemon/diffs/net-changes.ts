@@ -1,7 +1,7 @@
 /** What several commands changed in all. */
 import { isDeepStrictEqual } from 'node:util';
-import type { BytePath, Change, ChangeKind, Entry } from '../../change.ts';
-import { kindOf as compared } from '../../workspace/changes/compare.ts';
+import type { BytePath, Change } from '../../change.ts';
+import { netKindOf } from '../../workspace/changes/compare.ts';
 
 /**
  * One change a path: from what stood there before the first to what stands there after the last.
@@ -27,11 +27,5 @@ function both(first: Change, last: Change): Change {
   const { after } = last;
   const marks = [...new Set([...first.marks, ...last.marks])];
   const concurrentWith = [...new Set([...first.concurrentWith, ...last.concurrentWith])];
-  return { ...last, before, after, kind: kindOf(before, after), marks, concurrentWith };
-}
-
-/** What became of a path that is not as before; where nothing else shows, its times or owner. */
-export function kindOf(before: Entry | null, after: Entry | null): ChangeKind {
-  if (after === null) return 'deleted';
-  return compared(before, after, false) ?? 'metadata-only';
+  return { ...last, before, after, kind: netKindOf(before, after), marks, concurrentWith };
 }

@@ -18,10 +18,11 @@ export interface RunnerEntry {
 export async function revertSurveyed({
   store,
   quarantine,
+  workspaceHost,
   log,
-}: Pick<CoreOptions, 'store' | 'quarantine' | 'log'>): Promise<void> {
+}: Pick<CoreOptions, 'store' | 'quarantine' | 'workspaceHost' | 'log'>): Promise<void> {
   for (const { json } of store.all('surveys')) {
-    await revertLate(JSON.parse(json), quarantine).catch((error: unknown) =>
+    await revertLate(workspaceHost, JSON.parse(json), quarantine).catch((error: unknown) =>
       log(`a workspace could not be put back: ${String(error)}`),
     );
   }

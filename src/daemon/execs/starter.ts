@@ -250,9 +250,10 @@ export class Starter {
 
   /** Tells the recorder of what is about to start; answers what is kept of it. */
   #expect(decided: Decided, ground: Ground): ExecBasis {
-    const { masking, shown, workspaces } = this.#options;
+    const { masking, shown, workspaceHost } = this.#options;
     const { session_id: session, exec_id: id } = decided.approved.plan;
-    const basis = basisOf(decided, ground, { masking, shown, mask: workspaces.maskOf(session) });
+    const mask = workspaceHost.views.maskOf(session);
+    const basis = basisOf(decided, ground, { masking, shown, mask });
     this.#recorder.expect(id, basis);
     return basis;
   }

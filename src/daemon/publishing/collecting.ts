@@ -1,23 +1,19 @@
 /** Brings together what is to leave, by what was asked for. */
-import type { ExecId } from '../../command.ts';
+import type { ExecId, PathRules } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
 import type { PublishCheckParams } from '../../protocol/publish.ts';
-import { Slices } from '../../workspace/projection/directory.ts';
-import type { Visibility } from '../../workspace/projection/visibility.ts';
+import { Slices } from '../../workspace/slices.ts';
 import type { Executions } from '../execs/executions.ts';
 import { netChanges } from '../diffs/net-changes.ts';
 import type { Runners } from '../runners.ts';
 import { pathFilter, pathsIn } from '../workspaces/wire.ts';
-import type { ChangeRecord } from '../../host/record.ts';
-import type { Stores } from '../../host/stores.ts';
-import type { Collection, Unread } from './leaving.ts';
+import type { ChangeRecord, WorkspaceHost } from '../../host/port.ts';
+import { Allowance, type Collection, type Unread } from '../../publish/leaving.ts';
 import { printedItems } from './printed.ts';
-import { Pushed } from './pushed.ts';
-import { Allowance, FileReader } from './reading.ts';
 import { recordedItems } from './recorded.ts';
 
 export interface CollectingParts {
-  readonly stores: Pick<Stores, 'contents' | 'find'>;
+  readonly host: Pick<WorkspaceHost, 'files' | 'history'>;
   readonly execs: Pick<Executions, 'find'>;
   readonly runners: Pick<Runners, 'link'>;
 }
@@ -26,7 +22,8 @@ export interface Meant {
   readonly root: string;
   /** The directory that was named, in the workspace. */
   readonly cwd: string;
-  readonly visibility: Pick<Visibility, 'hides'>;
+  /** What the audience may see. */
+  readonly rules: PathRules;
   /** Of the command that is meant; `null`: it changed nothing, or none is meant. */
   readonly record: ChangeRecord | null;
   /** Of the workspace. */
@@ -43,7 +40,7 @@ export async function collect(
   const { root, cwd, record, records } = meant;
   switch (params.kind) {
     case 'paths':
-      return files(meant, params, allowance);
+      return parts.host.files.collect(meant, pathsIn(params, root) ?? ['']);
     case 'exec': {
       const changed = await changes(parts, params, { root, allowance, runs: [record] });
       if (params.output !== true) return changed;
@@ -64,26 +61,16 @@ export async function collect(
       });
     }
     case 'git':
-      return new Pushed(root, cwd, allowance).commits(params);
+      return parts.host.files.pushed({ root, cwd }, params);
     case 'staged':
-      return new Pushed(root, cwd, allowance).staged();
+      return parts.host.files.staged({ root, cwd });
     case 'text':
       return text(params, allowance);
   }
 }
 
-async function files(
-  { root, visibility }: Meant,
-  params: PublishCheckParams,
-  allowance: Allowance,
-): Promise<Collection> {
-  const reader = new FileReader(root, (path) => visibility.hides(path), allowance);
-  for (const path of pathsIn(params, root) ?? ['']) await reader.read(path);
-  return { items: reader.items, unread: reader.unread, earlier: null };
-}
-
 async function changes(
-  { stores }: CollectingParts,
+  { host }: CollectingParts,
   params: PublishCheckParams,
   of: {
     readonly root: string;
@@ -92,7 +79,7 @@ async function changes(
   },
 ): Promise<Collection> {
   const { root, allowance, runs } = of;
-  const contents = await stores.contents();
+  const contents = await host.history.contents();
   const slices = new Slices();
   const found = await recordedItems(netChanges(runs.map((one) => one?.changes ?? [])), {
     read: (sha256) => contents.read(sha256),
@@ -132,12 +119,12 @@ function text(params: PublishCheckParams, allowance: Allowance): Collection {
 
 /** The record of a command; `null`: it changed nothing that was recorded, and is known. */
 export async function recordOf(
-  { stores, execs }: CollectingParts,
+  { host, execs }: CollectingParts,
   id: ExecId | undefined,
 ): Promise<ChangeRecord | null> {
   if (id === undefined) return null;
   try {
-    return (await stores.find(id)).record;
+    return await host.history.record(id);
   } catch (error) {
     if (!isTrlError(error, 'EXEC_NOT_FOUND') || execs.find(id) === null) throw error;
     return null;

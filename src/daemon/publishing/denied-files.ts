@@ -12,13 +12,12 @@ import { restoreIndex, saveIndex } from '../../publish/index-file.ts';
 import { matchText, type DeniedIndex, type Match } from '../../publish/index.ts';
 import { packageNames } from '../../publish/names.ts';
 import { limits } from '../../limits.ts';
-import { nameOf, textOf } from '../../workspace/byte-path.ts';
+import { textOf } from '../../workspace/byte-path.ts';
 import { codeOf } from '../../workspace/descriptor.ts';
-import { Slices } from '../../workspace/projection/directory.ts';
-import type { EarlierFile } from './leaving.ts';
+import { Slices } from '../../workspace/slices.ts';
+import type { DeniedFile, FileSource } from '../../host/port.ts';
+import type { EarlierFile } from '../../publish/leaving.ts';
 import { digestOf } from './digest.ts';
-import { readFileIn } from './reading.ts';
-import { Holders, type DeniedFile } from './survey.ts';
 import { piecesOf, placeOfPiece } from './pieces.ts';
 
 /** Longer files are known by their digest alone. */
@@ -123,7 +122,7 @@ export class DeniedFiles {
    * @throws the system's error where a denied file cannot be read
    */
   async update(
-    root: string,
+    source: FileSource,
     files: readonly DeniedFile[],
     earlier: readonly EarlierVersion[],
   ): Promise<void> {
@@ -131,14 +130,13 @@ export class DeniedFiles {
     const wanted = new Set<string>();
     const indexed = new Set(this.#index.deniedPaths());
     let isOther = false;
-    using holders = new Holders(root);
     for (const file of files) {
       if (slices.over) await slices.turn();
       const name = textOf(file.path);
       wanted.add(name);
       const known = this.#known.get(name);
       if (known?.key === file.key && this.#isIndexed(name, known, indexed)) continue;
-      isOther = (await this.#read(holders, file, slices)) || isOther;
+      isOther = (await this.#read(source, file, slices)) || isOther;
     }
     for (const { path, sha256, read } of earlier) {
       const name = `${textOf(path)}${earlierMark}${sha256.slice(0, 12)}`;
@@ -164,10 +162,10 @@ export class DeniedFiles {
     return pieces.every((piece) => indexed.has(piece));
   }
 
-  async #read(holders: Holders, { path }: DeniedFile, slices: Slices): Promise<boolean> {
+  async #read(source: FileSource, { path }: DeniedFile, slices: Slices): Promise<boolean> {
     const name = textOf(path);
     try {
-      const found = await readFileIn(holders.of(path), nameOf(path), readBytesMax, slices);
+      const found = await source.read(path, readBytesMax);
       if (found === null) throw new Error(`Cannot read "${name}": it is too large, or changes`);
       await this.#put(name, found.bytes, { key: found.key, slices });
       return true;

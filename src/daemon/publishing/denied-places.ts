@@ -2,10 +2,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Contents } from '../../contents.ts';
-import type { ChangeRecord } from '../../host/record.ts';
+import type { ChangeRecord, SurveyedFiles, WorkspaceFiles } from '../../host/port.ts';
 import { DeniedFiles, type EarlierVersion } from './denied-files.ts';
 import type { Place } from './place.ts';
-import { survey, type Surveyed } from './survey.ts';
 
 /** Indexes held in memory; the others are on disk. */
 const heldMax = 4;
@@ -18,16 +17,18 @@ export interface Recorded {
 
 export interface DeniedPlace {
   readonly files: DeniedFiles;
-  readonly surveyed: Surveyed;
+  readonly surveyed: SurveyedFiles;
 }
 
 export class DeniedPlaces {
   readonly #directory: string;
+  readonly #workspaces: WorkspaceFiles;
   readonly #held = new Map<string, { files: Promise<DeniedFiles>; turn: Promise<unknown> }>();
 
   /** @param directory private to the user */
-  constructor(directory: string) {
+  constructor(directory: string, workspaces: WorkspaceFiles) {
     this.#directory = directory;
+    this.#workspaces = workspaces;
   }
 
   /** Runs `work` with what is denied now; others wait for it. */
@@ -41,8 +42,9 @@ export class DeniedPlaces {
     this.#hold(key, held);
     const done = held.turn.then(async () => {
       const files = await held.files;
-      const surveyed = await survey(place.root, place.visibility);
-      await files.update(place.root, surveyed.denied, earlierVersions(place, recorded));
+      const surveyed = await this.#workspaces.survey(place);
+      using source = this.#workspaces.open(place.root);
+      await files.update(source, surveyed.denied, earlierVersions(place, recorded));
       return work({ files, surveyed });
     });
     held.turn = done.catch(() => {});

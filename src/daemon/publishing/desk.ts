@@ -9,7 +9,7 @@ import { withoutEvidence } from '../../publish/gate.ts';
 import type { PublishCheckParams, PublishParams } from '../../protocol/publish.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import { isBelow } from '../../workspace/inspect.ts';
-import { Slices } from '../../workspace/projection/directory.ts';
+import { Slices } from '../../workspace/slices.ts';
 import type { Auditing } from '../auditing/auditing.ts';
 import type { DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Executions } from '../execs/executions.ts';
@@ -17,27 +17,24 @@ import type { Masking } from '../secrets/masking.ts';
 import type { Prove } from '../approvals/proof.ts';
 import type { PublicationDesk } from '../runtime.ts';
 import type { Runners } from '../runners.ts';
-import type { ChangeRecord } from '../../host/record.ts';
-import type { Workspaces } from '../../host/workspaces.ts';
+import type { ChangeRecord, FileSource, WorkspaceHost } from '../../host/port.ts';
 import { Accepted } from './accepted.ts';
 import { collect, recordOf } from './collecting.ts';
 import { DeniedPlaces } from './denied-places.ts';
-import { visibleFiles } from './earlier.ts';
 import { itemsDigest, publicationEvent, verdictDigest, type Inspected } from './events.ts';
 import { secretFinder } from './find-secrets.ts';
 import { digestOf } from './digest.ts';
 import { inspect } from './inspecting.ts';
-import type { Collection, EarlierFile } from './leaving.ts';
+import type { Collection, EarlierFile } from '../../publish/leaving.ts';
 import { changedPaths, interferenceBy, type CommandSight } from './made-by.ts';
 import { layOut, remove } from './outgoing.ts';
-import { Pushed } from './pushed.ts';
 import { placeOf, seenBy, type Place, type PlaceParts } from './place.ts';
 import { shownVerdict } from './showing.ts';
 
 export interface PublishingParts extends PlaceParts {
   /** Private to the user; made at the first check. */
   readonly directory: string;
-  readonly workspaces: Pick<Workspaces, 'stores'>;
+  readonly workspaceHost: Pick<WorkspaceHost, 'files' | 'history' | 'resolve'>;
   readonly execs: Pick<Executions, 'find'>;
   readonly runners: Pick<Runners, 'link'>;
   readonly masking: Masking;
@@ -60,7 +57,7 @@ export class DaemonPublishing implements PublicationDesk {
 
   constructor(parts: PublishingParts) {
     this.#parts = parts;
-    this.#denied = new DeniedPlaces(join(parts.directory, 'places'));
+    this.#denied = new DeniedPlaces(join(parts.directory, 'places'), parts.workspaceHost.files);
   }
 
   async check(caller: Caller, params: PublishCheckParams): Promise<MethodAnswers['publish.check']> {
@@ -123,13 +120,13 @@ export class DaemonPublishing implements PublicationDesk {
   }
 
   async #inspected(params: PublishCheckParams): Promise<Inspected> {
-    const { workspaces, execs, runners, loadSecrets } = this.#parts;
+    const { workspaceHost, execs, runners, loadSecrets } = this.#parts;
     await loadSecrets();
-    const parts = { stores: workspaces.stores, execs, runners };
+    const parts = { host: workspaceHost, execs, runners };
     const { exec_id: exec, session_id: session } = params;
     const record = this.#ours(await recordOf(parts, exec));
     const place = await placeOf(this.#parts, params, record ?? this.#sessionOf(exec));
-    const all = await workspaces.stores.records();
+    const all = await workspaceHost.history.records();
     const records = all.filter(({ root }) => root === place.root);
     const collection = await collect(parts, params, { ...place, record, records });
     const { items } = collection;
@@ -168,8 +165,8 @@ export class DaemonPublishing implements PublicationDesk {
     },
   ): Promise<Inspected['verdict']> {
     const { collection, contents, records, turn } = of;
-    const { directory, masking, redaction, sightOf, workspaces } = this.#parts;
-    const kept = await workspaces.stores.contents();
+    const { directory, masking, redaction, sightOf, workspaceHost } = this.#parts;
+    const kept = await workspaceHost.history.contents();
     const leaving = new Set(collection.items.flatMap(({ path }) => (path === null ? [] : [path])));
     const changed = changedPaths(records);
     return this.#denied.use(place, { records, contents: kept }, async ({ files, surveyed }) => {
@@ -214,10 +211,14 @@ export class DaemonPublishing implements PublicationDesk {
     place: Place,
     visible: readonly BytePath[],
   ): Promise<() => AsyncIterable<EarlierFile>> {
-    const { root, cwd, audience } = place;
+    const { root, audience } = place;
+    const { files } = this.#parts.workspaceHost;
     const hasList = audience.sees.length > 0;
-    const committed = hasList ? null : await Pushed.committed(root, cwd);
-    return committed ?? (() => visibleFiles(root, visible.filter(seenBy(this.#parts, place))));
+    const committed = hasList ? null : await files.committed(place);
+    return (
+      committed ??
+      (() => visibleFiles(files.open(root), visible.filter(seenBy(this.#parts, place))))
+    );
   }
 
   #accepted(audience: string): Accepted {
@@ -257,6 +258,25 @@ export class DaemonPublishing implements PublicationDesk {
         items_digest: inspected.itemsDigest,
       },
     });
+  }
+}
+
+/** Larger files hold data rather than what people wrote. */
+const seenFileBytesMax = 1024 * 1024;
+
+/** Files of the workspace that the audience sees, as far as they can be read. */
+async function* visibleFiles(
+  opened: FileSource,
+  paths: readonly BytePath[],
+): AsyncGenerator<EarlierFile, void, void> {
+  using source = opened;
+  for (const path of paths) {
+    try {
+      const found = await source.read(path, seenFileBytesMax);
+      if (found !== null) yield { path, bytes: found.bytes, isOut: false };
+    } catch {
+      // What cannot be read is not subtracted: more is found then, not less.
+    }
   }
 }
 

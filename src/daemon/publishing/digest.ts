@@ -1,6 +1,6 @@
 /** SHA-256 of what may be long: others have a turn meanwhile. */
 import { createHash, hash } from 'node:crypto';
-import type { Slices } from '../../workspace/projection/directory.ts';
+import type { Slices } from '../../workspace/slices.ts';
 
 const stepBytes = 1024 * 1024;
 

@@ -5,7 +5,7 @@ import { canonicalJson } from '../../canonical.ts';
 import type { Caller, ExecId, SessionId } from '../../command.ts';
 import type { GateFinding, GateVerdict } from '../../publish/publication.ts';
 import type { Told } from '../auditing/auditing.ts';
-import type { Leaving } from './leaving.ts';
+import type { Leaving } from '../../publish/leaving.ts';
 
 /** Items that one event names; the digest is of all of them. */
 const namedMax = 1_000;

@@ -7,7 +7,7 @@ import { DeniedNames } from '../../publish/names.ts';
 import type { GateFinding, GateVerdict } from '../../publish/publication.ts';
 import { bytePathOf, parentOf, textOf } from '../../workspace/byte-path.ts';
 import type { DeniedFiles } from './denied-files.ts';
-import type { Collection, EarlierFile, Leaving, Unread } from './leaving.ts';
+import type { Collection, EarlierFile, Leaving, Unread } from '../../publish/leaving.ts';
 import type { Place } from './place.ts';
 
 export interface Inspecting {

@@ -2,8 +2,8 @@
 import type { BytePath } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import type { Interference } from '../../publish/gate-input.ts';
-import type { ChangeRecord } from '../../host/record.ts';
-import type { Leaving } from './leaving.ts';
+import type { ChangeRecord } from '../../host/port.ts';
+import type { Leaving } from '../../publish/leaving.ts';
 
 /** What one command could read, as it was recorded when it ran. */
 export interface CommandSight {

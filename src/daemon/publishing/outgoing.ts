@@ -14,7 +14,7 @@ import { limits } from '../../limits.ts';
 import type { PublicationId, PublishedFile } from '../../protocol/publish.ts';
 import { octalMode } from '../diffs/git-text.ts';
 import { pathView } from '../workspaces/wire.ts';
-import type { Leaving } from './leaving.ts';
+import type { Leaving } from '../../publish/leaving.ts';
 
 export interface Laid {
   readonly id: PublicationId;

@@ -1,17 +1,16 @@
 /** Which workspace something leaves, and what of it must not reach the audience. */
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import type { SessionId } from '../../command.ts';
+import type { PathRules, SessionId } from '../../command.ts';
 import { audienceOf, type AudienceRules } from '../../policy/publication.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { PublishCheckParams } from '../../protocol/publish.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import { readVisibility, type Visibility } from '../../workspace/projection/visibility.ts';
-import { resolveWorkspace } from '../../workspace/roots.ts';
 import type { Policies } from '../policies.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { OpenWorkspaces } from '../workspaces/open-workspaces.ts';
-import type { ChangeRecord } from '../../host/record.ts';
+import type { ChangeRecord, WorkspaceHost } from '../../host/port.ts';
 
 export interface PlaceParts {
   readonly roots: readonly string[];
@@ -19,6 +18,7 @@ export interface PlaceParts {
   readonly sessions: Pick<Sessions, 'get' | 'all'>;
   readonly opened: Pick<OpenWorkspaces, 'get'>;
   readonly policies: Pick<Policies, 'of'>;
+  readonly workspaceHost: Pick<WorkspaceHost, 'resolve'>;
 }
 
 export interface Place {
@@ -31,6 +31,8 @@ export interface Place {
   readonly policy: { readonly version: string; readonly deny: readonly string[] };
   /** Path rules of all that must not reach the audience. */
   readonly deny: readonly string[];
+  /** What it shows to the audience. */
+  readonly rules: PathRules;
   readonly visibility: Visibility;
   readonly canaries: readonly string[];
 }
@@ -59,10 +61,11 @@ export async function placeOf(
   const read = session === null ? opened?.read : session.workspaceRules?.read;
   const own = [...(read?.deny ?? []), ...(session?.grants.files.read.deny ?? [])];
   const deny = [...new Set([...audience.deny, ...own])];
-  const visibility = readVisibility({ allow: read?.allow ?? [], deny }, { root, home });
+  const rules = { allow: read?.allow ?? [], deny };
+  const visibility = readVisibility(rules, { root, home });
   const { canaries } = policy.publication;
   const general = { version: policy.version, deny: policy.files.deny };
-  return { root, cwd, audience, policy: general, deny, visibility, canaries };
+  return { root, cwd, audience, policy: general, deny, rules, visibility, canaries };
 }
 
 function sessionOf({ sessions }: PlaceParts, id: SessionId | undefined): SessionRecord | null {
@@ -71,7 +74,7 @@ function sessionOf({ sessions }: PlaceParts, id: SessionId | undefined): Session
 }
 
 async function resolved(
-  { roots, home }: PlaceParts,
+  { roots, home, workspaceHost }: PlaceParts,
   path: string | undefined,
 ): Promise<{ readonly root: string; readonly cwd: string }> {
   const [only] = roots;
@@ -80,7 +83,7 @@ async function resolved(
     const message = 'Cannot tell the workspace: give "path", "workspace_id" or "session_id"';
     throw new TrlError('INVALID_PARAMS', message);
   }
-  const { workspace, cwd } = await resolveWorkspace({ roots, workingDir, home });
+  const { workspace, cwd } = await workspaceHost.resolve({ roots, workingDir, home });
   if (workspace !== null) return { root: workspace, cwd };
   const message = `Cannot publish from "${workingDir}": it is no directory of the host`;
   throw new TrlError('INVALID_PARAMS', message);

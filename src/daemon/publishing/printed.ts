@@ -5,8 +5,7 @@ import type { RunnerLink } from '../../process/link.ts';
 import type { Tracked } from '../execs/executions.ts';
 import { isOver } from '../execs/executions.ts';
 import { range } from '../execs/reading.ts';
-import type { Leaving, Unread } from './leaving.ts';
-import type { Allowance } from './reading.ts';
+import type { Allowance, Leaving, Unread } from '../../publish/leaving.ts';
 
 const stepBytes = 1024 * 1024;
 const readable = 0o644;

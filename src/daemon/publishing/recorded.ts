@@ -1,8 +1,7 @@
 /** What commands left, as it was recorded: staged and held changes, and what was applied. */
 import type { BytePath, Change } from '../../change.ts';
 import { textOf } from '../../workspace/byte-path.ts';
-import { linkItem, type Allowance } from './reading.ts';
-import type { Leaving, Unread } from './leaving.ts';
+import { linkItem, type Allowance, type Leaving, type Unread } from '../../publish/leaving.ts';
 
 interface Reading {
   readonly read: (sha256: string) => Promise<Buffer | null>;

@@ -5,7 +5,6 @@ import { TrlError } from '../../errors.ts';
 import type { SessionCreateParams, SessionView } from '../../protocol/types.ts';
 import { boundsOf } from '../../session/bounds.ts';
 import { newSessionId, type SessionRecord } from '../../session/record.ts';
-import { resolveWorkspace } from '../../workspace/roots.ts';
 import type { CoreOptions } from '../core.ts';
 import { isOver, type Executions } from '../execs/executions.ts';
 import { newRecord } from './new-session.ts';
@@ -13,7 +12,7 @@ import { timeoutOf } from '../execs/requests.ts';
 import type { SessionsDesk } from '../runtime.ts';
 import { sessionWithEnvironment } from './environment.ts';
 import { sessionView, type Session, type Sessions } from './sessions.ts';
-import { viewFor } from '../../host/views.ts';
+import { viewFor } from '../../session/views.ts';
 import { refuseToolSession } from '../tools/tool-session.ts';
 
 export class SessionDesk implements SessionsDesk {
@@ -33,11 +32,11 @@ export class SessionDesk implements SessionsDesk {
     params: SessionCreateParams,
     tool: NonNullable<SessionRecord['tool']> | null = null,
   ): Promise<SessionView> {
-    const { host, roots, policies, variables } = this.#options;
+    const { host, roots, policies, variables, workspaceHost } = this.#options;
     const { workspace_id: workspaceId } = params;
     const opened = workspaceId === undefined ? null : this.#options.opened.get(workspaceId);
     const workingDir = params.working_dir ?? opened?.path ?? null;
-    const place = await resolveWorkspace({ roots, workingDir, home: host.home });
+    const place = await workspaceHost.resolve({ roots, workingDir, home: host.home });
     const policy = await policies.of(place.workspace);
     if (opened !== null && place.workspace !== opened.path) {
       const message = `Cannot work in "${place.cwd}": it is outside workspace ${opened.id}`;
@@ -132,7 +131,7 @@ export class SessionDesk implements SessionsDesk {
     this.#sessions.remove(id);
     const link = await this.#options.runners.link();
     await link.request({ op: 'close', session_id: id });
-    await this.#options.workspaces.close(session.record);
+    await this.#options.workspaceHost.views.leave(session.record);
     this.#options.masking.given.forget(id);
     this.#execs.endSession(id);
   }

@@ -16,15 +16,14 @@ import type { Ground } from '../../run.ts';
 import { visibleTrees, type HostFacts } from '../../sandbox/facts.ts';
 import { planBox } from '../../sandbox/plan.ts';
 import type { SessionRecord } from '../../session/record.ts';
-import { openGuard } from '../../workspace/guard.ts';
 import { isBelow } from '../../workspace/inspect.ts';
 import { mayNameInside } from '../../workspace/rules.ts';
-import { surveyWorkspace, type WorkspaceFacts } from '../../workspace/protect.ts';
+import type { WorkspaceFacts } from '../../workspace/protect.ts';
 import type { ReservedPaths } from '../../workspace/reserved.ts';
 import { refuseGrants, refuseUnheld } from './granted.ts';
 import { keeperOf } from '../workspaces/keeper.ts';
-import { modeOf } from '../../host/views.ts';
-import type { OpenedGround, Workspaces } from '../../host/workspaces.ts';
+import { modeOf } from '../../session/views.ts';
+import type { ViewGround, WorkspaceHost } from '../../host/port.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -41,25 +40,29 @@ export interface GroundInput {
   readonly quarantine: string;
   /** What no grant opens. */
   readonly reserved: ReservedPaths;
-  readonly workspaces: Workspaces;
+  readonly files: WorkspaceHost;
   /** A text as it is kept: without known secrets. */
   readonly masked: (text: string) => string;
 }
 
 /** What its variables follow from. */
-type Surroundings = Omit<GroundInput, 'quarantine' | 'reserved' | 'workspaces' | 'masked'>;
+type Surroundings = Omit<GroundInput, 'quarantine' | 'reserved' | 'files' | 'masked'>;
 
 /** A session's ground and what was found in its workspace. */
 export interface Found {
   readonly ground: Ground;
   readonly facts: WorkspaceFacts | null;
-  readonly opened: OpenedGround;
+  readonly opened: ViewGround;
 }
 
 /** What a daemon that crashed could not put back any more, by the survey it had made. */
-export async function revertLate(facts: WorkspaceFacts, quarantine: string): Promise<void> {
+export async function revertLate(
+  files: WorkspaceHost,
+  facts: WorkspaceFacts,
+  quarantine: string,
+): Promise<void> {
   mkdirSync(quarantine, { recursive: true, mode: 0o700 });
-  await (await openGuard(facts, quarantine)).revert();
+  await (await files.guard(facts, quarantine)).revert();
 }
 
 /**
@@ -93,13 +96,13 @@ export async function openGround(input: GroundInput): Promise<Found> {
   const visible = visibleTrees(host);
   const rules = record.workspaceRules;
   const hidden = { allow: rules?.read.allow ?? [], deny: grants.files.read.deny };
-  const layered = await input.workspaces.plan(record, placeOf(workspace), hidden);
-  if (layered === null) refuseUnlayered(input, hidden);
+  const plan = await input.files.views.plan(record, placeOf(workspace), hidden);
+  if (plan === null) refuseUnlayered(input, hidden);
   const facts = none
     ? null
-    : await surveyWorkspace({
+    : await input.files.survey({
         root: workspace,
-        layered: layered !== null,
+        layered: plan !== null,
         files: grants.files,
         home: host.home,
         visible,
@@ -108,7 +111,7 @@ export async function openGround(input: GroundInput): Promise<Found> {
       });
   refuseGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
   if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
-  const guard = facts === null ? null : await openGuard(facts, quarantine);
+  const guard = facts === null ? null : await input.files.guard(facts, quarantine);
   const boxWith = (overlay: Overlay | null, once: boolean): Box => {
     if (none) return { kind: 'none' };
     const scratchBytes = limits.scratchBytes.default;
@@ -116,10 +119,10 @@ export async function openGround(input: GroundInput): Promise<Found> {
     const planned = planBox({ host, workspace: shown, grants, scratchBytes, once, digest });
     return boundTo(placeOf(workspace), planned);
   };
-  const box = boxWith(layered?.overlay ?? null, false);
+  const box = boxWith(plan?.overlay ?? null, false);
   const scratch = ['/tmp', '/var/tmp', host.home];
   const shown = [...(facts?.granted ?? []).map(({ path }) => path), ...visible];
-  const opened = { facts, box, layered, write: grants.files.write };
+  const opened = { facts, box, plan, write: grants.files.write };
   const ground: Ground = {
     sessionId: record.id,
     shell: record.shell,
@@ -132,15 +135,15 @@ export async function openGround(input: GroundInput): Promise<Found> {
     scope: scopeOf({ box, granted: facts?.granted ?? [], visible, network: grants.network }),
     place: directoryOf(workspace),
     ...lookUps({ none, shown, scratch, workspace }),
-    layer: layered?.overlay.upper ?? null,
+    layer: plan?.overlay.upper ?? null,
     isHidden: hiding(input, facts),
     files: record.grants.files,
     beyond: beyondOf(grants.files, workspace, facts?.granted ?? []),
     ...environmentOf(input, sightOf(host, box), visible),
     privateDirs: scratch,
     revert: async () => (guard === null ? [] : guard.revert()),
-    changes: await changesOf(input, opened, {
-      unlayered: input.workspaces.whyNot(record, hidden),
+    changes: changesOf(input, opened, {
+      unlayered: input.files.views.whyNotLayered(record, hidden),
       boxWith: (overlay) => boxWith(overlay, true),
     }),
   };
@@ -161,29 +164,33 @@ function refuseUnlayered({ record, host, policy }: GroundInput, { allow }: PathR
 }
 
 /** What does not exist for the session's commands, by a mask or by what is mounted over it. */
-function hiding({ record, workspaces }: GroundInput, facts: Found['facts']): Ground['isHidden'] {
+function hiding(
+  { record, files: { views } }: GroundInput,
+  facts: Found['facts'],
+): Ground['isHidden'] {
   const { id, workspace } = record;
   const covers = (facts?.covers ?? []).filter(({ as }) => as.startsWith('hidden'));
   return (file) =>
-    (workspace !== null && workspaces.hides(id, workspace, file)) ||
+    (workspace !== null && views.hides(id, workspace, file)) ||
     covers.some(({ path }) => isBelow(file, path));
 }
 
-async function changesOf(
+function changesOf(
   input: GroundInput,
-  opened: OpenedGround,
+  opened: ViewGround,
   by: { readonly unlayered: string | null; readonly boxWith: (overlay: Overlay) => Box },
-): Promise<Ground['changes']> {
-  const { record, workspaces, masked } = input;
+): Ground['changes'] {
+  const { record, masked } = input;
+  const { views } = input.files;
   const { workspace: root } = record;
   if (root === null) return null;
   return keeperOf({
     session: record.id,
     sessionMode: modeOf(record),
     unlayered: by.unlayered,
-    dryRuns: await workspaces.dryRuns(root, opened, by.boxWith),
-    workspace: () => workspaces.open(record, root, opened),
-    isWaiting: (path) => workspaces.isWaiting(record.id, path),
+    view: () => views.open(record, root, opened),
+    boxWith: by.boxWith,
+    isWaiting: (path) => views.isWaiting(record.id, path),
     masked,
   });
 }

@@ -8,7 +8,7 @@ import type { CoreOptions } from '../core.ts';
 import { openGround, placeOf } from './ground.ts';
 import { probeGround } from './probing.ts';
 import type { Session, Sessions } from './sessions.ts';
-import type { SessionWorkspace } from '../../host/session-workspace.ts';
+import type { WorkspaceView } from '../../host/port.ts';
 
 export class Grounds {
   readonly #options: CoreOptions;
@@ -20,9 +20,9 @@ export class Grounds {
   }
 
   /** A session's workspace, opened where no command came yet. */
-  async workspaceOf(session: Session): Promise<SessionWorkspace> {
+  async workspaceOf(session: Session): Promise<WorkspaceView> {
     await this.of(session, await this.#options.policies.of(session.record.workspace));
-    const found = this.#options.workspaces.find(session.record.id);
+    const found = this.#options.workspaceHost.views.find(session.record.id);
     if (found !== null) return found;
     const message = `Cannot tell what changed: ${session.record.id} has no workspace`;
     throw new TrlError('INVALID_PARAMS', message);
@@ -51,8 +51,8 @@ export class Grounds {
   async of(session: Session, policy: Policy): Promise<Ground> {
     const { version } = policy;
     // What came into the tree since the last command is seen, unless it may not be.
-    const opened = await this.#options.workspaces.find(session.record.id);
-    if (opened !== null && !(await opened.fresh(session.record.id))) session.ground = null;
+    const opened = await this.#options.workspaceHost.views.find(session.record.id);
+    if (opened !== null && !(await opened.fresh())) session.ground = null;
     // A policy that was read anew may show less, and withhold more.
     if (session.policyVersion !== version) session.ground = null;
     session.policyVersion = version;
@@ -67,7 +67,8 @@ export class Grounds {
   }
 
   async #openGround(session: Session, policy: Policy): Promise<Ground> {
-    const { host, env, quarantine, variables, workspaces, masking, reserved } = this.#options;
+    const { host, env, quarantine, variables, masking, reserved } = this.#options;
+    const files = this.#options.workspaceHost;
     const { workspace } = session.record;
     const open = async (lookup: typeof host): Promise<Ground> => {
       const found = await openGround({
@@ -79,7 +80,7 @@ export class Grounds {
         policy,
         withhold: variables.withhold,
         legacy: await variables.inherited(),
-        workspaces,
+        files,
         masked: (text) => masking.text(text),
       });
       const { ground, facts } = found;
@@ -89,7 +90,7 @@ export class Grounds {
       this.#sessions.update(session, { assurance });
       if (facts !== null) this.#options.store.put('surveys', session.record.id, facts);
       // Now that the layers are mounted: what waited in them is known before the next command.
-      if (workspace !== null) await workspaces.open(session.record, workspace, found.opened);
+      if (workspace !== null) await files.views.open(session.record, workspace, found.opened);
       return ground;
     };
     try {
@@ -102,7 +103,7 @@ export class Grounds {
           return open({ ...host, idmap: false });
         // Changes are found by scans then, as every receipt says.
         case 'overlay':
-          workspaces.layering.refuse(workspace ?? '', error.message);
+          files.views.refuseLayers(workspace ?? '', error.message);
           return open(host);
         default:
           throw error;

@@ -7,7 +7,7 @@ import type { Ground } from '../../run.ts';
 import { heldGrants, type SessionRecord } from '../../session/record.ts';
 import { Clients } from '../access/clients.ts';
 import type { Store } from '../../session/store.ts';
-import { viewOf } from '../../host/views.ts';
+import { viewOf } from '../../session/views.ts';
 import { GoneOwners } from './gone-owners.ts';
 import { isoTime } from '../execs/receipt.ts';
 

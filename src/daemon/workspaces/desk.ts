@@ -1,6 +1,6 @@
 /** Workspaces on the wire: opened, looked at, published, thrown away. */
 import { randomBytes } from 'node:crypto';
-import type { BytePath, Change } from '../../change.ts';
+import type { Change } from '../../change.ts';
 import type { Caller, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
@@ -18,7 +18,7 @@ import type {
   WorkspaceOpenParams,
 } from '../../protocol/workspace.ts';
 import { isBelow } from '../../workspace/inspect.ts';
-import { resolveWorkspace } from '../../workspace/roots.ts';
+import { changesDigest } from '../../workspace/changes/digest.ts';
 import type { Gate } from '../access/gate.ts';
 import { redactedDiff, type DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Masking } from '../secrets/masking.ts';
@@ -28,27 +28,22 @@ import type { Prove } from '../approvals/proof.ts';
 import type { WorkspaceDesk } from '../runtime.ts';
 import type { Session, Sessions } from '../sessions/sessions.ts';
 import { unifiedDiff } from '../diffs/unified-diff.ts';
-import {
-  changesDigest,
-  changeView,
-  kindCounts,
-  listedChanges,
-  pathFilter,
-  stateCounts,
-} from './wire.ts';
+import { changeView, kindCounts, listedChanges, pathFilter, pathsIn, stateCounts } from './wire.ts';
 import type { OpenWorkspaces } from './open-workspaces.ts';
-import type { Waiting } from '../../host/pending.ts';
-import type { ChangeRecord } from '../../host/record.ts';
-import { restoreTo, undo, type UndoHow, type Undone } from '../../host/restoring.ts';
-import type { SessionWorkspace } from '../../host/session-workspace.ts';
-import { contentOf, hiddenIn, shownOf } from './showing.ts';
-import type { Workspaces } from '../../host/workspaces.ts';
+import { contentOf, shownOf } from './showing.ts';
+import type {
+  ChangeRecord,
+  Undone,
+  UndoRequest,
+  WorkspaceHost,
+  WorkspaceView,
+} from '../../host/port.ts';
 
 export interface DeskParts {
   readonly roots: readonly string[];
   readonly home: string;
   readonly sessions: Sessions;
-  readonly workspaces: Workspaces;
+  readonly host: WorkspaceHost;
   readonly opened: OpenWorkspaces;
   readonly masking: Masking;
   /** What they hide is not told of records either, whoever made them. */
@@ -56,7 +51,7 @@ export interface DeskParts {
   /** How what files hold is redacted. */
   readonly redaction: Omit<DiffRedaction, 'index'>;
   /** The session's workspace; its ground is made where no command came yet. */
-  readonly of: (session: Session) => Promise<SessionWorkspace>;
+  readonly of: (session: Session) => Promise<WorkspaceView>;
   /**
    * @throws TrlError `AUTH_FAILED` unless a person is proved, or only the uid counts and is enough
    */
@@ -78,8 +73,8 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     { actor }: Caller,
     params: WorkspaceOpenParams,
   ): Promise<MethodAnswers['workspace.open']> {
-    const { roots, home, opened, workspaces } = this.#parts;
-    const place = await resolveWorkspace({ roots, workingDir: params.path, home });
+    const { roots, home, opened, host } = this.#parts;
+    const place = await host.resolve({ roots, workingDir: params.path, home });
     if (place.workspace === null) {
       const message = `Cannot open workspace "${params.path}": it is no directory of the host`;
       throw new TrlError('INVALID_PARAMS', message);
@@ -101,51 +96,50 @@ export class DaemonWorkspaces implements WorkspaceDesk {
       owner: actor,
     };
     opened.add(record);
-    const seen = workspaces.preview(record);
+    const seen = host.views.preview(record);
     return { workspace_id: id, path: record.path, mode, ...seen };
   }
 
   async status(_: Caller, id: SessionId): Promise<MethodAnswers['workspace.status']> {
-    const { workspaces } = this.#parts;
-    const workspace = await this.#of(id);
-    const { pending, parts } = workspace;
-    const list = (state: 'staged' | 'held' | 'conflict'): Change[] =>
-      pending.all(state).map(({ change }) => change);
-    const [staged, held, conflicts] = [list('staged'), list('held'), list('conflict')];
-    const { liveBytes, contents, records, droppedRecords } = (
-      await workspaces.stores.own()
-    ).stats();
+    const view = await this.#of(id);
+    const { root, mode, method, denied, git, unrecorded } = view.facts();
+    const waiting = await view.waiting();
+    const of = (state: Change['state']): Change[] =>
+      waiting.filter((change) => change.state === state);
+    const [staged, held, conflicts] = [of('staged'), of('held'), of('conflict')];
+    const { bytes, contents, records, droppedRecords } = await this.#parts.host.history.stats();
     return this.#masked({
       session_id: id,
-      path: parts.tree.root,
-      mode: parts.mode,
-      method: parts.method,
+      path: root,
+      mode,
+      method,
       staged: listedChanges(staged),
       held: listedChanges(held),
       conflicts: listedChanges(conflicts),
       totals: { staged: staged.length, held: held.length, conflicts: conflicts.length },
       held_digest: changesDigest(held),
       store: {
-        bytes: liveBytes,
+        bytes,
         bytes_max: limits.snapshotBytes.default,
         contents,
         records,
         dropped: droppedRecords,
       },
-      denied: workspace.view.denied,
-      git: workspace.view.git,
-      unrecorded: workspace.view.unrecorded,
+      denied,
+      git,
+      unrecorded,
     });
   }
 
   async diff(_: Caller, params: WorkspaceDiffParams): Promise<MethodAnswers['workspace.diff']> {
     const { redaction, masking } = this.#parts;
     const { exec_id: exec, session_id: session, context } = params;
-    const { store, changes, root } =
+    const { changes, root } =
       exec === undefined ? await this.#changesOf(session) : await this.#recorded(exec);
     const isMeant = pathFilter(params, root);
     const meant = changes.filter(({ path }) => isMeant(path));
-    const found = await unifiedDiff(meant, store, context === undefined ? {} : { context });
+    const contents = await this.#parts.host.history.contents();
+    const found = await unifiedDiff(meant, contents, context === undefined ? {} : { context });
     return this.#masked(await redactedDiff(found, { ...redaction, index: masking.index }));
   }
 
@@ -153,22 +147,18 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     caller: Caller,
     params: WorkspaceApplyParams,
   ): Promise<MethodAnswers['workspace.apply']> {
-    const workspace = await this.#of(params.session_id);
-    const isMeant = pathFilter(params, workspace.parts.tree.root);
-    const isNamed = params.paths !== undefined || params.paths_base64 !== undefined;
-    const withHeld = params.held === true;
-    const seen = withHeld ? await this.#permitHeld(caller, params, workspace) : null;
-    const { pending } = workspace;
-    const wanted = ({ change }: Waiting): boolean =>
-      isMeant(change.path) &&
-      (change.state === 'staged' ||
-        (change.state === 'held' && withHeld) ||
-        (change.state === 'conflict' && isNamed));
-    // A command that runs may have brought others before it was this one's turn.
-    const check = (): void => {
-      if (withHeld && heldDigest(pending) !== seen) throw othersThanShown();
-    };
-    const record = await workspace.publish(params.session_id, wanted, '(workspace apply)', check);
+    const view = await this.#of(params.session_id);
+    const paths = pathsIn(params, view.facts().root);
+    const conflict = paths === null ? [] : (['conflict'] as const);
+    const record = await view.apply(
+      params.held === true
+        ? {
+            paths,
+            states: ['staged', 'held', ...conflict],
+            heldDigest: await this.#permitHeld(caller, params, view),
+          }
+        : { paths, states: ['staged', ...conflict] },
+    );
     const changes = record?.changes ?? [];
     const of = (state: Change['state']): Change[] =>
       changes.filter((change) => change.state === state);
@@ -185,9 +175,8 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     _: Caller,
     params: WorkspaceDiscardParams,
   ): Promise<MethodAnswers['workspace.discard']> {
-    const workspace = await this.#of(params.session_id);
-    const isMeant = pathFilter(params, workspace.parts.tree.root);
-    const discarded = await workspace.discard(({ change }) => isMeant(change.path));
+    const view = await this.#of(params.session_id);
+    const discarded = await view.discard(pathsIn(params, view.facts().root));
     return this.#masked({
       discarded: listedChanges(discarded),
       totals: { discarded: discarded.length },
@@ -232,25 +221,23 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   ): Promise<MethodAnswers['snapshot.restore']> {
     const records = await this.#recordsFor(caller, 'snapshot.restore');
     const record = await this.#recordOf(params, records);
-    const { workspaces } = this.#parts;
+    const { history } = this.#parts.host;
     // A tree that no command left is the one before the first.
     const inclusive = params.exec_id !== undefined || record.after !== params.id;
     const how = { ...(await this.#how(params, record.root)), inclusive };
-    return this.#restored(await restoreTo(workspaces, record, how), params.dry_run ?? false);
+    return this.#restored(await history.restore(record, how), params.dry_run ?? false);
   }
 
   async undo(_: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']> {
-    const { workspaces } = this.#parts;
-    const { record } = await this.#found(params.exec_id);
-    const undone = await undo(workspaces, record, await this.#how(params, record.root));
+    const record = await this.#found(params.exec_id);
+    const how = await this.#how(params, record.root);
+    const undone = await this.#parts.host.history.undo(record, how);
     return this.#restored(undone, params.dry_run ?? false);
   }
 
-  async #how(params: SnapshotRestoreParams | ExecUndoParams, root: string): Promise<UndoHow> {
-    const isHidden = await hiddenIn(this.#parts, root);
-    const isNamed = pathFilter(params, root);
-    const isMeant = (path: BytePath): boolean => isNamed(path) && !isHidden(path);
-    return { isMeant, dryRun: params.dry_run ?? false };
+  async #how(params: SnapshotRestoreParams | ExecUndoParams, root: string): Promise<UndoRequest> {
+    const { deny } = (await this.#parts.policies.of(root)).files;
+    return { paths: pathsIn(params, root), deny, dryRun: params.dry_run ?? false };
   }
 
   #restored(
@@ -280,15 +267,15 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   async #permitHeld(
     caller: Caller,
     { digest, passphrase }: WorkspaceApplyParams,
-    { pending }: SessionWorkspace,
+    view: WorkspaceView,
   ): Promise<string | null> {
-    const seen = heldDigest(pending);
+    const seen = changesDigest(await view.waiting('held'));
     await this.#parts.prove(heldAction, caller, passphrase);
     if (digest !== undefined && seen !== null && !seen.startsWith(digest)) throw othersThanShown();
     return seen;
   }
 
-  async #of(id: SessionId): Promise<SessionWorkspace> {
+  async #of(id: SessionId): Promise<WorkspaceView> {
     return this.#parts.of(this.#parts.sessions.get(id));
   }
 
@@ -296,7 +283,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
     { exec_id: exec, id }: SnapshotGetParams,
     records: readonly ChangeRecord[],
   ): Promise<ChangeRecord> {
-    if (exec !== undefined) return (await this.#found(exec)).record;
+    if (exec !== undefined) return this.#found(exec);
     const newest = records.toSorted((a, b) => b.at - a.at);
     const left = newest.find(({ after }) => after === id);
     const first = left ?? newest.findLast(({ before }) => before === id);
@@ -305,9 +292,9 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   /** @throws TrlError `EXEC_NOT_FOUND`, also for what was changed outside of the runtime's roots */
-  async #found(exec: ChangeRecord['exec']) {
-    const found = await this.#parts.workspaces.stores.find(exec);
-    if (this.#isOurs(found.record)) return found;
+  async #found(exec: ChangeRecord['exec']): Promise<ChangeRecord> {
+    const found = await this.#parts.host.history.record(exec);
+    if (this.#isOurs(found)) return found;
     const message = `Cannot find what ${exec} changed: that is outside of the workspace roots`;
     throw new TrlError('EXEC_NOT_FOUND', message);
   }
@@ -319,7 +306,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   async #records(): Promise<ChangeRecord[]> {
-    return (await this.#parts.workspaces.stores.records()).filter((one) => this.#isOurs(one));
+    return (await this.#parts.host.history.records()).filter((one) => this.#isOurs(one));
   }
 
   /** What another runtime recorded elsewhere is not this one's to tell, nor to take back. */
@@ -328,26 +315,24 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   async #recorded(exec: ChangeRecord['exec']) {
-    const { store, record } = await this.#found(exec);
-    const { changes, root } = await shownOf(this.#parts, record);
-    return { store, changes, root };
+    const { changes, root } = await shownOf(this.#parts, await this.#found(exec));
+    return { changes, root };
   }
 
   /** All that a session's commands changed, net, and what waits. */
   async #changesOf(id: SessionId | undefined) {
-    const { sessions, workspaces } = this.#parts;
+    const { sessions, host } = this.#parts;
     const { record } = sessions.get(id ?? 's-');
-    const store = await workspaces.stores.own();
     const records = (await this.#records()).filter(
       ({ session, undone }) => session === record.id && !undone,
     );
     const shown = await Promise.all(records.map((one) => shownOf(this.#parts, one)));
     const runs = shown.toSorted((a, b) => a.at - b.at).map(({ changes }) => changes);
     // Whoever lets through what waits in the view is to see it, whichever session it is of.
-    const pending = (await workspaces.find(record.id)?.catch(() => null))?.pending;
-    const waiting = pending?.all('staged', 'held').map(({ change }) => change) ?? [];
+    const view = await host.views.find(record.id)?.catch(() => null);
+    const waiting = (await view?.waiting('staged', 'held')) ?? [];
     const changes = netChanges([...runs, waiting]);
-    return { store, changes, root: record.workspace ?? '/' };
+    return { changes, root: record.workspace ?? '/' };
   }
 
   #masked<Answer>(answer: Answer): Answer {
@@ -355,11 +340,7 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 }
 
-const heldAction = 'Cannot let held changes through';
-
-function heldDigest(pending: SessionWorkspace['pending']): string | null {
-  return changesDigest(pending.all('held').map(({ change }) => change));
-}
+const heldAction = 'Cannot apply held changes';
 
 function othersThanShown(): TrlError {
   return new TrlError(

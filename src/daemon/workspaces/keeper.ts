@@ -1,27 +1,27 @@
 /** What the story of a command asks of its session's workspace. */
-import type { Box, ExecId, SessionId } from '../../command.ts';
+import type { Box, ExecId, Overlay, SessionId } from '../../command.ts';
 import type { RecordedChanges, WorkspaceMode } from '../../change.ts';
 import { diskFailure, isTrlError, TrlError } from '../../errors.ts';
 import type { ChangeKeeper } from '../../run.ts';
-import type { ChangeRecord } from '../../host/record.ts';
-import type { DryRuns } from '../../host/dry-runs.ts';
-import type { SessionWorkspace } from '../../host/session-workspace.ts';
+import type { ChangeRecord, WorkspaceView } from '../../host/port.ts';
 
 export interface KeeperParts {
   readonly session: SessionId;
   readonly sessionMode: WorkspaceMode;
   /** Why there is no layer; `null`: there is one. */
   readonly unlayered: string | null;
-  /** Commands with layers of their own; `null`: there are no layers. */
-  readonly dryRuns: DryRuns | null;
-  readonly workspace: () => Promise<SessionWorkspace>;
+  readonly view: () => Promise<WorkspaceView>;
+  /** The session's box with another overlay, for one command. */
+  readonly boxWith: (overlay: Overlay) => Box;
   readonly isWaiting: (path: string) => boolean;
   /** As it is kept: without known secrets. */
   readonly masked: (command: string) => string;
 }
 
 export function keeperOf(parts: KeeperParts): ChangeKeeper {
-  const { session, sessionMode, unlayered, dryRuns, workspace, isWaiting, masked } = parts;
+  const { session, sessionMode, unlayered, view, boxWith, isWaiting, masked } = parts;
+  /** Commands whose changes are thrown away, by the session's choice of this command alone. */
+  const dryRuns = new Set<ExecId>();
   const modeOf = (mode: WorkspaceMode | null): WorkspaceMode => mode ?? sessionMode;
   return {
     isWaiting,
@@ -32,28 +32,31 @@ export function keeperOf(parts: KeeperParts): ChangeKeeper {
       }
       // What a session throws away, its later commands still see.
       const isDry = modeOf(mode) === 'discard' && sessionMode !== 'discard';
-      return isDry ? (dryRuns?.box(id, await workspace()) ?? null) : null;
+      const overlay = isDry ? (await view()).dryRun(id) : null;
+      if (overlay === null) return null;
+      dryRuns.add(id);
+      return boxWith(overlay);
     },
     begin: async ({ id, text, mode, startedAt }) => {
-      const beginning = {
+      await (
+        await view()
+      ).begin({
         exec: id,
         session,
         command: masked(text),
         mode: modeOf(mode),
         ...(startedAt === undefined ? {} : { startedAt }),
-      };
-      if (dryRuns?.has(id) === true) dryRuns.begin(beginning);
-      else await (await workspace()).begin(beginning);
+      });
     },
     abandon: async (id: ExecId) => {
-      await dryRuns?.abandon(id);
-      (await workspace()).abandon(id);
+      dryRuns.delete(id);
+      await (await view()).abandon(id);
     },
     settle: async (id, isLost) => {
-      const own = await workspace();
-      const isDry = dryRuns?.has(id) === true;
+      const own = await view();
+      const isDry = dryRuns.delete(id);
       try {
-        const record = isDry ? await dryRuns.settle(id, own) : await own.settle(id, isLost);
+        const record = await own.settle(id, isLost);
         return record === null ? null : recordedOf(record);
       } catch (error) {
         const layered = isDry ? inNoLayer : inLayer;

@@ -6,9 +6,8 @@ import { readVisibility } from '../../workspace/projection/visibility.ts';
 import { redactedContent, type DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Policies } from '../policies.ts';
 import type { Masking } from '../secrets/masking.ts';
-import type { ChangeRecord, RecordedChange } from '../../host/record.ts';
+import type { ChangeRecord, RecordedChange, WorkspaceHost } from '../../host/port.ts';
 import { pathsIn } from './wire.ts';
-import type { Workspaces } from '../../host/workspaces.ts';
 
 export interface ShowingParts {
   /** As they are now: what was recorded under others is told under these. */
@@ -19,11 +18,11 @@ export interface ShowingParts {
 export interface ContentParts {
   readonly redaction: Omit<DiffRedaction, 'index'>;
   readonly masking: Pick<Masking, 'index'>;
-  readonly workspaces: Pick<Workspaces, 'stores'>;
+  readonly host: Pick<WorkspaceHost, 'history'>;
 }
 
 /** @throws as `Policies.of`: then nothing is told */
-export async function hiddenIn(
+async function hiddenIn(
   { policies, home }: ShowingParts,
   root: string,
 ): Promise<(path: BytePath) => boolean> {
@@ -47,7 +46,7 @@ function isOwn({ state, before, reached }: RecordedChange): boolean {
 
 /** What a command left at the path that is named; `null`: no file, or none is named. */
 export async function contentOf(
-  { redaction, masking, workspaces }: ContentParts,
+  { redaction, masking, host }: ContentParts,
   { content: name }: SnapshotGetParams,
   { root, changes }: ChangeRecord,
 ): Promise<ContentView | null> {
@@ -57,7 +56,7 @@ export async function contentOf(
   if (path === undefined || after?.type !== 'file') return null;
   const { size, sha256 } = after;
   const isSmall = sha256 !== null && size <= limits.diffFileBytes.max;
-  const bytes = isSmall ? await (await workspaces.stores.contents()).read(sha256) : null;
+  const bytes = isSmall ? await (await host.history.contents()).read(sha256) : null;
   if (bytes === null) return { size, base64: null };
   const shown = await redactedContent(path, bytes, { ...redaction, index: masking.index });
   return { size, base64: shown.toString('base64') };

@@ -1,5 +1,4 @@
 /** Changes between their words (`change.ts`) and the wire (`protocol/workspace.ts`). */
-import { createHash } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
 import type {
@@ -20,6 +19,7 @@ import type {
   PathsParams,
   ReceiptChanges,
 } from '../../protocol/workspace.ts';
+import { selects } from '../../workspace/byte-path.ts';
 import { octalMode } from '../diffs/git-text.ts';
 
 /** A path as text, and its bytes where they are no valid UTF-8. */
@@ -164,47 +164,13 @@ function counted(words: readonly string[], found: readonly string[]): Record<str
 }
 
 /**
- * SHA-256 (hex) of what changes would bring into the real tree; `null` of none. Who lets them
- * through names it, so that nothing can be put in their place after it was seen.
- */
-export function changesDigest(changes: readonly Change[]): string | null {
-  if (changes.length === 0) return null;
-  const lines = changes
-    .map(({ path: name, kind, before, after, reason }) =>
-      JSON.stringify([name, kind, identity(before), identity(after), reason]),
-    )
-    .toSorted();
-  return createHash('sha256').update(lines.join('\n')).digest('hex');
-}
-
-/** Times are no part of what is let through. */
-function identity(entry: Entry | null): readonly unknown[] | null {
-  if (entry === null) return null;
-  if (entry.type === 'symlink') return [entry.type, entry.target];
-  if (entry.type !== 'file') return [entry.type, entry.mode];
-  // A content that nobody read is told apart by what else is known of it.
-  const content = entry.sha256 ?? `${entry.size} ${entry.mtimeMs}`;
-  return [entry.type, entry.mode, content];
-}
-
-/**
  * Says of a path whether it is one of those that are meant, or lies below one.
  *
  * @param workspace absolute: paths inside it may be given so
  * @throws TrlError `WORKSPACE_ESCAPE` for a path that leads out of it
  */
 export function pathFilter(given: PathsParams, workspace: string): (name: BytePath) => boolean {
-  const named = pathsIn(given, workspace);
-  if (named === null) return () => true;
-  const wanted = new Set(named);
-  if (wanted.has('')) return () => true;
-  return (name) => {
-    for (let at = name.length; at !== -1; at = name.lastIndexOf('/', at - 1)) {
-      if (wanted.has(name.slice(0, at))) return true;
-      if (at === 0) break;
-    }
-    return false;
-  };
+  return selects(pathsIn(given, workspace));
 }
 
 /** The paths that are named; `null`: none are, so all are meant. @throws as {@link pathFilter} */

@@ -30,3 +30,8 @@ export function kindOf(
   }
   return before.mode === after.mode ? null : 'mode';
 }
+
+/** What became of a path that is not as before; where nothing else shows, its times or owner. */
+export function netKindOf(before: Entry | null, after: Entry | null): ChangeKind {
+  return after === null ? 'deleted' : (kindOf(before, after, false) ?? 'metadata-only');
+}

@@ -7,7 +7,8 @@ import { realpathSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { bytePathOf, isAtOrBelow, joined, nameOf, parentOf } from '../byte-path.ts';
-import { OpenDirectory, Slices } from './directory.ts';
+import { OpenDirectory } from './directory.ts';
+import { Slices } from '../slices.ts';
 import type { Visibility } from './visibility.ts';
 
 interface Found {

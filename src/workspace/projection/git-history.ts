@@ -8,7 +8,8 @@ import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { bytesOf, joined, nameOf, parentOf } from '../byte-path.ts';
-import { OpenDirectory, Slices } from './directory.ts';
+import { OpenDirectory } from './directory.ts';
+import { Slices } from '../slices.ts';
 import { git } from './git-process.ts';
 import type { Repository } from './git-repository.ts';
 

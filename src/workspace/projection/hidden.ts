@@ -4,7 +4,8 @@ import { TrlError } from '../../errors.ts';
 import { joined, nameOf, parentOf, sameList, topmost } from '../byte-path.ts';
 import { codeOf } from '../descriptor.ts';
 import { Aliases } from './aliases.ts';
-import { OpenDirectory, Slices } from './directory.ts';
+import { OpenDirectory } from './directory.ts';
+import { Slices } from '../slices.ts';
 import type { Visibility } from './visibility.ts';
 
 export interface HiddenOptions {

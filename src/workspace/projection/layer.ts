@@ -21,7 +21,8 @@ import type { Stats } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { bytePathOf, bytesOf, nameOf, parentOf } from '../byte-path.ts';
 import { codeOf } from '../descriptor.ts';
-import { OpenDirectory, Slices } from './directory.ts';
+import { OpenDirectory } from './directory.ts';
+import { Slices } from '../slices.ts';
 
 /** What Node cannot do; `LayerAttributes` of `workspace/changes` can. Paths are absolute bytes. */
 export interface LayerMarks {

@@ -3,7 +3,8 @@ import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { codeOf } from '../descriptor.ts';
-import { OpenDirectory, Slices } from './directory.ts';
+import { OpenDirectory } from './directory.ts';
+import { Slices } from '../slices.ts';
 import { inotifyTells, linksCountDirectories } from './file-systems.ts';
 
 /**

@@ -1,7 +1,9 @@
-/** The words of what leaves a workspace. This module holds no behaviour. */
-import type { BytePath } from '../../change.ts';
-import type { ExecId } from '../../command.ts';
-import type { Item } from '../../publish/publication.ts';
+/** What leaves a workspace, with its bytes, and the bound of it. */
+import type { BytePath } from '../change.ts';
+import type { ExecId } from '../command.ts';
+import { TrlError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { Item } from './publication.ts';
 
 /** One thing that leaves, with its bytes: what is looked at is what leaves. */
 export interface Leaving extends Item {
@@ -39,4 +41,36 @@ export interface EarlierFile {
   readonly bytes: Uint8Array;
   /** Whether the audience has it for certain, and not only might. */
   readonly isOut: boolean;
+}
+
+/** Bytes and items that one publication may still have. */
+export class Allowance {
+  #bytes: number = limits.publicationBytes.default;
+  #items: number = limits.publicationItems.default;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @throws TrlError `QUOTA_EXCEEDED` */
+  take(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#items -= 1;
+    if (this.#bytes >= 0 && this.#items >= 0) return;
+    const { publicationBytes, publicationItems } = limits;
+    const most = `${publicationItems.default} files and ${publicationBytes.default} bytes`;
+    throw new TrlError('QUOTA_EXCEEDED', `Cannot look at all of it: at most ${most} at once`);
+  }
+}
+
+/** Of a link its target leaves, which may tell a name; where it leads nobody follows. */
+export function linkItem(path: BytePath, target: Buffer, mode = 0o777): Leaving {
+  const file = { path, type: 'symlink', mode } as const;
+  return {
+    name: Buffer.from(path, 'latin1').toString('utf8'),
+    kind: 'text',
+    bytes: target,
+    path,
+    file,
+  };
 }

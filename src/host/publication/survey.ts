@@ -1,25 +1,15 @@
 /** Which files of a workspace an audience must not see, and which it may. */
-import type { BytePath, StatKey } from '../../change.ts';
+import type { BytePath } from '../../change.ts';
 import { limits } from '../../limits.ts';
 import { joined, nameOf, parentOf } from '../../workspace/byte-path.ts';
 import { codeOf } from '../../workspace/descriptor.ts';
-import { OpenDirectory, Slices } from '../../workspace/projection/directory.ts';
+import { OpenDirectory } from '../../workspace/projection/directory.ts';
+import { Slices } from '../../workspace/slices.ts';
 import { HiddenPaths } from '../../workspace/projection/hidden.ts';
 import type { Visibility } from '../../workspace/projection/visibility.ts';
 import { statKey } from '../../workspace/stat.ts';
-import { openParent } from './reading.ts';
-
-export interface DeniedFile {
-  readonly path: BytePath;
-  readonly key: StatKey;
-  readonly size: number;
-}
-
-export interface Surveyed {
-  /** Other names of denied files are among them. */
-  readonly denied: readonly DeniedFile[];
-  readonly visible: readonly BytePath[];
-}
+import type { DeniedFile, FileSource, FoundFile, SurveyedFiles } from '../port.ts';
+import { openParent, readFileIn } from './reading.ts';
 
 /**
  * Walks the whole tree; what lies in a `.git` is neither.
@@ -27,7 +17,7 @@ export interface Surveyed {
  * @throws TrlError `QUOTA_EXCEEDED` where it is larger than the bound; the system's error where a
  *   denied file cannot be looked at: what is not known cannot be told from what leaves
  */
-export async function survey(root: string, visibility: Visibility): Promise<Surveyed> {
+export async function surveyFiles(root: string, visibility: Visibility): Promise<SurveyedFiles> {
   const entriesMax = limits.workspaceEntries.default;
   const hiddenPaths = await HiddenPaths.read({ root, visibility, entriesMax });
   const walk = new Walk(new Set(await hiddenPaths.list()));
@@ -36,7 +26,7 @@ export async function survey(root: string, visibility: Visibility): Promise<Surv
   return walk;
 }
 
-class Walk implements Surveyed {
+class Walk implements SurveyedFiles {
   readonly denied: DeniedFile[] = [];
   readonly visible: BytePath[] = [];
   readonly #hidden: ReadonlySet<BytePath>;
@@ -79,27 +69,32 @@ class Walk implements Surveyed {
   }
 }
 
-/** Opens files one after the other; neighbours share what holds them. */
-export class Holders implements Disposable {
+/** Reads files one after the other; neighbours share what holds them. */
+export class LocalReader implements FileSource {
   readonly #root: string;
-  #held: { readonly path: BytePath; readonly directory: OpenDirectory } | null = null;
+  readonly #slices = new Slices();
+  #parent: { readonly path: BytePath; readonly directory: OpenDirectory } | null = null;
 
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** The directory that holds `path`, until the next call. @throws as `openParent` */
-  of(path: BytePath): OpenDirectory {
+  async read(path: BytePath, bytesMax: number): Promise<FoundFile | null> {
+    if (this.#slices.over) await this.#slices.turn();
+    return readFileIn(this.#parentOf(path), nameOf(path), bytesMax, this.#slices);
+  }
+
+  #parentOf(path: BytePath): OpenDirectory {
     const parent = parentOf(path);
-    if (this.#held?.path === parent) return this.#held.directory;
+    if (this.#parent?.path === parent) return this.#parent.directory;
     this[Symbol.dispose]();
     const directory = openParent(this.#root, path);
-    this.#held = { path: parent, directory };
+    this.#parent = { path: parent, directory };
     return directory;
   }
 
   [Symbol.dispose](): void {
-    this.#held?.directory[Symbol.dispose]();
-    this.#held = null;
+    this.#parent?.directory[Symbol.dispose]();
+    this.#parent = null;
   }
 }

@@ -4,10 +4,16 @@
  */
 import type { BytePath } from '../../change.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { PublishCheckParams, PushedRef } from '../../protocol/publish.ts';
+import type { PushedRef } from '../../protocol/publish.ts';
 import { bytePathOf, textOf } from '../../workspace/byte-path.ts';
-import type { Collection, EarlierFile, Leaving, Unread } from './leaving.ts';
-import { Allowance } from './reading.ts';
+import {
+  Allowance,
+  type Collection,
+  type EarlierFile,
+  type Leaving,
+  type Unread,
+} from '../../publish/leaving.ts';
+import type { PushRequest } from '../port.ts';
 import { isNoObject, Repository, type CommitEntry } from './repository.ts';
 
 const batchBytes = 16 * 1024 * 1024;
@@ -43,7 +49,7 @@ export class Pushed {
   }
 
   /** @throws TrlError `INVALID_PARAMS` for a revision that there is not */
-  async commits(params: PublishCheckParams): Promise<Collection> {
+  async commits(params: PushRequest): Promise<Collection> {
     const tips = await this.#tipsOf(params);
     const commits: string[] = [];
     for (const id of tips.include) commits.push(...(await this.#tip(id)));
@@ -88,7 +94,7 @@ export class Pushed {
     return { items: this.#items, unread: this.#unread, earlier };
   }
 
-  async #tipsOf({ range, refs, remote = '' }: PublishCheckParams): Promise<Tips> {
+  async #tipsOf({ range, refs, remote = '' }: PushRequest): Promise<Tips> {
     if (refs !== undefined) return this.#tipsOfRefs(refs, remote);
     const given = range ?? 'HEAD';
     if (given.includes('...')) throw unknown(given, 'write it as A..B');

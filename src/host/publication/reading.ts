@@ -1,42 +1,17 @@
 /** Reads files of a workspace as they are: no link is followed, no FIFO or device opened. */
 import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
-import type { BytePath, StatKey } from '../../change.ts';
+import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { limits } from '../../limits.ts';
+import { linkItem, type Allowance, type Leaving, type Unread } from '../../publish/leaving.ts';
 import { joined, nameOf, parentOf, textOf } from '../../workspace/byte-path.ts';
 import { codeOf } from '../../workspace/descriptor.ts';
-import { OpenDirectory, Slices } from '../../workspace/projection/directory.ts';
+import { OpenDirectory } from '../../workspace/projection/directory.ts';
+import { Slices } from '../../workspace/slices.ts';
 import { modeOf, statKey, typeOf } from '../../workspace/stat.ts';
-import type { Leaving, Unread } from './leaving.ts';
+import type { FoundFile } from '../port.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const stepBytes = 1024 * 1024;
-
-/** Bytes and items that one publication may still have. */
-export class Allowance {
-  #bytes: number = limits.publicationBytes.default;
-  #items: number = limits.publicationItems.default;
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** @throws TrlError `QUOTA_EXCEEDED` */
-  take(bytes: number): void {
-    this.#bytes -= bytes;
-    this.#items -= 1;
-    if (this.#bytes >= 0 && this.#items >= 0) return;
-    const { publicationBytes, publicationItems } = limits;
-    const most = `${publicationItems.default} files and ${publicationBytes.default} bytes`;
-    throw new TrlError('QUOTA_EXCEEDED', `Cannot look at all of it: at most ${most} at once`);
-  }
-}
-
-export interface FoundFile {
-  readonly bytes: Buffer;
-  readonly mode: number;
-  readonly key: StatKey;
-}
 
 /**
  * The bytes of a regular file of an open directory; `null`: it is none (any more), or larger than
@@ -178,12 +153,6 @@ export class FileReader {
     this.#allowance.take(0);
     this.unread.push({ name: textOf(path), reason, key: `${path}\0${key}` });
   }
-}
-
-/** Of a link its target leaves, which may tell a name; where it leads nobody follows. */
-export function linkItem(path: BytePath, target: Buffer, mode = 0o777): Leaving {
-  const file = { path, type: 'symlink', mode } as const;
-  return { name: textOf(path), kind: 'text', bytes: target, path, file };
 }
 
 const reasons: ReadonlyMap<string, string> = new Map([

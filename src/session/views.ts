@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { WorkspaceMode } from '../change.ts';
-import type { SessionRecord } from '../session/record.ts';
+import type { SessionRecord } from './record.ts';
 
 type Member = Pick<SessionRecord, 'id' | 'view' | 'isViewOwn'>;
 

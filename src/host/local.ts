@@ -1,0 +1,64 @@
+/** The host whose files are on this machine. */
+import { join } from 'node:path';
+import type { HostFacts } from '../sandbox/facts.ts';
+import type { SessionRecord } from '../session/record.ts';
+import { AtomicRenames } from '../workspace/commit/renames.ts';
+import { openGuard } from '../workspace/guard.ts';
+import { surveyWorkspace } from '../workspace/protect.ts';
+import { resolveWorkspace } from '../workspace/roots.ts';
+import { LocalFiles } from './local-files.ts';
+import { LocalHistory } from './history.ts';
+import type { SessionSource, WorkspaceHost } from './port.ts';
+import { Stores } from './stores.ts';
+import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
+
+export interface LocalHostOptions extends Pick<WorkspacesOptions, 'refresh' | 'log'> {
+  /** Layers end with the daemon whose state lies here. */
+  readonly stateDirectory: string;
+  /** Contents and records are for every later daemon of the user. */
+  readonly dataDirectory: string;
+  readonly facts: HostFacts;
+  /** Key of the records; asked when the first one is written. */
+  readonly key: (directory: string) => Uint8Array;
+}
+
+export class LocalHost implements WorkspaceHost {
+  readonly views: Workspaces;
+  readonly history: LocalHistory;
+  readonly files: LocalFiles;
+  readonly resolve = resolveWorkspace;
+  readonly survey = surveyWorkspace;
+  readonly guard = openGuard;
+
+  constructor({ stateDirectory, dataDirectory, facts, key, log, refresh }: LocalHostOptions) {
+    const directory = join(dataDirectory, 'snapshots');
+    const onLate = (at: Buffer): void => {
+      log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
+    };
+    // Beside the stores: whoever finishes an interrupted commit from one of them looks there.
+    const renames = new AtomicRenames(onLate, { staging: join(dataDirectory, 'staging') });
+    const stores = new Stores({ renames, directory, key: () => key(directory), log });
+    this.views = new Workspaces({
+      refresh,
+      directory: join(stateDirectory, 'workspaces'),
+      host: facts,
+      stores,
+      renames,
+      log,
+    });
+    this.history = new LocalHistory(this.views);
+    this.files = new LocalFiles(facts.home);
+  }
+
+  attach(source: SessionSource): void {
+    this.views.attach(source);
+  }
+
+  recover(sessions: readonly SessionRecord[]): Promise<void> {
+    return this.views.recover(sessions);
+  }
+
+  close(isLast: boolean): Promise<void> {
+    return this.views.end(isLast);
+  }
+}

@@ -1,0 +1,335 @@
+/**
+ * What the daemon needs of the machine that has a workspace's files. The daemon decides, records
+ * and answers; everything that reads or writes a workspace is on the other side of this port.
+ * Requests and answers are data, so that a host can be another machine than the daemon's.
+ */
+import type {
+  BytePath,
+  Change,
+  ChangeMethod,
+  ChangeState,
+  StatKey,
+  WorkspaceMode,
+} from '../change.ts';
+import type { Box, ExecId, Overlay, PathRules, SessionId } from '../command.ts';
+import type { Contents } from '../contents.ts';
+import type { GitView } from '../protocol/workspace.ts';
+import type { Collection, EarlierFile } from '../publish/leaving.ts';
+import type { PushedRef } from '../protocol/publish.ts';
+import type { SessionRecord } from '../session/record.ts';
+import type { Guard } from '../workspace/guard.ts';
+import type { SurveyInput, WorkspaceFacts } from '../workspace/protect.ts';
+import type { Resolved, RootsInput } from '../workspace/roots.ts';
+import type { ChangeRecord } from './record.ts';
+
+export interface WorkspaceHost {
+  readonly views: Views;
+  readonly history: ChangeHistory;
+  readonly files: WorkspaceFiles;
+
+  /** Tells the host about the daemon's sessions. Called once, before anything else. */
+  attach(source: SessionSource): void;
+
+  /**
+   * The workspace and the working directory of a new session, after every link is resolved.
+   *
+   * @throws TrlError as `resolveWorkspace`
+   */
+  resolve(input: RootsInput): Promise<Resolved>;
+
+  /**
+   * What is in a workspace and in the files granted beyond it: what has to be covered or guarded.
+   *
+   * @throws TrlError as `surveyWorkspace`
+   */
+  survey(input: SurveyInput): Promise<WorkspaceFacts>;
+
+  /** @param quarantine an existing directory, private to the runtime, outside every workspace */
+  guard(facts: WorkspaceFacts, quarantine: string): Promise<Guard>;
+
+  /**
+   * Finishes what an earlier daemon began, and removes layers of sessions that are gone. Called
+   * once, before any view is opened.
+   */
+  recover(sessions: readonly SessionRecord[]): Promise<void>;
+
+  /** @param isLast whether no later daemon continues: waiting changes are dropped then */
+  close(isLast: boolean): Promise<void>;
+}
+
+/** What the host asks of the daemon, and reports to it. */
+export interface SessionSource {
+  /** Running commands of a session, also those of an earlier daemon. */
+  readonly running: (session: SessionId) => readonly ExecId[];
+  /** Sessions that work in a view, or will. */
+  readonly sessionsIn: (view: string) => readonly SessionId[];
+  /** Called when the waiting changes of a session's view are others. Must not throw. */
+  readonly onWaiting: (session: SessionId) => void;
+}
+
+/** The workspace as the commands of sessions see it. Sessions with the same rules share a view. */
+export interface Views {
+  /** Why a session's commands write to the real tree; `null`: they write to a layer. */
+  whyNotLayered(record: SessionRecord, visible: PathRules): string | null;
+
+  /** Notes that an overlay was refused: the workspace's changes are found by scans from now on. */
+  refuseLayers(root: string, why: string): void;
+
+  /**
+   * Where a session's workspace is to be mounted; `null`: its commands write to the real tree.
+   *
+   * @param place `dev:ino` of the workspace in decimal digits; `null`: it does not exist
+   */
+  plan(record: SessionRecord, place: string | null, visible: PathRules): Promise<ViewPlan | null>;
+
+  /** Opens a session's view, or moves the session to another ground; waiting changes stay. */
+  open(record: SessionRecord, root: string, ground: ViewGround): Promise<WorkspaceView>;
+
+  /** `null`: no command of the session came yet. */
+  find(session: SessionId): Promise<WorkspaceView> | null;
+
+  /** Removes a session; waiting changes go with the last session of its view. */
+  leave(record: SessionRecord): Promise<void>;
+
+  /** What the sessions of an opened workspace will see. */
+  preview(opened: PreviewRequest): ViewPreview;
+
+  /** Digest (hex) of what a session is not shown; `null`: it sees everything. */
+  maskOf(session: SessionId): string | null;
+
+  /** Whether commands of a session see no file at a path of the host. */
+  hides(session: SessionId, root: string, path: string): boolean;
+
+  /** Whether commands of a session see another version at a path of the host, or below it. */
+  isWaiting(session: SessionId, path: string): boolean;
+}
+
+/** One session's access to its view. */
+export interface WorkspaceView {
+  facts(): ViewFacts;
+
+  /** Changes that the real tree does not have, in byte order of the paths. Default: all states. */
+  waiting(...states: readonly ChangeState[]): Promise<readonly Change[]>;
+
+  /**
+   * Brings the session up to date with the real tree. `false`: that would show what it must not
+   * see, so its overlay has to be mounted anew.
+   */
+  fresh(): Promise<boolean>;
+
+  /** Where a command runs whose changes are thrown away; `null`: there are no layers. */
+  dryRun(exec: ExecId): Overlay | null;
+
+  /** Before a command starts, or before an adopted one is followed. */
+  begin(command: CommandBeginning): Promise<void>;
+
+  /** For a command that never ran. */
+  abandon(exec: ExecId): Promise<void>;
+
+  /**
+   * Finds, records and applies what a command changed; `null`: it was not begun.
+   *
+   * @param isLost nobody saw how the command ended
+   * @throws TrlError of the store: then nothing more reached the real tree
+   */
+  settle(exec: ExecId, isLost: boolean): Promise<ChangeRecord | null>;
+
+  /**
+   * Applies waiting changes; `null`: none is selected.
+   *
+   * @throws TrlError `INVALID_PARAMS` when the held changes are no longer those of `heldDigest`
+   */
+  apply(selection: ApplySelection): Promise<ChangeRecord | null>;
+
+  /**
+   * Throws waiting changes away, and answers with them.
+   *
+   * @throws TrlError `SESSION_BUSY` while a command runs in the view
+   */
+  discard(paths: PathSelection): Promise<readonly Change[]>;
+}
+
+/** Records of what commands changed, the contents of files, and the way back. */
+export interface ChangeHistory {
+  /** All records, in no order. */
+  records(): Promise<readonly ChangeRecord[]>;
+
+  /** @throws TrlError `EXEC_NOT_FOUND` */
+  record(exec: ExecId): Promise<ChangeRecord>;
+
+  /** Contents by hash. */
+  contents(): Promise<Pick<Contents, 'has' | 'read'>>;
+
+  stats(): Promise<HistoryStats>;
+
+  /** Undoes one command, including what was applied of it later. */
+  undo(record: ChangeRecord, how: UndoRequest): Promise<Undone>;
+
+  /**
+   * Restores the workspace to its state after `record`, or before it (`inclusive`): what was
+   * recorded since is undone, newest first. Unrecorded changes stay.
+   */
+  restore(
+    record: ChangeRecord,
+    how: UndoRequest & { readonly inclusive: boolean },
+  ): Promise<Undone>;
+}
+
+/**
+ * Files of a workspace as they are now, for the publication gate. No link is followed, no FIFO or
+ * device opened, and git is run without hooks and filters.
+ */
+export interface WorkspaceFiles {
+  /**
+   * What publishing these paths would send. A denied path is collected by its name alone.
+   *
+   * @throws TrlError `INVALID_PARAMS` for a path that does not exist; `QUOTA_EXCEEDED`
+   */
+  collect(request: FilesRequest, paths: readonly BytePath[]): Promise<Collection>;
+
+  /**
+   * Which files are denied, and which are visible.
+   *
+   * @throws TrlError `QUOTA_EXCEEDED`; the system's error where a denied file cannot be looked at
+   */
+  survey(request: FilesRequest): Promise<SurveyedFiles>;
+
+  /** Reads files one after the other. */
+  open(root: string): FileSource;
+
+  /** What a push would send. @throws TrlError `INVALID_PARAMS` for an unknown revision */
+  pushed(request: GitRequest, push: PushRequest): Promise<Collection>;
+
+  /** What the next commit would add. */
+  staged(request: GitRequest): Promise<Collection>;
+
+  /** Files of the last commit; `null`: there is none. */
+  committed(request: GitRequest): Promise<(() => AsyncIterable<EarlierFile>) | null>;
+}
+
+export interface FilesRequest {
+  readonly root: string;
+  /** What the audience may see. */
+  readonly rules: PathRules;
+}
+
+export interface GitRequest {
+  readonly root: string;
+  /** In the worktree whose repository is meant. */
+  readonly cwd: string;
+}
+
+export interface PushRequest {
+  /** `A..B`, or one revision; default: `HEAD`. */
+  readonly range?: string | undefined;
+  /** What a `pre-push` hook was given; then `range` is ignored. */
+  readonly refs?: readonly PushedRef[] | undefined;
+  /** Name of the remote; default: all remotes. */
+  readonly remote?: string | undefined;
+}
+
+export interface FileSource extends Disposable {
+  /**
+   * `null`: it is no regular file, or larger than `bytesMax`.
+   *
+   * @throws the system's error where it cannot be read
+   */
+  read(path: BytePath, bytesMax: number): Promise<FoundFile | null>;
+}
+
+export interface FoundFile {
+  readonly bytes: Buffer;
+  readonly mode: number;
+  readonly key: StatKey;
+}
+
+export interface DeniedFile {
+  readonly path: BytePath;
+  readonly key: StatKey;
+  readonly size: number;
+}
+
+export interface SurveyedFiles {
+  /** Other names of denied files are among them. */
+  readonly denied: readonly DeniedFile[];
+  readonly visible: readonly BytePath[];
+}
+
+/** Where a session's workspace is to be mounted. */
+export interface ViewPlan {
+  readonly overlay: Overlay;
+}
+
+/** What was found about a workspace, and the sandbox that it is mounted in. */
+export interface ViewGround {
+  readonly facts: WorkspaceFacts | null;
+  readonly box: Box;
+  readonly plan: ViewPlan | null;
+  /** Rules for writing, with those of policy. */
+  readonly write: PathRules;
+}
+
+export interface ViewFacts {
+  readonly view: string;
+  readonly root: string;
+  readonly mode: WorkspaceMode;
+  readonly method: ChangeMethod;
+  /** Paths that do not exist for its commands; `null`: not counted. */
+  readonly denied: number | null;
+  readonly git: GitView;
+  /** Writable trees besides the workspace. */
+  readonly unrecorded: readonly string[];
+}
+
+export interface PreviewRequest {
+  readonly path: string;
+  readonly read: PathRules;
+}
+
+export type ViewPreview = Pick<ViewFacts, 'method' | 'denied' | 'git'>;
+
+export interface CommandBeginning {
+  readonly exec: ExecId;
+  readonly session: SessionId;
+  /** Known secrets in it are masked. */
+  readonly command: string;
+  readonly mode: WorkspaceMode;
+  /** Unix ms; absent: now. */
+  readonly startedAt?: number;
+}
+
+/** Paths with everything below them, relative to the workspace; `null`: all of it. */
+export type PathSelection = readonly BytePath[] | null;
+
+export interface ApplySelection {
+  readonly paths: PathSelection;
+  readonly states: readonly ChangeState[];
+  /** Digest of the held changes that a person saw; absent: not checked; `null`: there were none. */
+  readonly heldDigest?: string | null;
+}
+
+export interface UndoRequest {
+  readonly paths: PathSelection;
+  /** Rules of policy for paths that are not touched. */
+  readonly deny: readonly string[];
+  readonly dryRun: boolean;
+}
+
+export interface Undone {
+  readonly restored: readonly Change[];
+  readonly conflicts: readonly Change[];
+  readonly impossible: readonly Change[];
+  /** Commands whose changes were undone. */
+  readonly execs: readonly ExecId[];
+  /** Why there is nothing of all this. */
+  readonly nothing: string | null;
+}
+
+export interface HistoryStats {
+  readonly bytes: number;
+  readonly contents: number;
+  readonly records: number;
+  readonly droppedRecords: number;
+}
+
+export type { ChangeRecord, RecordedChange } from './record.ts';
