@@ -222,10 +222,7 @@ function hostOf(given: {
     dataDirectory: stateHome(),
     facts,
     key: (directory) => openKey(directory, 'key'),
-    refresh: async (view, paths) => {
-      const link = await runners.link();
-      await link.request({ op: 'refresh', view, paths: [...paths] });
-    },
+    mounts: () => runners.link(),
     log,
   });
 }

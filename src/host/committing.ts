@@ -1,9 +1,9 @@
 /** Where each change of a command goes, and its way into the real tree. */
 import { randomBytes } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change, StatKey } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { Capture, Captured } from '../workspace/changes/captured.ts';
+import type { Copy } from '../workspace/changes/copies.ts';
 import { Pace } from '../workspace/changes/pace.ts';
 import { applyChanges } from '../workspace/commit/apply.ts';
 import type { CommitFilter } from '../workspace/commit/held.ts';
@@ -13,7 +13,8 @@ import type { AtomicRenames } from '../workspace/commit/renames.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import { parentOf } from '../workspace/byte-path.ts';
 import { contentsAtHand } from './contents-at-hand.ts';
-import { judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
+import type { GoingOn } from './going-on.ts';
+import { fromReal, judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
 import { Merging, pointOf, type Put, type Wanted } from './merging.ts';
 import {
   begunBefore,
@@ -50,6 +51,7 @@ export class Committing {
   readonly #own = new Map<BytePath, StatKey | null>();
   /** Applied, and still in the upper layer above the real tree's. */
   readonly #shadowing = new Set<BytePath>();
+  readonly shadowing: ReadonlySet<BytePath> = this.#shadowing;
   /** Intents that were carried out, and whose outcome is in no record yet. */
   readonly #carriedOut: string[] = [];
   /** Still in the upper layer above somebody else's version, which stands. */
@@ -60,11 +62,6 @@ export class Committing {
     this.#parts = parts;
     this.#merging = new Merging(parts);
     this.points = this.#merging.points;
-  }
-
-  /** Applied paths that the upper layer still has. */
-  get shadowing(): ReadonlySet<BytePath> {
-    return this.#shadowing;
   }
 
   /** What the files of the layer are deltas against. */
@@ -103,9 +100,10 @@ export class Committing {
   }
 
   /** Takes over what waited when an earlier daemon ended. */
-  restore(waiting: readonly Waiting[]): void {
+  restore({ waiting, points }: Pick<GoingOn, 'waiting' | 'points'>): void {
     this.pending.restore(waiting);
-    this.#contest(waiting.map(({ change }) => change));
+    this.points.restore(points);
+    this.contest(waiting.map(({ change }) => change));
   }
 
   /** What the upper layer has of these directories that was applied. */
@@ -116,9 +114,22 @@ export class Committing {
 
   /** Whether the real tree has something else now than what hides it. */
   isOutdated(path: BytePath): boolean {
-    const last = this.#merging.points.of(path).at(-1);
-    const isMerged = last?.isShown === false && last.layer.sha256 !== last.real.sha256;
-    return isMerged || this.#parts.tree.keyAt(path) !== this.leftAt(path);
+    return this.points.hidesMerged(path) || this.#parts.tree.keyAt(path) !== this.leftAt(path);
+  }
+
+  /** Whether what stands in the real tree is somebody else's. */
+  isTheirs(path: BytePath): boolean {
+    return !this.#own.has(path) || this.isOutdated(path);
+  }
+
+  /** The layer has a copy of somebody else's file now, so that commands hear of it. */
+  copied(path: BytePath, { entry, key }: Copy, was: FileEntry | null): void {
+    if (was !== null && this.points.of(path).length === 0) {
+      this.points.set(path, pointOf(was, this.leftAt(path)));
+    }
+    this.#own.set(path, key);
+    this.#shadowing.add(path);
+    this.points.show(path, { ...pointOf(entry, key), isShown: true });
   }
 
   /**
@@ -163,7 +174,7 @@ export class Committing {
       return done;
     }
     const passing = planned.filter(({ change }) => change.state === 'applied');
-    keep(planned.map(({ change }) => this.#fromReal({ ...change, key: null })));
+    keep(planned.map(({ change }) => fromReal(this.pending, { ...change, key: null })));
     const wanted: Wanted[] = [];
     for (const { captured } of passing) wanted.push(await this.#wantedOf(captured, origin));
     const results = await this.#merging.put(wanted, this.#intoTree).catch((error: unknown) => {
@@ -181,9 +192,9 @@ export class Committing {
       const done = outcomeOf(change, put, origin);
       this.#follow(captured, put, starts.get(change.path) ?? null, origin);
       if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
-      return this.#fromReal(done);
+      return fromReal(this.pending, done);
     });
-    if (origin.start === undefined) this.#contest(changes);
+    if (origin.start === undefined) this.contest(changes);
     await this.#note(changes, origin.start === undefined);
     return changes;
   }
@@ -196,12 +207,9 @@ export class Committing {
    */
   async publish(chosen: readonly Waiting[], exec: ExecId): Promise<RecordedChange[]> {
     const held = await this.#judge(
-      chosen.map(({ change: { path, before, after }, source }) => ({
-        path,
-        before,
-        after,
-        source,
-      })),
+      chosen.map(({ change: { path, before, after }, source }) => {
+        return { path, before, after, source };
+      }),
     );
     const isFree = ({ change }: Waiting): boolean =>
       change.state === 'held' || !held.has(change.path);
@@ -213,7 +221,7 @@ export class Committing {
       return { ...change, state: 'held', reason: held.get(change.path) ?? null, key: null };
     });
     for (const { path, state, reason } of changes) this.pending.mark(path, state, reason);
-    this.#contest(changes);
+    this.contest(changes);
     await this.#note(changes);
     return changes;
   }
@@ -223,14 +231,6 @@ export class Committing {
     const isConflict = (one: Captured): boolean => this.#isConflict(one, origin);
     const own = { put: this.#intoTree.apply, left: this.#own, isConflict };
     return bringPlainParts(this, { ...this.#parts, ...own }, all, origin);
-  }
-
-  /** Notes where the real tree stood, when the session saw something there that waited. */
-  #fromReal(change: RecordedChange): RecordedChange {
-    const { state, after, key } = change;
-    const before = startOf(this.pending, change);
-    if (state !== 'applied' || isDeepStrictEqual(before, change.before)) return change;
-    return { ...change, reached: { before, after, key } };
   }
 
   async #ways(changes: readonly Captured[], origin: Origin): Promise<ReadonlyMap<BytePath, Way>> {
@@ -350,7 +350,8 @@ export class Committing {
     this.pending.drop(changes.map(({ path }) => path).filter(isOver));
   }
 
-  #contest(changes: readonly Change[]): void {
+  /** The layer has something where these conflict that is put in nobody's place. */
+  contest(changes: readonly Pick<Change, 'path' | 'state'>[]): void {
     const paths = changes.filter(({ state }) => state === 'conflict').map(({ path }) => path);
     if (paths.length > 0) this.#contested = new Set([...this.#contested, ...paths]);
   }

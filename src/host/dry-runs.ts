@@ -52,8 +52,8 @@ export class DryRuns {
     try {
       // It started from what the session's commands see, not from the real tree.
       const over = workspace.parts.layer?.lines() ?? [];
-      const { changes, complete } = await this.#parts.captureOf(run.layers.upper, over).capture();
-      return await workspace.note(run.beginning, changes, complete);
+      const found = await this.#parts.captureOf(run.layers.upper, over).capture();
+      return await workspace.note(run.beginning, found);
     } finally {
       await this.abandon(id);
     }

@@ -56,7 +56,7 @@ function pointsOf(
     points.set(path, all);
   }
   const displaced = kept.displaced.map((one) => ({ ...one, point: as(one.path, one.point) }));
-  return { points: [...points], displaced };
+  return { points: [...points], displaced, copies: kept.copies };
 }
 
 /** Where nothing but the record tells of a file. */

@@ -1,10 +1,12 @@
 /** Asks the commit filter about changes, from where the real tree stands. */
+import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change } from '../change.ts';
 import type { Contents } from '../contents.ts';
 import type { CommitFilter, HeldReason } from '../workspace/commit/held.ts';
 import type { Source } from '../workspace/commit/item.ts';
 import { TreeLook } from '../workspace/commit/look.ts';
 import type { Pending } from './pending.ts';
+import type { RecordedChange } from './record.ts';
 
 /** A change that is to be judged, and where its content stands. */
 export interface Unjudged extends Pick<Change, 'path' | 'before' | 'after'> {
@@ -52,4 +54,12 @@ export function waitingAbove(pending: Pending, path: BytePath): Change | null {
     if (change.after?.type === 'directory' && change.before?.type !== 'directory') return change;
   }
   return null;
+}
+
+/** Notes where the real tree stood, when the session saw something there that waited. */
+export function fromReal(pending: Pending, change: RecordedChange): RecordedChange {
+  const { state, after, key } = change;
+  const before = startOf(pending, change);
+  if (state !== 'applied' || isDeepStrictEqual(before, change.before)) return change;
+  return { ...change, reached: { before, after, key } };
 }

@@ -80,14 +80,27 @@ function mountsBelow(root: string): string[] {
   return points.filter((point) => point.startsWith(`${root}/`));
 }
 
+/** What commands have mounted in the workspace; `isWhole`: instead of all that is there. */
+export function mountedIn(
+  root: string,
+  facts: WorkspaceFacts | null,
+): { readonly path: BytePath; readonly isWhole: boolean }[] {
+  const covers = (facts?.covers ?? []).map(({ path, as }) => {
+    return { path, isWhole: as.startsWith('hidden') };
+  });
+  const granted = (facts?.granted ?? []).map(({ path }) => ({ path, isWhole: true }));
+  return [...covers, ...granted].flatMap(({ path, isWhole }) => {
+    const isInside = path !== root && isBelow(path, root);
+    return isInside ? [{ path: bytePathOf(path.slice(root.length + 1)), isWhole }] : [];
+  });
+}
+
 /** Directories of the workspace that lead to a mount. */
 export function pinnedIn(root: string, facts: WorkspaceFacts | null): ReadonlySet<BytePath> {
-  const mounted = [...(facts?.covers ?? []), ...(facts?.granted ?? [])].map(({ path }) => path);
-  const inside = mounted.filter((path) => path !== root && isBelow(path, root));
   return new Set(
-    inside.flatMap((path) => {
-      const parts = path.slice(root.length + 1).split('/');
-      return parts.map((_, index) => bytePathOf(parts.slice(0, index + 1).join('/')));
+    mountedIn(root, facts).flatMap(({ path }) => {
+      const parts = path.split('/');
+      return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
     }),
   );
 }

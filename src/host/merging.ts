@@ -108,7 +108,7 @@ export class Merging {
       const bytes = contents[at] ?? now.bytes;
       if (!bytes.equals(now.bytes) && isBegin(bytes)) return begun(point, seen);
     }
-    const start = (await this.#nearest(ours, known, since)) ?? shown[0];
+    const start = (await this.#nearest(ours, known, since)) ?? shown.find((one) => !one.isShown);
     return start === undefined ? null : begun(start, seen);
   }
 

@@ -2,10 +2,13 @@
  * Whether the overlay that a session's commands are in is the one of now: where other paths are to
  * be hidden than it hides, the next command of each session of the view gets another.
  */
+import type { BytePath } from '../change.ts';
+import { parentOf } from '../workspace/byte-path.ts';
 import type { SessionId } from '../command.ts';
 
 export class Mounts {
   #generation = 0;
+  readonly #covered = new Map<BytePath, boolean>();
   readonly #sessions = new Map<SessionId, number>();
 
   /** Of what is planned now. */
@@ -21,6 +24,24 @@ export class Mounts {
   /** The session has the overlay that was planned when `generation` was the one of now. */
   set(session: SessionId, generation: number): void {
     this.#sessions.set(session, generation);
+  }
+
+  /**
+   * Notes where commands may have something mounted in the workspace.
+   *
+   * @param whole whether that hides all that is below
+   */
+  cover(path: BytePath, whole: boolean): void {
+    this.#covered.set(path, whole || this.#covered.get(path) === true);
+  }
+
+  /** Whether commands have something else at a path than the view. */
+  isCovered(path: BytePath): boolean {
+    if (this.#covered.has(path)) return true;
+    for (let at = path; at !== ''; at = parentOf(at)) {
+      if (this.#covered.get(at) === true) return true;
+    }
+    return false;
   }
 
   isCurrent(session: SessionId): boolean {

@@ -3,6 +3,7 @@ import type { Change, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { Capture, LayerCapture } from '../workspace/changes/captured.ts';
+import { noCopies, type CopiesJson } from './announcing.ts';
 import { divide, type Part } from './attribution.ts';
 import type { DisplacedJson } from './displaced-files.ts';
 import type { Pending, Waiting } from './pending.ts';
@@ -97,15 +98,18 @@ export class Recording {
   }
 
   /** Keeps what commands that run go on to write is a delta against. */
-  appendPoints(points: SyncPointsJson, displaced: readonly DisplacedJson[]): void {
+  appendPoints(kept: KeptPoints): void {
     const { store, view } = this.#parts;
-    const kept = { points, displaced };
+    const { points, displaced, copies } = kept;
     const next = JSON.stringify(kept);
     if (next === this.#points) return;
     this.#points = next;
     const all = [...points.flatMap(([, some]) => some), ...displaced.map(({ point }) => point)];
     const shas = all.flatMap(({ layer, real }) => [layer.sha256 ?? '', real.sha256 ?? '']);
-    if (all.length === 0) store.drop(recordKinds.sync, view);
+    for (const { entry } of copies.copies.flatMap(([, some]) => some)) {
+      shas.push(entry.sha256 ?? '');
+    }
+    if (shas.length === 0) store.drop(recordKinds.sync, view);
     else store.append(recordKinds.sync, view, kept, { contents: shas, pin: true });
   }
 
@@ -142,6 +146,7 @@ export class Recording {
 export interface KeptPoints {
   readonly points: SyncPointsJson;
   readonly displaced: readonly DisplacedJson[];
+  readonly copies: CopiesJson;
 }
 
 /** What {@link Recording.appendWaiting} kept. */
@@ -159,7 +164,8 @@ export function readWaiting(kept: unknown): {
 
 /** What {@link Recording.appendPoints} kept. */
 export function readPoints(kept: unknown): KeptPoints {
-  return isKeptPoints(kept) ? kept : { points: [], displaced: [] };
+  const none: KeptPoints = { points: [], displaced: [], copies: noCopies };
+  return isKeptPoints(kept) ? { ...none, ...kept } : none;
 }
 
 function isKeptPoints(value: unknown): value is KeptPoints {

@@ -2,6 +2,7 @@
 import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { ChangeCapture, LayerCapture } from '../workspace/changes/captured.ts';
+import type { AnnouncingParts } from './announcing.ts';
 import type { CommittingParts } from './committing.ts';
 import type { ChangeRecord, CommandBeginning, RecordedChange, ViewFacts } from './port.ts';
 
@@ -17,6 +18,8 @@ export interface SessionWorkspaceParts extends CommittingParts {
   readonly remask: (directories: readonly BytePath[] | 'all') => Promise<boolean>;
   /** Makes the overlay show what lies in its layers now, above all in these directories. */
   readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
+  /** How watchers inside hear what others save; `null`: there is no layer. */
+  readonly announcing: Pick<AnnouncingParts, 'upper' | 'watched' | 'mayTell'> | null;
   /** Commands that run since before this daemon, and will be begun. */
   readonly adopted: readonly ExecId[];
   readonly isRunning: (id: ExecId) => boolean;

@@ -1,18 +1,19 @@
 /**
- * The workspace of the sessions of one view: what their commands change is found when each has
- * ended, and now and then while one runs long; it is kept, and put into the real tree as far as
- * mode and filter say.
+ * The workspace of the sessions of one view: finds what their commands change, after each and now
+ * and then while one runs long, records it, and applies it as far as mode and filter say.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Change } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
-import type { Capture, Captured } from '../workspace/changes/captured.ts';
+import type { Capture } from '../workspace/changes/captured.ts';
+import { Announcing, noCopies } from './announcing.ts';
 import { Committing } from './committing.ts';
 import { DisplacedFiles } from './displaced-files.ts';
 import { Mounts } from './mounts.ts';
 import { discarded, type Origin } from './outcomes.ts';
 import type { Pending, Waiting } from './pending.ts';
+import { Periodic } from './periodic.ts';
 import {
   alone,
   type ChangeRecord,
@@ -23,7 +24,6 @@ import {
   recordsOf,
 } from './record.ts';
 import { goOn } from './going-on.ts';
-import { Periodic } from './periodic.ts';
 import { Recording, type Told } from './recording.ts';
 import { Serial } from './serial.ts';
 import type { CommandBeginning } from './port.ts';
@@ -46,6 +46,7 @@ export class SessionWorkspace {
   /** They run, and were not begun yet. */
   readonly #adopted: Set<ExecId>;
   readonly #displaced: DisplacedFiles;
+  readonly #announcing: Announcing | null;
   readonly #serial = new Serial();
   readonly #looks = new Periodic(
     () => this.#serial.run(() => this.#lookAgain()),
@@ -60,6 +61,7 @@ export class SessionWorkspace {
     this.#recording = new Recording(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
     const { watch, versions } = parts.tree;
+    this.#announcing = Announcing.of(parts, this.committing, () => this.#keepPoints());
     this.#staleness = new Staleness(watch.cursor(), (touched, isAll) => {
       const others = touched.filter((path) => this.committing.leftAt(path) === null);
       versions.note(others, isAll);
@@ -86,14 +88,17 @@ export class SessionWorkspace {
     await this.#lookAtRunning();
     const at = Date.now();
     const changed = await this.#staleness.look();
+    if (changed !== null && !(await remask(changed))) this.mounts.outdate();
+    const heard = changed !== null && this.#isOccupied() ? this.#staleness.unseen : [];
+    using telling = await this.#announcing?.begin(heard);
     if (changed !== null) {
-      if (!(await remask(changed))) this.mounts.outdate();
       await this.#displaced.displace(layer, this.committing, changed, () => this.#keepPoints());
       if (this.#isOccupied()) await layer.dropStaleDirectories();
       else if (!isDue) await layer.clearApplied([]);
     }
     const names = this.parts.tree.namesIn(changed ?? [], this.#isOccupied());
     if (changed !== null || isDue) await refresh(names);
+    await telling?.end();
     this.#staleness.refreshed(at, !this.#isOccupied());
     // What is in the layer by now may be of what was there before; what comes later is not.
     if (changed !== null) await this.#lookAtRunning();
@@ -127,11 +132,11 @@ export class SessionWorkspace {
       for (const other of this.#running.values()) other.overlapping.add(run.exec);
       this.#running.set(run.exec, run);
       this.#adopted.delete(run.exec);
-      if (this.parts.layer !== null) this.#looks.start();
+      if (layer !== null) this.#looks.start();
     });
   }
 
-  /** A command runs since before this daemon: what was changed meanwhile was seen by nobody. */
+  /** A command of an earlier daemon: nobody saw what was changed meanwhile. */
   #goOn(startedAt: number): void {
     const { store, view } = this.parts;
     this.#staleness.since(startedAt);
@@ -140,14 +145,9 @@ export class SessionWorkspace {
   }
 
   /** Keeps what a command changed in a layer that is gone. */
-  note(
-    run: CommandBeginning,
-    found: readonly Captured[],
-    complete: boolean,
-  ): Promise<ChangeRecord> {
+  note(run: CommandBeginning, { changes: found, complete }: Capture): Promise<ChangeRecord> {
     return this.#serial.run(async () => {
-      const overlapping = [...this.#running.keys()];
-      const of = { exec: run.exec, overlapping };
+      const of = { exec: run.exec, overlapping: [...this.#running.keys()] };
       const changes = found.map((one) => ({ ...discarded(one, of), key: null }));
       const record = this.#recording.record(
         { ...run, before: this.#recording.id() },
@@ -237,18 +237,16 @@ export class SessionWorkspace {
     return this.#serial.run(async () => {
       const { capture, layer, mode } = this.parts;
       if (layer === null) return;
-      const before = this.#recording.id();
       const command = '(left by a lost command)';
-      const run = { exec: newRecordId(), session, command, mode, before };
+      const run = { exec: newRecordId(), session, command, mode, before: this.#recording.id() };
       // It was on its way when nobody saw the end.
       await this.#lookAtDisplaced({ ...run, exec: newRecordId(), ...alone }, false);
       const found = await capture.capture();
       if (found.changes.length > 0) {
         const lost = { isBehind: () => true, isLost: true, overlapping: [] };
+        const keep = (): unknown => this.#recording.appendWaiting();
         const origin = { mode, ...lost, exec: run.exec };
-        const changes = await this.committing.commit(found, origin, () =>
-          this.#recording.appendWaiting(),
-        );
+        const changes = await this.committing.commit(found, origin, keep);
         await this.#keep(this.#recording.record(run, changes, found.complete));
       }
       await this.#clear();
@@ -259,11 +257,11 @@ export class SessionWorkspace {
   async restore(): Promise<void> {
     const { layer, store, view } = this.parts;
     if (layer === null) return;
-    const { waiting, ledger, ...kept } = goOn(store, view, this.#adopted.size > 0 ? layer : null);
-    this.committing.restore(waiting);
-    if (ledger !== null) layer.restoreLedger(ledger);
+    const kept = goOn(store, view, this.#adopted.size > 0 ? layer : null);
+    this.committing.restore(kept);
+    if (kept.ledger !== null) layer.restoreLedger(kept.ledger);
     layer.forget(kept.unsettled);
-    this.committing.points.restore(kept.points);
+    await this.#announcing?.restore(kept.copies);
     await this.#displaced.restore(kept.displaced, layer);
   }
 
@@ -286,6 +284,7 @@ export class SessionWorkspace {
     this.#looks.stop();
     this.#staleness.close();
     this.#displaced.close();
+    this.#announcing?.close();
     for (const exec of this.#running.keys()) this.abandon(exec);
   }
 
@@ -340,7 +339,11 @@ export class SessionWorkspace {
   }
 
   #keepPoints(): void {
-    this.#recording.appendPoints(this.committing.points.toJson(), this.#displaced.toJson());
+    this.#recording.appendPoints({
+      points: this.committing.points.toJson(),
+      displaced: this.#displaced.toJson(),
+      copies: this.#announcing?.toJson() ?? noCopies,
+    });
   }
 
   #keep(record: ChangeRecord): Promise<void> {
@@ -372,10 +375,7 @@ export class SessionWorkspace {
     return performance.now() - begun;
   }
 
-  /**
-   * Takes out of the upper layer what the real tree has, or what somebody else's version stands
-   * for. While another command runs it stays: it may have it open.
-   */
+  /** Prunes the upper layer of what the real tree has. A running command may have it open. */
   async #clear(): Promise<void> {
     const { layer, log } = this.parts;
     if (layer === null || this.#isOccupied()) return;
@@ -385,9 +385,9 @@ export class SessionWorkspace {
     try {
       if (isDue) await layer.clearApplied(paths);
       this.committing.cleared(this.pending.conflicts('over-cap'));
+      this.#announcing?.clear();
       this.#keepPoints();
-      if (!isDue) return;
-      await this.#refresh(true);
+      if (isDue) await this.#refresh(true);
     } catch (error) {
       // The next command has its overlay mounted anew, or is refused with the reason.
       this.mounts.outdate();

@@ -59,6 +59,11 @@ export class Staleness {
     return directories.size === 0 ? null : [...directories];
   }
 
+  /** What {@link look} found, by name, but for directories of which every entry may be another. */
+  get unseen(): readonly BytePath[] {
+    return [...this.#unseen.entries];
+  }
+
   /**
    * The overlay shows everything that was there at `at`, Unix ms.
    *

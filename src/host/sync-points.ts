@@ -22,6 +22,9 @@ export interface SyncPoint {
 
 export type SyncPointsJson = readonly (readonly [BytePath, readonly SyncPoint[]])[];
 
+/** Of one path, besides the oldest and the newest. */
+const versionsMax = 14;
+
 /** Of paths where the two are not simply equal. Empty whenever no command runs. */
 export class SyncPoints {
   readonly #all = new Map<BytePath, readonly SyncPoint[]>();
@@ -41,7 +44,19 @@ export class SyncPoints {
 
   /** The session's own file is gone, and commands see what the real tree has. */
   show(path: BytePath, point: SyncPoint): void {
-    this.#all.set(path, [...this.of(path), point]);
+    const [first, ...rest] = this.of(path);
+    const kept = first === undefined ? [] : [first, ...rest.slice(-versionsMax)];
+    this.#all.set(path, [...kept, point]);
+  }
+
+  /** Whether the layer hides what was merged. */
+  hidesMerged(path: BytePath): boolean {
+    const last = this.of(path).at(-1);
+    return last !== undefined && !last.isShown && last.layer.sha256 !== last.real.sha256;
+  }
+
+  drop(path: BytePath): void {
+    this.#all.delete(path);
   }
 
   /** As JSON, for a later process. */

@@ -5,6 +5,7 @@ import { Serial } from './serial.ts';
 import { OpenDirectory } from '../workspace/projection/directory.ts';
 import { TreeWatch, type Settled, type WatchCursor } from '../workspace/projection/watch.ts';
 import type { BytePath, StatKey } from '../change.ts';
+import { isGitDirectory } from '../workspace/git.ts';
 import { statKey } from '../workspace/stat.ts';
 import { Versions } from './versions.ts';
 import { joined, nameOf, parentOf } from '../workspace/byte-path.ts';
@@ -50,9 +51,9 @@ export class Tree {
     if (isElsewhere(settled, committed)) this.identity.outside();
   }
 
-  /** What stands at a path just now; `null`: nothing. */
+  /** Of what stands at a path just now; `null`: nothing. */
   keyAt(path: BytePath): StatKey | null {
-    const stat = this.#look(parentOf(path), nameOf(path));
+    const stat = this.look(path);
     return stat === null ? null : statKey(stat);
   }
 
@@ -66,17 +67,17 @@ export class Tree {
     let newest = this.#ownStat().ctimeNs;
     let at = '';
     for (const part of path.split('/').slice(0, -1)) {
-      const stat = this.#look(at, part);
+      at = joined(at, part);
+      const stat = this.look(at);
       if (stat?.isDirectory() !== true) break;
       if (stat.ctimeNs > newest) newest = stat.ctimeNs;
-      at = joined(at, part);
     }
     return newest;
   }
 
-  #look(directory: BytePath, name: string): BigIntStats | null {
+  look(path: BytePath): BigIntStats | null {
     try {
-      return this.#open(directory).look(name);
+      return this.#open(parentOf(path)).look(nameOf(path));
     } catch {
       return null;
     }
@@ -84,6 +85,17 @@ export class Tree {
 
   #ownStat(): BigIntStats {
     return lstatSync(this.root, { bigint: true });
+  }
+
+  /** Whether a path is a git directory, bare or not, or lies in one. */
+  isInRepository(path: BytePath): boolean {
+    for (let at = path; at !== ''; at = parentOf(at)) {
+      if (nameOf(at).toLowerCase() === '.git') return true;
+      const names = ['HEAD', 'objects', 'refs'];
+      const found = names.filter((name) => this.look(joined(parentOf(at), name)) !== null);
+      if (isGitDirectory(new Set(found))) return true;
+    }
+    return false;
   }
 
   #open(path: BytePath): OpenDirectory {

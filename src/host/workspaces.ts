@@ -24,7 +24,8 @@ import { readRules } from '../workspace/rules.ts';
 import { bytePathOf } from '../workspace/byte-path.ts';
 import { DryRuns } from './dry-runs.ts';
 import { filterOf } from './filters.ts';
-import { Layering, pinnedIn, type Layers } from './layering.ts';
+import { watchedMount, type MountRequests } from './announcing.ts';
+import { Layering, mountedIn, pinnedIn, type Layers } from './layering.ts';
 import { gitView, Masks } from './masks.ts';
 import { LocalView } from './local-view.ts';
 import type {
@@ -46,8 +47,8 @@ export interface WorkspacesOptions {
   /** Private to the runtime, outside every workspace. */
   readonly directory: string;
   readonly host: HostFacts;
-  /** Makes a mounted view show its layers as they are now; no paths: all of it. */
-  readonly refresh: (view: string, paths: readonly BytePath[]) => Promise<void>;
+  /** The runner, which has the mounts of views. */
+  readonly mounts: () => Promise<MountRequests>;
   readonly stores: Stores;
   readonly renames: AtomicRenames;
   /** Must not throw. */
@@ -274,8 +275,11 @@ export class Workspaces implements Views {
         contents: store,
         entriesMax: limits.workspaceEntries.default,
       }));
-    const refresh = (directories: readonly BytePath[] | 'all'): Promise<void> =>
-      this.#options.refresh(view, directories === 'all' ? [] : directories);
+    const { mounts } = this.#options;
+    const refresh = async (directories: readonly BytePath[] | 'all'): Promise<void> => {
+      const paths = directories === 'all' ? [] : directories;
+      await (await mounts()).request({ op: 'refresh', view, paths });
+    };
     const sessions = new Set([record.id, ...this.#source.sessionsIn(view)]);
     const running = (): ExecId[] => [...sessions].flatMap((id) => this.#source.running(id));
     const isAdopted = this.#earlier.has(view);
@@ -291,6 +295,11 @@ export class Workspaces implements Views {
       renames: this.renames,
       remask: (directories) => this.#masks.isFresh(view, directories),
       refresh,
+      announcing: layered && {
+        upper: layered.overlay.upper,
+        watched: async () => watchedMount(await mounts(), view),
+        mayTell: (path) => !this.#masks.hides(view, path) && !workspace.mounts.isCovered(path),
+      },
       adopted: isAdopted ? running() : [],
       isRunning: (id) => running().includes(id),
       log,
@@ -374,6 +383,7 @@ export class Workspaces implements Views {
       { facts, write, hidden: layered === null ? 'no-layer' : layered.hidden },
     );
     workspace.mounts.set(id, layered?.generation ?? 0);
+    for (const { path, isWhole } of mountedIn(root, facts)) workspace.mounts.cover(path, isWhole);
     workspace.view = {
       denied: hidden?.hidden.length ?? 0,
       git: gitView(root, hidden),

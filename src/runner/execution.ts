@@ -150,7 +150,7 @@ export class Execution implements Kept {
   /** Sends one signal to everything the command started. */
   signal(signal: NodeJS.Signals): void {
     if (signal === 'SIGKILL') this.#kill();
-    else for (const pid of this.#targets()) send(pid, signal);
+    else for (const pid of this.processes()) send(pid, signal);
   }
 
   /** Its output must not show these either, from here on. */
@@ -171,7 +171,7 @@ export class Execution implements Kept {
 
   /** TERM to all; a shell that is only just being made has no process yet, so it is looked for. */
   #terminate(): void {
-    const targets = this.#targets();
+    const targets = this.processes();
     for (const pid of targets) {
       send(pid, 'SIGTERM');
       // A stopped process cannot act on TERM.
@@ -200,7 +200,8 @@ export class Execution implements Kept {
     return this.#held || this.#redaction.full;
   }
 
-  #targets(): number[] {
+  /** All that it started. */
+  processes(): number[] {
     const isBoxed = this.plan.box.kind === 'bubblewrap';
     return isBoxed ? this.#box.processes() : startedBy(this.#box, this.id);
   }

@@ -2,6 +2,7 @@
  * The namespaces that the runner keeps open, one of a session, and the overlays in them: one mount
  * of a view, which its sessions share, and its freshness.
  */
+import { fstatSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { BytePath } from '../change.ts';
 import type { Holder, Plan, SessionId } from '../command.ts';
@@ -10,7 +11,8 @@ import type { CommandBox } from './box.ts';
 import { openHolder, type OpenHolder } from './holder.ts';
 import type { MountedOverlay } from './overlay.ts';
 import { Refresher } from './refresher.ts';
-import type { Refreshed } from './wire.ts';
+import { watches } from './watchers.ts';
+import type { Refreshed, WatchedMount } from './wire.ts';
 
 /**
  * A holder and what is entering or refreshing it: its descriptors are named by number, so they stay
@@ -136,6 +138,20 @@ export class Holders {
     const refreshed = await refreshing;
     if (this.#refreshing.get(view) === all) this.#refreshing.delete(view);
     return refreshed;
+  }
+
+  /** The mount of a view that one of `pids` watches by inotify; `null`: none of them does. */
+  async watched(view: string, pids: readonly number[]): Promise<WatchedMount | null> {
+    const all = [...this.#held.values(), ...[...this.#older.values()].flat()];
+    for (const held of all.filter((one) => viewOf(one) === view)) {
+      const opened = await held.opening.catch(() => null);
+      const root = opened?.overlay?.root;
+      if (root === undefined || !watches(pids, root)) continue;
+      const { dev } = fstatSync(root);
+      const mask = held.holder.overlay?.mask ?? null;
+      return { root: `/proc/${process.pid}/fd/${root}`, dev, mask };
+    }
+    return null;
   }
 
   /** Nothing is refreshed any more. */

@@ -18,7 +18,7 @@ import { openTerminal } from './pty.ts';
 import { LateSink, Redaction, type OpenOf } from './redaction.ts';
 import { Starting } from './starting.ts';
 import { States } from './state.ts';
-import type { Refreshed } from './wire.ts';
+import type { Refreshed, WatchedMount } from './wire.ts';
 
 export interface KeepEvents {
   output(execution: Execution): void;
@@ -217,6 +217,17 @@ export class Keep {
       if (isIn) this.#prepareSoon(plan, prepareAfterMs);
     }
     return refreshed;
+  }
+
+  /** See {@link Holders.watched}: of all commands that run in the view. */
+  watched(view: string): Promise<WatchedMount | null> {
+    const running = this.#live().filter(({ plan: { box } }) => {
+      return box.kind !== 'none' && box.holder.overlay?.view === view;
+    });
+    return this.#holders.watched(
+      view,
+      running.flatMap((execution) => execution.processes()),
+    );
   }
 
   #openOf(plan: Plan, known: readonly KnownSecret[], own: boolean): OpenOf {

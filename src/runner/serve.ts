@@ -196,6 +196,8 @@ async function serveSessions(served: Served, request: Message): Promise<object> 
       const changed = Array.isArray(paths) ? paths.map(String) : [];
       return keep.refresh(String(view), changed);
     }
+    case 'watched':
+      return { mount: await keep.watched(String(request['view'])) };
     case 'close':
       await keep.close(session(request, 'session_id'));
       return {};

@@ -113,6 +113,8 @@ export type RunnerRequest =
    * names in the workspace that others may have changed, which are looked at then.
    */
   | { op: 'refresh'; view: string; paths?: readonly BytePath[] }
+  /** Answers `mount`: a {@link WatchedMount} of the view, or `null`. */
+  | { op: 'watched'; view: string }
   | { op: 'close'; session_id: SessionId }
   | { op: 'shutdown' };
 
@@ -162,4 +164,13 @@ export interface ExecEntry {
 export interface Refreshed {
   readonly holder: 'none' | 'fresh' | 'dropped';
   readonly why: string | null;
+}
+
+/** A mount in which a command watches files by inotify. */
+export interface WatchedMount {
+  /** A descriptor of its root, as a path; it may be another thing's soon, so `dev` is compared. */
+  readonly root: string;
+  readonly dev: number;
+  /** Its layer of what is hidden; `null`: nothing is. */
+  readonly mask: string | null;
 }

@@ -91,8 +91,7 @@ class Writer {
     const isMasked = (): boolean => false;
     const places = { root, upper: this.upper, idShift, isMasked, contents: store, attributes };
     const layer = new UpperCapture(places);
-    const session = `s-${name}` as const;
-    this.session = session;
+    const session = (this.session = `s-${name}`);
     this.workspace = new SessionWorkspace({
       view: session,
       mode: 'direct',
@@ -107,6 +106,7 @@ class Writer {
       refresh: () => Promise.resolve(),
       adopted: [],
       isRunning: () => false,
+      announcing: null,
       log: () => undefined,
     });
     this.workspace.committing.filter = {

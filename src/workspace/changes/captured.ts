@@ -1,6 +1,7 @@
 /** The words of capturing: what a command changed, with what is needed to apply or refuse it. */
 import type { BytePath, Difference, Entry, StatKey } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
+import type { Copy, InLayer } from './copies.ts';
 import type { Displaced } from './give-way.ts';
 import type { LayerAttributes } from './layer-attributes.ts';
 import type { LedgerLines } from './ledger.ts';
@@ -124,6 +125,12 @@ export interface LayerCapture extends ChangeCapture {
   takeOut(displaced: readonly Pick<Displaced, 'path' | 'fd'>[]): Promise<void>;
   /** Whether there is anything at a path in the upper layer. */
   has(path: BytePath): boolean;
+  /** What the layer has at a path. */
+  inLayer(path: BytePath): Promise<InLayer>;
+  /** Notes a copy of somebody else's file: see `copies.ts`. */
+  adopt(path: BytePath, copy: Copy & { readonly isCertain: boolean }): Promise<boolean>;
+  /** Removes a directory of the upper layer that copies were to come from. */
+  sweep(name: string): Promise<void>;
   /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */
   forget(paths: readonly BytePath[]): void;
   /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */

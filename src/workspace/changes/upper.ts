@@ -9,6 +9,7 @@ import { Allowance } from './allowance.ts';
 import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
 import { clearLayer, dropStale } from './clear.ts';
 import { Comparison } from './comparison.ts';
+import { adopt, inLayer, sweep, type CopiesGround, type Copy, type InLayer } from './copies.ts';
 import { TreeCursor } from './cursor.ts';
 import { emptyDirectory } from './empty.ts';
 import { setAside, takeOut, type Displaced, type GiveWayGround } from './give-way.ts';
@@ -108,6 +109,25 @@ export class UpperCapture implements LayerCapture {
   takeOut(displaced: readonly Pick<Displaced, 'path' | 'fd'>[]): Promise<void> {
     return this.#givingWay((ground) => {
       for (const one of displaced) takeOut(ground, one);
+    });
+  }
+
+  inLayer(path: BytePath): Promise<InLayer> {
+    return this.#amongCopies((ground) => inLayer(ground, path));
+  }
+
+  adopt(path: BytePath, copy: Copy & { readonly isCertain: boolean }): Promise<boolean> {
+    return this.#amongCopies((ground) => adopt(ground, path, copy));
+  }
+
+  sweep(name: string): Promise<void> {
+    return this.#amongCopies((ground) => sweep(ground, name));
+  }
+
+  #amongCopies<T>(work: (ground: CopiesGround) => T | Promise<T>): Promise<T> {
+    return this.#alone(async () => {
+      using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
+      return await work({ ledger: this.#ledger, settled: this.#settled, upperCursor });
     });
   }
 

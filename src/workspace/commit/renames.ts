@@ -4,7 +4,7 @@
  * in perl makes the system calls (`renaming-program.ts`); it starts at the first use.
  *
  * A request is fields that end in NUL: a count, then for each rename
- *   exchange|away|name DIRECTORY STAGING NAME TEMPORARY KEPT KEY
+ *   exchange|away|name|fill DIRECTORY STAGING NAME TEMPORARY KEPT KEY
  * The answer is a word for each, on one line. `late HEX` on a line of its own may come at any time.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
@@ -28,9 +28,10 @@ const answers = ['done', 'changed', 'open', 'kept', 'refused', 'elsewhere'] as c
 export interface Rename {
   /**
    * `exchange` puts `temporary` in the place of `name`; `away` removes `name`; `name` gives
-   * `temporary` its name, where nothing has it.
+   * `temporary` its name, where nothing has it; `fill` gives the file at `name` the content of
+   * `temporary`, while nobody else has it open.
    */
-  readonly kind: 'exchange' | 'away' | 'name';
+  readonly kind: 'exchange' | 'away' | 'name' | 'fill';
   /** An open directory. */
   readonly directory: number;
   /** The open directory of `temporary`; `null`: the same. */
@@ -177,7 +178,7 @@ function isRenamed(answer: string): answer is Renamed {
 
 /** What somebody else does between the look and the rename, some microseconds, is lost. */
 function lookThenRename({ kind, directory, staging, name, temporary, key }: Rename): Renamed {
-  if (staging !== null || kind === 'name') return 'elsewhere';
+  if (staging !== null || kind === 'name' || kind === 'fill') return 'elsewhere';
   const at = below(directory, name);
   try {
     const stat = lstatSync(at, { bigint: true, throwIfNoEntry: false });

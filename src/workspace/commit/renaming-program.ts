@@ -22,7 +22,7 @@ my ($nr_statx, $nr_rename, $nr_prctl, $nr_getxattr, $parent) = map { $_ + 0 } @A
 syscall($nr_prctl, 1, 9, 0, 0, 0);
 exit 0 if getppid() != $parent;
 my ($grace, $grace_max, $cwd, $broken, $input) = (1, 256, -100, 0, "");
-my ($set_lease, $get_lease, $read, $none) = (1024, 1025, 0, 2);
+my ($set_lease, $get_lease, $read, $write, $none) = (1024, 1025, 0, 1, 2);
 $SIG{IO} = sub { $broken = 1 }; $| = 1; binmode STDIN; binmode STDOUT;
 sub look {
   my $path = $_[0]; my $buffer = "\0" x 256;
@@ -99,11 +99,44 @@ sub name {
   return "changed" if $!{EEXIST};
   return $!{ENOENT} || $!{ENOSPC} || $!{EDQUOT} || $!{EACCES} ? "refused" : "elsewhere";
 }
+sub whole { my ($file, $text) = @_;
+  sysseek($file, 0, 0);
+  for (my $at = 0; $at < length $text;) {
+    my $count = syswrite($file, $text, 1 << 20, $at);
+    next if !defined $count && $!{EINTR};
+    return 0 if !$count;
+    $at += $count;
+  }
+  return truncate $file, length $text;
+}
+sub slurp { my ($file, $text) = ($_[0], "");
+  while (1) {
+    my $count = sysread($file, $text, 1 << 20, length $text);
+    next if !defined $count && $!{EINTR};
+    return defined $count ? $text : undef if !$count;
+  }
+}
+# Gives a file the content of another, while nobody else has it open; who comes for it waits.
+sub fill {
+  my ($name, $temporary, $key) = @_;
+  my $flags = Fcntl::O_NONBLOCK() | Fcntl::O_NOFOLLOW();
+  sysopen(my $to, $name, Fcntl::O_RDWR() | $flags) or return "refused";
+  fcntl($to, $set_lease, $write) or return $!{EAGAIN} ? "open" : "refused";
+  my $found = look($name);
+  return "changed" if !$found || $found->{key} ne $key || (stat $to)[1] != $found->{ino};
+  sysopen(my $from, $temporary, Fcntl::O_RDONLY() | $flags) or return "refused";
+  my ($new, $old) = (slurp($from), slurp($to));
+  return "refused" if !defined $new || !defined $old;
+  if (!whole($to, $new)) { whole($to, $old); return "refused" }
+  unlink $temporary;
+  return "done";
+}
 # An answer, or what has been moved and waits for "settle".
 sub act {
   my ($kind, $directory, $staging, $key, $name, $temporary, $kept) = @_;
   return "elsewhere" if $kind ne "away" && $staging ne $directory && gives($directory);
   return name($name, $temporary) if $kind eq "name";
+  return fill($name, $temporary, $key) if $kind eq "fill";
   my $found = look($name);
   return "changed" if !$found || $found->{key} ne $key;
   my ($state, $file, $leased) = $found->{file} ? lease($name) : ("free", undef, 0);

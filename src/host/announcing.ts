@@ -1,0 +1,329 @@
+/**
+ * Lets watchers inside hear what others save while commands run, so that a dev server reloads: each
+ * file is written into the view through its mount. The layer has a copy of it then, which is no
+ * change of a command and gives way to the next version.
+ */
+import { closeSync } from 'node:fs';
+import type { BytePath, StatKey } from '../change.ts';
+import type { LayerCapture } from '../workspace/changes/captured.ts';
+import type { Copy } from '../workspace/changes/copies.ts';
+import { ShownTree, type ShownFile } from '../workspace/changes/shown-tree.ts';
+import { AtomicRenames } from '../workspace/commit/renames.ts';
+import { nameOf, parentOf } from '../workspace/byte-path.ts';
+import { standingFile, type FileEntry } from '../workspace/merge/standing-file.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { Committing } from './committing.ts';
+import type { Tree } from './tree.ts';
+
+const KiB = 1024;
+/** At once; more is a checkout or an install, after which a server is started anew. */
+const pathsMax = 256;
+const fileBytesMax = 4 * KiB * KiB;
+const batchBytesMax = 16 * KiB * KiB;
+/** In the layer, until no command runs. */
+const copiesMax = 1_024;
+const copiesBytesMax = 128 * KiB * KiB;
+/** Files held open. */
+const pinsMax = 256;
+
+/** A mount in which a command watches files. */
+export interface WatchedMount {
+  readonly root: string;
+  readonly dev: number;
+  readonly mask: string | null;
+}
+
+/** What the runner does with the mounts of views. */
+export interface MountRequests {
+  /** `refresh` makes a mounted view show its layers as they are; no paths: all of it. */
+  request(
+    message:
+      | { readonly op: 'refresh'; readonly view: string; readonly paths: readonly BytePath[] }
+      | { readonly op: 'watched'; readonly view: string },
+  ): Promise<object>;
+}
+
+/** Asks the runner; `null`: nobody watches, or it cannot tell. */
+export async function watchedMount(
+  mounts: MountRequests,
+  view: string,
+): Promise<WatchedMount | null> {
+  const mount: unknown = Reflect.get(await mounts.request({ op: 'watched', view }), 'mount');
+  return isMount(mount) ? mount : null;
+}
+
+function isMount(value: unknown): value is WatchedMount {
+  if (typeof value !== 'object' || value === null) return false;
+  const mask: unknown = Reflect.get(value, 'mask');
+  const isMask = mask === null || typeof mask === 'string';
+  return isMask && typeof Reflect.get(value, 'root') === 'string' && 'dev' in value;
+}
+
+export interface AnnouncingParts {
+  readonly tree: Tree;
+  readonly store: SnapshotStore;
+  readonly layer: LayerCapture;
+  readonly upper: string;
+  /** `null`: no command watches. */
+  readonly watched: () => Promise<WatchedMount | null>;
+  /** Whether commands may see a path at all, and as what the view has there. */
+  readonly mayTell: (path: BytePath) => boolean;
+  /** Must not throw. */
+  readonly log: (text: string) => void;
+}
+
+type Parts = Pick<AnnouncingParts, 'tree' | 'store' | 'log'> & {
+  readonly layer: LayerCapture | null;
+  readonly announcing: Pick<AnnouncingParts, 'upper' | 'watched' | 'mayTell'> | null;
+};
+
+export interface Telling extends Disposable {
+  /** To be called when the overlay was refreshed. Never fails. */
+  end(): Promise<void>;
+}
+
+interface Begun extends Telling {
+  readonly left: ReadonlySet<BytePath>;
+}
+
+/** For a later process. */
+export interface CopiesJson {
+  /** Of each path the versions that the layer may have, the newest first. */
+  readonly copies: readonly (readonly [BytePath, readonly Copy[]])[];
+  /** What is on its way may be there. */
+  readonly staging: string | null;
+}
+
+export const noCopies: CopiesJson = { copies: [], staging: null };
+
+interface Wanted extends ShownFile {
+  readonly copy: Copy | null;
+  /** What the layer has there. */
+  readonly was: FileEntry | null;
+}
+
+export class Announcing {
+  readonly #parts: AnnouncingParts;
+  readonly #committing: Committing;
+  readonly #keep: () => void;
+  readonly #renames = new AtomicRenames();
+  readonly #copies = new Map<BytePath, readonly Copy[]>();
+  /** What was told of last, held so that the kernel still knows who watches it. */
+  readonly #pins = new Map<BytePath, number>();
+  #staging: string | null = null;
+
+  /** @param keep appends {@link toJson} to the store */
+  constructor(parts: AnnouncingParts, committing: Committing, keep: () => void) {
+    this.#parts = parts;
+    this.#committing = committing;
+    this.#keep = keep;
+  }
+
+  /** `null`: there is no layer. */
+  static of(parts: Parts, committing: Committing, keep: () => void): Announcing | null {
+    const { layer, announcing } = parts;
+    if (layer === null || announcing === null) return null;
+    return new Announcing({ ...parts, ...announcing, layer }, committing, keep);
+  }
+
+  toJson(): CopiesJson {
+    return { copies: [...this.#copies], staging: this.#staging };
+  }
+
+  /** Goes on with what was kept, by a process that may have died in the middle. */
+  async restore({ copies, staging }: CopiesJson): Promise<void> {
+    const { layer } = this.#parts;
+    if (staging !== null) await layer.sweep(staging);
+    for (const [path, versions] of copies) {
+      const copy = await this.#adopted(path, versions);
+      if (copy !== null) {
+        this.#copies.set(path, [copy]);
+        this.#committing.copied(path, copy, null);
+      } else if (staging !== null && (await layer.inLayer(path)) !== 'none') {
+        // It may have been written half, which nobody is to be made of.
+        this.#committing.points.drop(path);
+        this.#committing.contest([{ path, state: 'conflict' }]);
+      }
+    }
+  }
+
+  async #adopted(path: BytePath, versions: readonly Copy[]): Promise<Copy | null> {
+    const { layer } = this.#parts;
+    for (const copy of versions) {
+      if (await layer.adopt(path, { ...copy, isCertain: false })) return copy;
+    }
+    return null;
+  }
+
+  /** No command runs, and the layer was cleared. */
+  clear(): void {
+    this.#copies.clear();
+    for (const path of this.#pins.keys()) this.#unpin(path);
+  }
+
+  #pin(path: BytePath, fd: number | null): void {
+    this.#unpin(path);
+    if (fd === null) return;
+    if (this.#pins.size < pinsMax) this.#pins.set(path, fd);
+    else closeSync(fd);
+  }
+
+  #unpin(path: BytePath): void {
+    const fd = this.#pins.get(path);
+    this.#pins.delete(path);
+    if (fd !== undefined) closeSync(fd);
+  }
+
+  close(): void {
+    this.clear();
+    this.#renames[Symbol.dispose]();
+  }
+
+  /**
+   * Tells what changed, as far as the mount shows it already. Never fails.
+   *
+   * @returns what is to `end` when the overlay was refreshed; `null`: nobody is to hear of anything
+   */
+  async begin(changed: readonly BytePath[]): Promise<Telling | null> {
+    const telling = await this.#begin(changed);
+    // What is taken out of the layer by its name must not be held.
+    const left = telling?.left ?? new Set(changed);
+    for (const path of this.#pins.keys()) if (left.has(path)) this.#unpin(path);
+    return telling;
+  }
+
+  async #begin(changed: readonly BytePath[]): Promise<Begun | null> {
+    const { upper, watched } = this.#parts;
+    const paths = changed.filter((path) => this.#mayTell(path));
+    if (paths.length === 0 || paths.length > pathsMax) return null;
+    try {
+      const mount = await watched();
+      if (mount === null) return null;
+      const {
+        tree: { root },
+      } = this.#parts;
+      using opened = new DisposableStack();
+      const shown = opened.use(
+        new ShownTree({ ...mount, upper, tree: root, renames: this.#renames }),
+      );
+      const seen = paths.filter((path) => !shown.masks(path));
+      const left = new Set(await this.#told(shown, seen, false));
+      const held = opened.move();
+      const end = (): Promise<void> => this.#end(shown, [...left]);
+      return { left, end, [Symbol.dispose]: () => held.dispose() };
+    } catch (error) {
+      this.#parts.log(`watchers: ${String(error)}`);
+      return null;
+    }
+  }
+
+  async #end(shown: ShownTree, paths: readonly BytePath[]): Promise<void> {
+    const { tree, log } = this.#parts;
+    try {
+      const gone = new Set<BytePath>();
+      for (const path of await this.#told(shown, paths, true)) {
+        const stat = tree.look(path);
+        if (stat?.isDirectory() === true) shown.tellDirectory(path);
+        if (stat === null) gone.add(this.#topOf(path));
+      }
+      for (const path of gone) if (this.#mayTell(path)) shown.tellGone(path);
+    } catch (error) {
+      log(`watchers: ${String(error)}`);
+    }
+  }
+
+  /** The directory that went with it. */
+  #topOf(path: BytePath): BytePath {
+    const above = parentOf(path);
+    return above === '' || this.#parts.tree.look(above) !== null ? path : this.#topOf(above);
+  }
+
+  #mayTell(path: BytePath): boolean {
+    const { tree, mayTell } = this.#parts;
+    if (nameOf(path).startsWith('.trl-') || !mayTell(path)) return false;
+    return this.#committing.isTheirs(path) && !tree.isInRepository(path);
+  }
+
+  /** Writes files into the view; answers of what nothing was told. */
+  async #told(
+    shown: ShownTree,
+    paths: readonly BytePath[],
+    isCurrent: boolean,
+  ): Promise<readonly BytePath[]> {
+    const { layer, store } = this.#parts;
+    const wanted = await this.#wanted(paths);
+    if (wanted.length === 0) return paths;
+    const before = new Map(this.#copies);
+    for (const { path, copy } of wanted) {
+      if (copy !== null) this.#copies.set(path, [copy, ...(before.get(path) ?? [])]);
+    }
+    this.#staging = shown.staging;
+    this.#keep();
+    await store.sync();
+    const done = await shown.replace(wanted, isCurrent);
+    this.#staging = null;
+    for (const { path, copy, was } of wanted) {
+      const isDone = done.has(path);
+      this.#pin(path, done.get(path) ?? null);
+      const known = before.get(path);
+      if (known === undefined) this.#copies.delete(path);
+      else this.#copies.set(path, known);
+      if (copy === null) {
+        if (isDone && was !== null) this.#gone(path, was);
+      } else if (await layer.adopt(path, { ...copy, isCertain: isDone })) {
+        this.#copies.set(path, [copy]);
+        this.#committing.copied(path, copy, was);
+      }
+    }
+    this.#keep();
+    return paths.filter((path) => !done.has(path));
+  }
+
+  #gone(path: BytePath, was: FileEntry): void {
+    this.#copies.delete(path);
+    this.#parts.layer.forget([path]);
+    this.#committing.gaveWay(path, was);
+  }
+
+  async #wanted(paths: readonly BytePath[]): Promise<Wanted[]> {
+    const { layer, tree } = this.#parts;
+    const { shadowing, pending } = this.#committing;
+    const wanted: Wanted[] = [];
+    let room = this.#room();
+    for (const path of paths) {
+      const inLayer = await layer.inLayer(path);
+      if (inLayer === 'other') continue;
+      const isOurs = inLayer !== 'none';
+      // What a command made and the real tree has not got is merged, or waits.
+      if (isOurs && (!shadowing.has(path) || pending.find(path) !== null)) continue;
+      const was = isOurs ? inLayer.entry : null;
+      const upperKey = isOurs ? inLayer.upperKey : null;
+      const known = this.#copies.get(path)?.[0]?.key ?? this.#committing.leftAt(path);
+      const wasIno = isOurs && known !== null ? inoOf(known) : null;
+      const at = { path, upperKey, wasIno, was };
+      const stat = tree.look(path);
+      if (stat === null && isOurs) wanted.push({ ...at, next: null, copy: null });
+      // What has another name, too, would be two files.
+      if (stat?.isFile() !== true || stat.nlink > 1n || (stat.mode & 0o7000n) !== 0n) continue;
+      const found = standingFile(tree.root, path, Math.min(room, fileBytesMax));
+      if (found === null || (!this.#copies.has(path) && this.#copies.size >= copiesMax)) continue;
+      room -= found.bytes.length;
+      const { entry, key, bytes } = found;
+      this.#parts.store.put(bytes);
+      const { mode, mtimeMs } = entry;
+      const next = { bytes, ino: inoOf(key), mode, mtimeMs };
+      wanted.push({ ...at, next, copy: { entry, key } });
+    }
+    return wanted;
+  }
+
+  #room(): number {
+    let used = 0;
+    for (const [copy] of this.#copies.values()) used += copy?.entry.size ?? 0;
+    return Math.max(0, Math.min(batchBytesMax, copiesBytesMax - used));
+  }
+}
+
+function inoOf(key: StatKey): bigint {
+  return BigInt(key.slice(0, key.indexOf(':')));
+}

@@ -1,0 +1,102 @@
+/**
+ * Copies of what others saved, which the layer has so that watches inside tell of them. They are no
+ * change of a command, and what a command makes of one is a change of it.
+ */
+import { createHash } from 'node:crypto';
+import { closeSync, rmdirSync, unlinkSync } from 'node:fs';
+import type { BytePath, Entry, StatKey } from '../../change.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
+import { readUpTo } from '../descriptor.ts';
+import { fileEntry, statKey } from '../stat.ts';
+import type { TreeCursor } from './cursor.ts';
+import type { Ledger } from './ledger.ts';
+
+type FileEntry = Extract<Entry, { readonly type: 'file' }>;
+
+export interface CopiesGround {
+  readonly ledger: Ledger;
+  readonly settled: Set<BytePath>;
+  readonly upperCursor: TreeCursor;
+}
+
+/** A file of the tree as it was copied. */
+export interface Copy {
+  readonly entry: FileEntry;
+  readonly key: StatKey;
+}
+
+/** A file of the layer that is as it was told. */
+export interface ToldFile {
+  readonly entry: FileEntry;
+  readonly upperKey: StatKey;
+}
+
+/** What the layer has at a path: `none`, a file as it was told last, or `other`. */
+export type InLayer = 'none' | 'other' | ToldFile;
+
+export function inLayer({ ledger, upperCursor }: CopiesGround, path: BytePath): InLayer {
+  const entered = upperCursor.goto(parentOf(path));
+  if (entered !== 'here') return entered === 'missing' ? 'none' : 'other';
+  const stat = upperCursor.stat(nameOf(path));
+  if (stat === null) return 'none';
+  const told = ledger.get(path);
+  const isTold = told?.key === statKey(stat) && !told.isFresh;
+  return isTold && told.entry?.type === 'file'
+    ? { entry: told.entry, upperKey: statKey(stat) }
+    : 'other';
+}
+
+/**
+ * Takes what the layer has at a path for a copy, or for what a command made of one since.
+ *
+ * @param isCertain it was put there; else only what has the copy's content is one
+ * @returns whether it did
+ */
+export function adopt(
+  { ledger, settled, upperCursor }: CopiesGround,
+  path: BytePath,
+  { entry, key: baseKey, isCertain }: Copy & { readonly isCertain: boolean },
+): boolean {
+  if (upperCursor.goto(parentOf(path)) !== 'here') return false;
+  const name = nameOf(path);
+  const stat = upperCursor.stat(name);
+  if (stat?.isFile() !== true) return false;
+  if (!isCertain && contentOf(upperCursor, name, entry.size) !== entry.sha256) return false;
+  const told = { ...entry, mtimeMs: fileEntry(stat).mtimeMs };
+  ledger.set(path, {
+    key: statKey(stat),
+    entry: told,
+    owner: `${stat.uid}:${stat.gid}`,
+    hides: true,
+    // A command may have written to it since: the next look reads it.
+    isFresh: true,
+    base: { key: baseKey, entry },
+  });
+  settled.add(path);
+  return true;
+}
+
+/** Removes what was on its way into the layer when a process ended. */
+export async function sweep({ upperCursor }: CopiesGround, name: string): Promise<void> {
+  if (upperCursor.goto(name) !== 'here') return;
+  try {
+    for (const file of await upperCursor.names()) unlinkSync(upperCursor.at(file));
+    upperCursor.leave();
+    rmdirSync(upperCursor.at(name));
+  } catch {
+    // A command made something there: that is its own.
+  }
+}
+
+/** SHA-256 of a file that has no more than `size` bytes. */
+function contentOf(cursor: TreeCursor, name: string, size: number): string | null {
+  const file = cursor.openFile(name);
+  if (typeof file === 'string') return null;
+  try {
+    return createHash('sha256')
+      .update(readUpTo(file.fd, size + 1))
+      .digest('hex');
+  } finally {
+    closeSync(file.fd);
+  }
+}
