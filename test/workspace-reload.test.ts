@@ -237,3 +237,40 @@ const timer = setInterval(() => {
     assert.equal(new Set(lines).size, lines.length, 'a line is doubled');
   }
 });
+
+test(
+  'undo takes from a saved file what the command added, and nothing else',
+  { skip },
+  async () => {
+    await using ws = await watched();
+    const { session, file, save } = ws;
+    save('src/a', 'one\n');
+    save('src/untouched', 'one\n');
+    // It adds a line to each save that it hears of.
+    save(
+      'main.js',
+      `const fs = require('fs');
+fs.watch('src', (type, name) => {
+  const text = fs.readFileSync('src/a', 'utf8');
+  if (name !== 'a' || !text.includes('mine') || text.endsWith('theirs\\n')) return;
+  fs.appendFileSync('src/a', 'theirs\\n');
+});
+fs.writeFileSync('seen', '');
+setInterval(() => {}, 1000);`,
+    );
+    const end = ws.serve('node main.js');
+    await eventually('the start', () => existsSync(file('seen')));
+    save('src/untouched', 'mine\n');
+    save('src/a', 'one\nmine\n');
+    const there = (): string => readFileSync(file('src/a'), 'utf8');
+    await eventually('its line', () => there() === 'one\nmine\ntheirs\n', 20_000);
+    save('src/a', 'zero\none\nmine\ntheirs\n', 'by-rename');
+    assert.deepEqual(await end(), ['seen applied', 'src/a applied']);
+    assert.equal(there(), 'zero\none\nmine\ntheirs\n');
+    const { data } = await session.client.ask('exec.list', { session_id: session.id });
+    const undone = await session.client.ask('exec.undo', { exec_id: data.execs[0].exec_id });
+    assert.equal(undone.ok, true, JSON.stringify(undone));
+    assert.equal(there(), 'zero\none\nmine\n');
+    assert.equal(readFileSync(file('src/untouched'), 'utf8'), 'mine\n');
+  },
+);

@@ -92,9 +92,13 @@ export interface CopiesJson {
   readonly copies: readonly (readonly [BytePath, readonly Copy[]])[];
   /** What is on its way may be there. */
   readonly staging: string | null;
+  /** In the layer only because of what is below them, or to tell of them. */
+  readonly directories: readonly BytePath[];
+  /** Being told as gone: the layer may have something there. */
+  readonly gone: readonly BytePath[];
 }
 
-export const noCopies: CopiesJson = { copies: [], staging: null };
+export const noCopies: CopiesJson = { copies: [], staging: null, directories: [], gone: [] };
 
 interface Wanted extends ShownFile {
   readonly copy: Copy | null;
@@ -111,6 +115,8 @@ export class Announcing {
   /** What was told of last, held so that the kernel still knows who watches it. */
   readonly #pins = new Map<BytePath, number>();
   #staging: string | null = null;
+  readonly #directories = new Set<BytePath>();
+  readonly #gone = new Set<BytePath>();
 
   /** @param keep appends {@link toJson} to the store */
   constructor(parts: AnnouncingParts, committing: Committing, keep: () => void) {
@@ -127,13 +133,17 @@ export class Announcing {
   }
 
   toJson(): CopiesJson {
-    return { copies: [...this.#copies], staging: this.#staging };
+    const [directories, gone] = [[...this.#directories], [...this.#gone]];
+    return { copies: [...this.#copies], staging: this.#staging, directories, gone };
   }
 
   /** Goes on with what was kept, by a process that may have died in the middle. */
-  async restore({ copies, staging }: CopiesJson): Promise<void> {
+  async restore({ copies, staging, directories, gone }: CopiesJson): Promise<void> {
     const { layer } = this.#parts;
     if (staging !== null) await layer.sweep(staging);
+    for (const path of gone) await layer.uncover(path);
+    for (const path of directories) this.#directories.add(path);
+    await this.#adoptDirectories();
     for (const [path, versions] of copies) {
       const copy = await this.#adopted(path, versions);
       if (copy !== null) {
@@ -147,6 +157,22 @@ export class Announcing {
     }
   }
 
+  async #adoptDirectories(): Promise<void> {
+    for (const path of this.#directories) {
+      if (!(await this.#parts.layer.adoptDirectory(path))) this.#directories.delete(path);
+    }
+  }
+
+  /** Keeps for a later process what is to be put into the layer. */
+  #prepare(paths: readonly BytePath[]): Promise<void> {
+    const { layer, store } = this.#parts;
+    for (const path of paths) {
+      for (let at = path; at !== '' && !layer.has(at); at = parentOf(at)) this.#directories.add(at);
+    }
+    this.#keep();
+    return store.sync();
+  }
+
   async #adopted(path: BytePath, versions: readonly Copy[]): Promise<Copy | null> {
     const { layer } = this.#parts;
     for (const copy of versions) {
@@ -158,6 +184,7 @@ export class Announcing {
   /** No command runs, and the layer was cleared. */
   clear(): void {
     this.#copies.clear();
+    this.#directories.clear();
     for (const path of this.#pins.keys()) this.#unpin(path);
   }
 
@@ -220,13 +247,22 @@ export class Announcing {
   async #end(shown: ShownTree, paths: readonly BytePath[]): Promise<void> {
     const { tree, log } = this.#parts;
     try {
-      const gone = new Set<BytePath>();
-      for (const path of await this.#told(shown, paths, true)) {
+      const came: BytePath[] = [];
+      const untold = await this.#told(shown, paths, true);
+      this.#gone.clear();
+      for (const path of untold) {
         const stat = tree.look(path);
-        if (stat?.isDirectory() === true) shown.tellDirectory(path);
-        if (stat === null) gone.add(this.#topOf(path));
+        if (stat?.isDirectory() === true && this.#directories.size < copiesMax) came.push(path);
+        const top = stat === null ? this.#topOf(path) : path;
+        if (stat === null && this.#mayTell(top)) this.#gone.add(top);
       }
-      for (const path of gone) if (this.#mayTell(path)) shown.tellGone(path);
+      if (came.length + this.#gone.size === 0) return;
+      await this.#prepare([...came, ...[...this.#gone].map(parentOf)]);
+      for (const path of came) shown.tellDirectory(path);
+      for (const path of this.#gone) shown.tellGone(path);
+      await this.#adoptDirectories();
+      this.#gone.clear();
+      this.#keep();
     } catch (error) {
       log(`watchers: ${String(error)}`);
     }
@@ -250,7 +286,7 @@ export class Announcing {
     paths: readonly BytePath[],
     isCurrent: boolean,
   ): Promise<readonly BytePath[]> {
-    const { layer, store } = this.#parts;
+    const { layer } = this.#parts;
     const wanted = await this.#wanted(paths);
     if (wanted.length === 0) return paths;
     const before = new Map(this.#copies);
@@ -258,10 +294,12 @@ export class Announcing {
       if (copy !== null) this.#copies.set(path, [copy, ...(before.get(path) ?? [])]);
     }
     this.#staging = shown.staging;
-    this.#keep();
-    await store.sync();
+    this.#gone.clear();
+    for (const { path, next } of wanted) if (next === null) this.#gone.add(path);
+    await this.#prepare(wanted.map(({ path }) => parentOf(path)));
     const done = await shown.replace(wanted, isCurrent);
     this.#staging = null;
+    await this.#adoptDirectories();
     for (const { path, copy, was } of wanted) {
       const isDone = done.has(path);
       this.#pin(path, done.get(path) ?? null);
@@ -269,17 +307,18 @@ export class Announcing {
       if (known === undefined) this.#copies.delete(path);
       else this.#copies.set(path, known);
       if (copy === null) {
-        if (isDone && was !== null) this.#gone(path, was);
+        if (isDone && was !== null) this.#wentAway(path, was);
       } else if (await layer.adopt(path, { ...copy, isCertain: isDone })) {
         this.#copies.set(path, [copy]);
         this.#committing.copied(path, copy, was);
       }
     }
+    this.#gone.clear();
     this.#keep();
     return paths.filter((path) => !done.has(path));
   }
 
-  #gone(path: BytePath, was: FileEntry): void {
+  #wentAway(path: BytePath, was: FileEntry): void {
     this.#copies.delete(path);
     this.#parts.layer.forget([path]);
     this.#committing.gaveWay(path, was);

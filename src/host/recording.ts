@@ -109,7 +109,8 @@ export class Recording {
     for (const { entry } of copies.copies.flatMap(([, some]) => some)) {
       shas.push(entry.sha256 ?? '');
     }
-    if (shas.length === 0) store.drop(recordKinds.sync, view);
+    const isEmpty = all.length === 0 && Object.values(copies).every((some) => !some?.length);
+    if (isEmpty) store.drop(recordKinds.sync, view);
     else store.append(recordKinds.sync, view, kept, { contents: shas, pin: true });
   }
 

@@ -129,6 +129,10 @@ export interface LayerCapture extends ChangeCapture {
   inLayer(path: BytePath): Promise<InLayer>;
   /** Notes a copy of somebody else's file: see `copies.ts`. */
   adopt(path: BytePath, copy: Copy & { readonly isCertain: boolean }): Promise<boolean>;
+  /** Notes a directory that is in the layer because of what is below it: see `copies.ts`. */
+  adoptDirectory(path: BytePath): Promise<boolean>;
+  /** Removes what was left of telling that a path is gone. */
+  uncover(path: BytePath): Promise<void>;
   /** Removes a directory of the upper layer that copies were to come from. */
   sweep(name: string): Promise<void>;
   /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */

@@ -7,7 +7,7 @@ import { closeSync, rmdirSync, unlinkSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { readUpTo } from '../descriptor.ts';
-import { fileEntry, statKey } from '../stat.ts';
+import { fileEntry, isWhiteout, modeOf, statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -74,6 +74,48 @@ export function adopt(
   });
   settled.add(path);
   return true;
+}
+
+/**
+ * Takes a directory of the layer for the tree's, which something below it brought there: where the
+ * tree has it no more, it is no directory that a command made.
+ *
+ * @returns whether it is one
+ */
+export function adoptDirectory(
+  { ledger, settled, upperCursor }: CopiesGround,
+  path: BytePath,
+): boolean {
+  if (upperCursor.goto(parentOf(path)) !== 'here') return false;
+  const stat = upperCursor.stat(nameOf(path));
+  if (stat?.isDirectory() !== true) return false;
+  if (ledger.get(path) !== undefined) return settled.has(path);
+  ledger.set(path, {
+    key: statKey(stat),
+    entry: { type: 'directory', mode: modeOf(stat) },
+    owner: `${stat.uid}:${stat.gid}`,
+    hides: false,
+    isFresh: false,
+    base: null,
+  });
+  settled.add(path);
+  return true;
+}
+
+/** Removes what a deletion that was being told left at its path when a process ended. */
+export function uncover({ ledger, upperCursor }: CopiesGround, path: BytePath): void {
+  const told = ledger.get(path);
+  if (told?.entry === null || upperCursor.goto(parentOf(path)) !== 'here') return;
+  const at = upperCursor.at(nameOf(path));
+  const stat = upperCursor.stat(nameOf(path));
+  try {
+    if (stat?.isDirectory() === true && told === undefined) rmdirSync(at);
+    if (stat === null || !isWhiteout(stat)) return;
+    unlinkSync(at);
+    ledger.forget([path]);
+  } catch {
+    // A command put something into it: that is its own.
+  }
 }
 
 /** Removes what was on its way into the layer when a process ended. */

@@ -9,7 +9,8 @@ import { Allowance } from './allowance.ts';
 import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
 import { clearLayer, dropStale } from './clear.ts';
 import { Comparison } from './comparison.ts';
-import { adopt, inLayer, sweep, type CopiesGround, type Copy, type InLayer } from './copies.ts';
+import { adopt, adoptDirectory, inLayer, sweep, uncover } from './copies.ts';
+import type { CopiesGround, Copy, InLayer } from './copies.ts';
 import { TreeCursor } from './cursor.ts';
 import { emptyDirectory } from './empty.ts';
 import { setAside, takeOut, type Displaced, type GiveWayGround } from './give-way.ts';
@@ -118,6 +119,14 @@ export class UpperCapture implements LayerCapture {
 
   adopt(path: BytePath, copy: Copy & { readonly isCertain: boolean }): Promise<boolean> {
     return this.#amongCopies((ground) => adopt(ground, path, copy));
+  }
+
+  adoptDirectory(path: BytePath): Promise<boolean> {
+    return this.#amongCopies((ground) => adoptDirectory(ground, path));
+  }
+
+  uncover(path: BytePath): Promise<void> {
+    return this.#amongCopies((ground) => uncover(ground, path));
   }
 
   sweep(name: string): Promise<void> {

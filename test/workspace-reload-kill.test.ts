@@ -1,0 +1,218 @@
+// Hot reload beside kill -9 of the daemon: what a person saved stays the person's, and is seen.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { noOverlay } from './support/changes.ts';
+import { raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
+import { openSession } from './support/session.ts';
+
+/** Tells every event in `src`, with what is there then; ends when it hears of `src/end`. */
+const watching = `const fs = require('fs');
+fs.watch('src', (type, name) => {
+  if (name.startsWith('.')) return;
+  const stat = fs.statSync('src/' + name, { throwIfNoEntry: false });
+  const text = !stat ? 'gone' : stat.isFile() ? fs.readFileSync('src/' + name, 'utf8') : 'dir';
+  fs.appendFileSync('seen', name + '=' + text + '\\n');
+  if (name === 'end') process.exit();
+});
+fs.appendFileSync('seen', 'watching\\n');
+setInterval(() => {}, 1000);`;
+
+interface Person {
+  readonly save: (name: string, text: string) => void;
+  readonly replace: (name: string, text: string) => void;
+  readonly remove: (name: string) => void;
+  readonly heard: (...lines: readonly string[]) => Promise<void>;
+  readonly at: (name: string) => string;
+}
+
+function personIn(root: string): Person {
+  const at = (name: string): string => path.join(root, 'src', name);
+  const save = (name: string, text: string): void => writeFileSync(at(name), text);
+  const seen = (): string => readFileSync(path.join(root, 'seen'), 'utf8');
+  return {
+    at,
+    save,
+    replace: (name, text) => {
+      save('.saving', text);
+      renameSync(at('.saving'), at(name));
+    },
+    remove: (name) => rmSync(at(name)),
+    heard: async (...lines) => {
+      for (const line of lines) {
+        const isHeard = (): boolean => seen().split('\n').includes(line);
+        await eventually(line, isHeard, 20_000).catch((cause: unknown) => {
+          throw new Error(seen(), { cause });
+        });
+      }
+    },
+  };
+}
+
+interface Kill {
+  /** Until the daemon is dead. */
+  readonly before: (person: Person, daemon: Daemon) => Promise<void>;
+  /** While no daemon runs. */
+  readonly between?: (person: Person) => void;
+  /** What is in `src` at the end. */
+  readonly there: Readonly<Record<string, string>>;
+}
+
+/** The command has changed nothing but what it heard, and commands see what the tree has. */
+async function killed({ before, between, there }: Kill): Promise<void> {
+  const first = await startRuntime();
+  const { home, root } = first;
+  const person = personIn(root);
+  mkdirSync(person.at('.'));
+  for (const name of ['a', 'b', 'c', 'd']) person.save(name, 'one');
+  writeFileSync(path.join(root, 'watch.js'), watching);
+  writeFileSync(path.join(root, 'seen'), '');
+  const session = await openSession(first.socketPath, { working_dir: root });
+  const exec = await session.start('node watch.js');
+  await person.heard('watching');
+  try {
+    await before(person, first);
+  } catch (error) {
+    await first.stop();
+    throw error;
+  }
+  session.client.drop();
+  await first.kill();
+  between?.(person);
+  await using second = await startRuntime({ home });
+  using client = await raw(second.socketPath);
+  // What was saved before the next daemon watches the tree is seen, and heard of by nobody.
+  await eventually('an event after the kill', () => {
+    person.save('end', 'over');
+    return readFileSync(path.join(root, 'seen'), 'utf8').includes('end=');
+  });
+  const receipt = async (): Promise<Json> =>
+    (await client.ask('exec.info', { exec_id: exec })).data.receipt ?? null;
+  while ((await receipt()) === null) await wait(20);
+  const { changes } = await receipt();
+  const told = changes.map(({ path: name, state }: Json) => `${name} ${state}`);
+  const all = Object.entries({ ...there, end: 'over' }).map((one) => one.join('='));
+  const found = readdirSync(person.at('.'), { withFileTypes: true }).map((one) => {
+    return `${one.name}=${one.isFile() ? readFileSync(person.at(one.name), 'utf8') : 'no file'}`;
+  });
+  const command = 'cd src; for f in $(ls -A); do echo "$f=$(cat $f)"; done';
+  const inside = await client.ask('exec.run', { session_id: session.id, command });
+  await client.ask('session.destroy', { session_id: session.id, force: true });
+  assert.deepEqual(
+    { told, found: found.toSorted(), inside: inside.data.stdout.trim().split('\n').toSorted() },
+    { told: ['seen applied'], found: all.toSorted(), inside: all.toSorted() },
+  );
+}
+
+test(
+  'what was announced before a kill is neither lost, nor stale, nor a change of the command',
+  { skip: noOverlay() },
+  () =>
+    killed({
+      before: async ({ save, replace, remove, heard, at }) => {
+        save('a', 'two');
+        save('d', 'two');
+        replace('b', 'two');
+        save('made', 'two');
+        remove('c');
+        mkdirSync(at('sub'));
+        await heard('a=two', 'd=two', 'b=two', 'made=two', 'c=gone', 'sub=dir');
+      },
+      between: ({ save, replace, remove, at }) => {
+        save('a', 'three');
+        replace('b', 'three');
+        remove('made');
+        save('c', 'back');
+        rmdirSync(at('sub'));
+      },
+      there: { a: 'three', b: 'three', c: 'back', d: 'two' },
+    }),
+);
+
+const strace = spawnSync('strace', ['-V']).status === 0;
+const noStrace = strace ? false : 'needs strace to kill at a system call';
+
+/** Kills the daemon instead of its `count`-th call of `name` from here on. */
+async function cutAt(daemon: Daemon, name: string, count: number): Promise<() => Promise<void>> {
+  const inject = `inject=${name}:error=EIO:signal=KILL:when=${count}`;
+  const args = ['-f', '-e', `trace=${name}`, '-e', inject, '-p', String(daemon.pid)];
+  const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(tracer, 'exit', { signal: AbortSignal.timeout(15_000) });
+  const [line] = await once(createInterface(tracer.stderr), 'line');
+  assert.match(String(line), /attached/);
+  return async () => {
+    // It ends with the daemon.
+    await ended.finally(() => tracer.kill('SIGKILL'));
+  };
+}
+
+interface Cut extends Omit<Kill, 'before'> {
+  readonly what: string;
+  readonly first?: (person: Person) => Promise<void>;
+  readonly call: string;
+  readonly count?: number;
+  readonly act: (person: Person) => void;
+}
+
+const start = { a: 'one', b: 'one', c: 'one', d: 'one' };
+const { a: _, ...withoutA } = start;
+const copied = async ({ save, heard }: Person): Promise<void> => {
+  save('a', 'two');
+  await heard('a=two');
+};
+const removed = (person: Person): void => person.remove('a');
+
+const cuts: readonly Cut[] = [
+  { what: 'a deletion is told', call: 'rmdir', act: removed, there: withoutA },
+  {
+    what: 'a deletion is told, and the file comes back',
+    call: 'rmdir',
+    act: removed,
+    between: ({ save }) => save('a', 'back'),
+    there: { ...start, a: 'back' },
+  },
+  {
+    what: 'a copy goes, and the file comes back',
+    first: copied,
+    call: 'unlink',
+    act: removed,
+    between: ({ save }) => save('a', 'back'),
+    there: { ...start, a: 'back' },
+  },
+  {
+    what: 'a save in place is told',
+    call: 'utimensat',
+    act: ({ save }) => save('a', 'two'),
+    there: { ...start, a: 'two' },
+  },
+  {
+    what: 'a second save by rename is told',
+    first: copied,
+    call: 'utimensat',
+    // The first is of the copy that is on its way.
+    count: 2,
+    act: ({ replace }) => replace('a', 'three'),
+    there: { ...start, a: 'three' },
+  },
+];
+
+for (const { what, first, call, count = 1, act, ...kill } of cuts) {
+  test(`a kill while ${what} leaves nothing of it`, { skip: noOverlay() || noStrace }, () =>
+    killed({
+      before: async (person, daemon) => {
+        await first?.(person);
+        const dead = await cutAt(daemon, call, count);
+        act(person);
+        await dead();
+      },
+      ...kill,
+    }),
+  );
+}
