@@ -90,12 +90,12 @@ export class Committing {
     this.#contested = new Set(contested);
   }
 
-  /** What an earlier daemon knew of a layer that commands go on with. */
+  /** What an earlier daemon knew of a layer that commands go on with; not of what is contested. */
   remember(changes: readonly RecordedChange[], isInLayer: boolean): void {
     for (const { path, state, key } of changes) {
       if (state !== 'applied' || key === null) continue;
       this.#own.set(path, key);
-      if (isInLayer) this.#shadowing.add(path);
+      if (isInLayer && !this.#contested.has(path)) this.#shadowing.add(path);
     }
   }
 

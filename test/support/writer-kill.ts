@@ -17,6 +17,16 @@ export const appenders = {
   'replaces it': 'for i in $(seq 0 29); do { cat f; echo "c $i"; } >t; mv t f; sleep 0.1; done',
 } as const;
 
+/** It watches, so that what the person saves is written through the view. */
+const watching = `const fs = require('fs');
+let n = 0;
+fs.watch('.', () => {});
+setInterval(() => {
+  fs.appendFileSync('f', 'c ' + n + '\\n');
+  if (++n === 30) process.exit();
+}, 100);`;
+export const watchingAppender = `node -e "${watching}"`;
+
 export const savers = {
   'in place': (dir: string, line: string) => appendFileSync(path.join(dir, 'f'), line),
   'by rename': (dir: string, line: string) =>
