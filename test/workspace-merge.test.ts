@@ -153,6 +153,18 @@ test('what was saved or deleted just before a command does stands', { skip }, as
   assert.equal(existsSync(path.join(dir, 'gone')), false);
 });
 
+test('a command that saw what was saved since it began doubles nothing', { skip }, async () => {
+  await using one = await scene({ f: 'one\ntwo\n', g: 'one\ntwo\n' });
+  const { dir, session, text } = one;
+  const inserts = `sed -i '$i command' f; { head -n 2 g; echo command; tail -n 1 g; } >t; cat t >g`;
+  const run = await startPaused(session, `pause; ${inserts}; rm t`);
+  await run.reached();
+  for (const name of ['f', 'g']) appendFileSync(path.join(dir, name), 'person\n');
+  await run.go();
+  await run.ended();
+  for (const name of ['f', 'g']) assert.equal(text(name), 'one\ntwo\ncommand\nperson\n', name);
+});
+
 test('a stale write beside a younger command of the view loses no save', { skip }, async () => {
   const old = 'one\ntwo\nthree\nfour\nfive\n';
   await using one = await scene({ f: old });

@@ -14,9 +14,9 @@ export interface Since {
   readonly last: number;
 }
 
-/** Unix ms when a change was written to the layer; 0: nobody knows. */
+/** Unix ms, to the µs, when a change was written to the layer; 0: nobody knows. */
 export function writtenMs({ upperKey }: Pick<Captured, 'upperKey'>): number {
-  return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000_000n);
+  return Number(BigInt(upperKey?.split(':')[4] ?? '0') / 1_000n) / 1_000;
 }
 
 /** What one command tells. */

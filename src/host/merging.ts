@@ -11,6 +11,7 @@ import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
 import {
   appends,
   appendsAfterSeen,
+  hasSeen,
   linesChanged,
   mergeContents,
   mergeModes,
@@ -23,7 +24,7 @@ import { entryWith, standingFile, type FileEntry } from '../workspace/merge/stan
 import { writtenMs, type Since } from './attribution.ts';
 import { SyncPoints, type MaySee, type SyncPoint } from './sync-points.ts';
 import type { Tree } from './tree.ts';
-import { moment, type Version } from './versions.ts';
+import { moment, tickMs, type Version } from './versions.ts';
 
 /** Of a file that is merged. */
 const bytesMax = 64 * 1024 * 1024;
@@ -103,35 +104,53 @@ export class Merging {
       !contents.some((one) => one !== null && one.length > bytes.length && startsWith(one, bytes));
     // It has all of what stands there, and not equal lines that were added after it was written.
     const isLater = seen !== 'any' && isAfter(now.entry, seen);
-    if (isBegin(now.bytes) && !isLater) return this.#kept(now, now.key);
+    // Of the same moment, its end may have been cut off after the command wrote.
+    const { sha256, mtimeMs } = now.entry;
+    const isEarlier =
+      seen === 'any' || mtimeMs < seen || able.some(({ layer }) => layer.sha256 === sha256);
+    if (isBegin(now.bytes) && isEarlier && !isLater) return this.#kept(now, now.key);
     for (const [at, point] of [...able.entries()].toReversed()) {
       const bytes = contents[at] ?? now.bytes;
-      if (!bytes.equals(now.bytes) && isBegin(bytes)) return begun(point, seen);
+      if (bytes.equals(now.bytes) || !isBegin(bytes)) continue;
+      const isNow = !isLater && isMadeOf(now.bytes, bytes, ours);
+      return begun(isNow ? this.#kept(now, null) : point, seen);
     }
-    const start = (await this.#nearest(ours, known, since)) ?? shown.find((one) => !one.isShown);
+    const isSeen = ({ at }: SyncPoint): boolean =>
+      at > since.last && (seen === 'any' || at <= seen + tickMs);
+    const later = [...known.filter(isSeen), ...(isLater ? [] : [this.#kept(now, null)])];
+    const start =
+      (await this.#nearest(ours, known, since, later)) ?? shown.find((one) => !one.isShown);
     return start === undefined ? null : begun(start, seen);
   }
 
   /**
    * The version that least was done to, of those that the commands may have seen. Of equals the
-   * oldest, which is safe: what was added since is then somebody's addition, not our deletion.
+   * oldest, which is safe: what was added since is then somebody's addition, not our deletion. For
+   * the same reason a version of after they began counts only where all of its changes are there.
    */
   async #nearest(
     ours: Buffer,
     known: readonly SyncPoint[],
     { first, last }: Since,
+    later: readonly SyncPoint[],
   ): Promise<SyncPoint | undefined> {
     const from = known.findLastIndex(({ at }) => at <= first);
     const to = known.findLastIndex(({ at }) => at <= last);
     const able = known.slice(Math.max(0, from), to + 1);
-    let nearest = able[0];
+    let [nearest] = able;
+    if (nearest === undefined || able.length + later.length === 1) return nearest;
     let least = Infinity;
-    for (const point of able.length > 1 ? able : []) {
+    let start: Buffer | null = null;
+    for (const point of [...able, ...later]) {
       const bytes = await this.#read(point.layer);
-      const changed = bytes === null ? Infinity : linesChanged(bytes, ours);
+      if (bytes === null) continue;
+      const isLater = later.includes(point);
+      if (isLater && (start === null || !hasSeen(start, bytes, ours))) continue;
+      const changed = linesChanged(bytes, ours);
       if (changed >= least) continue;
       nearest = point;
       least = changed;
+      start = bytes;
     }
     return nearest;
   }
@@ -263,9 +282,16 @@ function begun(point: SyncPoint, seen: MaySee): SyncPoint {
   return { ...point, realKey: null, isShown: false, maySee: seen };
 }
 
-/** Whether the content came after a moment, in whole ms, as far as its time tells. */
+/** Whether a content was made of `now` rather than of `before`. */
+function isMadeOf(now: Buffer, before: Buffer, content: Buffer): boolean {
+  return (
+    hasSeen(before, now, content) && linesChanged(now, content) < linesChanged(before, content)
+  );
+}
+
+/** Whether the content came after a moment, to the µs, as far as its time tells. */
 function isAfter({ mtimeMs }: FileEntry, at: number): boolean {
-  return mtimeMs >= at + 1;
+  return mtimeMs >= at + 0.001;
 }
 
 function bothAppended(maySee: MaySee, base: Buffer, ours: Buffer, theirs: Content): Merged | null {

@@ -3,12 +3,13 @@
  * merged with what was saved. A version is known from when it was read; where none is known, what
  * the command makes of the file is a conflict.
  */
-import type { Dirent } from 'node:fs';
+import type { BigIntStats, Dirent } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { BytePath, Change } from '../change.ts';
 import { joined } from '../workspace/byte-path.ts';
 import { standingFile, type FileEntry } from '../workspace/merge/standing-file.ts';
 import { OpenDirectory } from '../workspace/projection/directory.ts';
+import { fileEntry } from '../workspace/stat.ts';
 import { Slices } from '../workspace/slices.ts';
 
 let lastMoment = 0;
@@ -57,7 +58,10 @@ export class Versions {
     this.#root = root;
   }
 
-  /** Reads what is in the tree, once; answers when that is done, or goes on. Never fails. */
+  /**
+   * Reads what is in the tree, once, and again after changes that nobody heard of by name; answers
+   * when that is done, or goes on. Never fails.
+   */
   async warm(): Promise<void> {
     this.#warming ??= this.#warm().catch(() => {});
     await Promise.race([this.#warming, wait(warmMs, undefined, { ref: false })]);
@@ -69,7 +73,10 @@ export class Versions {
    * @param isAll whether they may have changed others, too, and nobody heard which
    */
   note(paths: readonly BytePath[], isAll: boolean): void {
-    if (isAll) this.#missedAt = moment();
+    if (isAll) {
+      this.#missedAt = moment();
+      this.#warming = null;
+    }
     for (const path of paths.slice(0, notedMax)) this.#read(path, moment());
   }
 
@@ -102,14 +109,23 @@ export class Versions {
     const waiting: BytePath[] = [''];
     let room = entriesMax;
     for (let at = waiting.shift(); at !== undefined && room > 0; at = waiting.shift()) {
-      for (const entry of entriesOf(this.#root, at)) {
+      using directory = openedOrNull(this.#root, at);
+      for (const entry of entriesOf(directory)) {
         if ((room -= 1) < 0 || this.#bytes > bytesMax / 2) return;
         if (slices.over) await slices.turn();
         const path = joined(at, entry.name.toString('latin1'));
         if (entry.isDirectory() && !skipped.has(entry.name.toString())) waiting.push(path);
-        if (entry.isFile()) this.#read(path, 0);
+        if (!entry.isFile()) continue;
+        const stat = directory?.look(entry.name.toString('latin1'));
+        if (stat?.isFile() === true && !this.#isKnown(path, stat)) this.#read(path, 0);
       }
     }
+  }
+
+  #isKnown(path: BytePath, stat: BigIntStats): boolean {
+    const last = this.of(path).at(-1)?.entry;
+    const { size, mtimeMs } = fileEntry(stat);
+    return last?.size === size && last.mtimeMs === mtimeMs;
   }
 
   #read(path: BytePath, heard: number): void {
@@ -148,10 +164,17 @@ export class Versions {
 /** Of memory, in bytes. */
 const costOf = ({ bytes }: Version): number => KiB + (bytes?.length ?? 0);
 
-function entriesOf(root: string, path: BytePath): Dirent<Buffer>[] {
+function openedOrNull(root: string, path: BytePath): OpenDirectory | null {
   try {
-    using directory = OpenDirectory.open(root, path);
-    return directory.entries();
+    return OpenDirectory.open(root, path);
+  } catch {
+    return null;
+  }
+}
+
+function entriesOf(directory: OpenDirectory | null): Dirent<Buffer>[] {
+  try {
+    return directory?.entries() ?? [];
   } catch {
     return [];
   }

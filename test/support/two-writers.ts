@@ -170,10 +170,8 @@ class History {
       const start = name === 'binary' ? '\0\n' : '';
       writeFileSync(this.#at(name), `${start}${beginning(name)}`);
     }
-    this.#trees = new Trees(path.join(this.dir, 'cookies'));
-    for (const name of ['a', 'b']) {
-      this.#writers.set(name, new Writer(name, this.dir, this.#trees, parts));
-    }
+    const trees = (this.#trees = new Trees(path.join(this.dir, 'cookies')));
+    for (const one of ['a', 'b']) this.#writers.set(one, new Writer(one, this.dir, trees, parts));
   }
 
   async run(all: readonly Step[]): Promise<void> {
@@ -272,9 +270,10 @@ class History {
 
   /** Takes back a command that has ended: its lines go, and nobody else's. */
   async #undo(writer: Writer, place: number): Promise<void> {
-    const own = this.#records.filter(({ session }) => session === `s-${writer.name}`);
+    const own = this.#records.filter(({ session }) => session === writer.session);
     const record = own[place % Math.max(1, own.length)];
     if (record === undefined) return;
+    this.#records.splice(this.#records.indexOf(record), 1);
     const { store, renames } = this.#parts;
     const before = new Map(files.map((name) => [name, this.#found(name)]));
     const steps = record.changes.flatMap((change) =>

@@ -87,10 +87,43 @@ export function appendsAfterSeen(
   if (!isWhole(base) || !startsWith(ours, base) || !startsWith(theirs, base)) return null;
   const [mine, others] = [ours, theirs].map((side) => linesOf(side.subarray(base.length)));
   if (mine === undefined || others === undefined) return null;
+  // Of what the other side added it took something out, which is no addition of its own.
+  if (maySeeAll && mine.some(isTelling) && isPartOf(mine, others)) return merged(theirs);
   const most = others.length - (maySeeAll ? 0 : 1);
   let seen = base.length;
   for (let at = 0; at < most && mine[at] === others[at]; at += 1) seen += others[at]?.length ?? 0;
   return appended(theirs.subarray(0, seen), ours, theirs);
+}
+
+/**
+ * Whether `other` was made by somebody who saw what led from `from` to `to`: it has the added
+ * lines and none of the removed ones, and some of them are more than a bracket.
+ */
+export function hasSeen(from: Buffer, to: Buffer, other: Buffer): boolean {
+  const [before, after, found] = [countedLines(from), countedLines(to), countedLines(other)];
+  const lines = [...new Set([...before.keys(), ...after.keys()])];
+  const changed = lines.filter((line) => before.get(line) !== after.get(line));
+  const isThere = (line: string): boolean => {
+    const [is, has] = [after.get(line) ?? 0, found.get(line) ?? 0];
+    return is > (before.get(line) ?? 0) ? has >= is : has <= is;
+  };
+  return changed.some(isTelling) && changed.every(isThere);
+}
+
+/** Whether a line is more than a bracket, which many blocks have. */
+const isTelling = (line: string): boolean => /[\p{L}\p{N}]/u.test(line);
+
+/** Whether all lines of `some` are in `all`, in this order. */
+function isPartOf(some: readonly string[], all: readonly string[]): boolean {
+  let at = 0;
+  for (const line of all) if (line === some[at]) at += 1;
+  return at === some.length;
+}
+
+function countedLines(bytes: Buffer): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of linesOf(bytes)) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return counts;
 }
 
 /** How many lines differ; infinite: that takes too long to say. */
