@@ -107,13 +107,20 @@ export class Merging {
     // Of the same moment, its end may have been cut off after the command wrote.
     const { sha256, mtimeMs } = now.entry;
     const isEarlier =
-      seen === 'any' || mtimeMs < seen || able.some(({ layer }) => layer.sha256 === sha256);
+      seen === 'any' ||
+      mtimeMs < seen ||
+      able.some(({ at, layer }) => at < seen && layer.sha256 === sha256);
     if (isBegin(now.bytes) && isEarlier && !isLater) return this.#kept(now, now.key);
     for (const [at, point] of [...able.entries()].toReversed()) {
       const bytes = contents[at] ?? now.bytes;
       if (bytes.equals(now.bytes) || !isBegin(bytes)) continue;
-      const isNow = !isLater && isMadeOf(now.bytes, bytes, ours);
-      return begun(isNow ? this.#kept(now, null) : point, seen);
+      if (!isLater && isMadeOf(now.bytes, bytes, ours)) return begun(this.#kept(now, null), seen);
+      // What commands saw since, and took a part out of, is as near.
+      const changed = linesChanged(bytes, ours);
+      const isNear = (content: Buffer | null | undefined): boolean =>
+        content != null && linesChanged(content, ours) <= changed;
+      const last = able.findLastIndex((one, index) => one.isShown && index > at);
+      return begun((isNear(contents[last]) ? able[last] : null) ?? point, seen);
     }
     const isSeen = ({ at }: SyncPoint): boolean =>
       at > since.last && (seen === 'any' || at <= seen + tickMs);
