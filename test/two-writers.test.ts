@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { provenWriters } from './support/two-writers.ts';
 
 const step = (
-  who: 'a' | 'person',
-  what: 'append' | 'hold' | 'look' | 'read' | 'remove' | 'stale' | 'end',
-  file: 'text' | 'binary',
+  who: 'a' | 'b' | 'person',
+  what: 'append' | 'edit' | 'hold' | 'look' | 'read' | 'remove' | 'stale' | 'end' | 'undo',
+  file: 'text' | 'binary' | 'log',
   place = 0,
 ) => ({ who, what, file, place });
 
@@ -30,6 +30,40 @@ const first = [
     step('a', 'append', 'binary'),
     step('person', 'stale', 'binary'),
     step('a', 'append', 'text'),
+  ],
+  // The command saw what the person added at the end, and writes a line above it.
+  [step('a', 'append', 'log'), step('person', 'append', 'text'), step('a', 'edit', 'text', 8)],
+  // It saw what the person added first, and not what they cut off then.
+  [
+    step('a', 'append', 'text'),
+    step('person', 'edit', 'log'),
+    step('a', 'append', 'log'),
+    step('person', 'remove', 'log', 7),
+  ],
+  // The same, and what they cut off is not at the end.
+  [
+    step('a', 'append', 'binary'),
+    step('person', 'append', 'text'),
+    step('person', 'append', 'text'),
+    step('a', 'append', 'text'),
+    step('person', 'remove', 'text'),
+  ],
+  // What both commands saw stands again when one of them is undone.
+  [
+    step('a', 'append', 'text'),
+    step('person', 'append', 'log'),
+    step('b', 'append', 'log'),
+    step('a', 'append', 'log'),
+    step('a', 'end', 'text'),
+    step('a', 'undo', 'text'),
+  ],
+  // One command removes a line that the other one added at the end.
+  [
+    step('b', 'append', 'text'),
+    step('a', 'append', 'binary'),
+    step('a', 'append', 'binary'),
+    step('a', 'look', 'text'),
+    step('b', 'remove', 'binary', 8),
   ],
 ];
 

@@ -124,6 +124,32 @@ for (const [mine, theirs] of [
   );
 }
 
+test('a line that a command saw is there once, wherever it writes its own', { skip }, async () => {
+  const old = '1\n2\n3\n';
+  await using one = await scene({ early: old, late: old, between: old });
+  const { dir, session, text } = one;
+  const insert = (at: string, file: string): string => `sed -i '${at}i mine' ${file}`;
+  const run = await startPaused(
+    session,
+    `pause; ${insert('$', 'early')}
+      until grep -q theirs late && grep -q theirs between; do sleep 0.05; done
+      ${insert('$', 'late')}; ${insert('3', 'between')}`,
+  );
+  await run.reached();
+  appendFileSync(path.join(dir, 'early'), 'theirs\n');
+  await run.go();
+  while (!text('early').includes('mine')) await wait(50);
+  appendFileSync(path.join(dir, 'late'), 'theirs\n');
+  save(dir, 'between', '1\n2\ntheirs\n3\n');
+  assert.deepEqual(
+    (await run.ended()).changes.map(({ path: name, state }: Json) => `${name} ${state}`).toSorted(),
+    ['between applied', 'early applied', 'late applied'],
+  );
+  assert.equal(text('early'), `${old}mine\ntheirs\n`);
+  assert.equal(text('late'), `${old}mine\ntheirs\n`);
+  assert.equal(text('between'), '1\n2\nmine\ntheirs\n3\n');
+});
+
 test('what was saved or deleted just before a command does stands', { skip }, async () => {
   await using one = await scene({ edited: 'a\n', gone: 'a\n', made: '' });
   const { dir, session, text } = one;
