@@ -41,7 +41,8 @@ export function noPowerCut(): string | false {
   }
 }
 
-function makeDisk(home: string): void {
+/** An empty ext4 in `disk.img`. */
+export function makeDisk(home: string): void {
   const commands = [
     ['truncate', '-s', '128M', path.join(home, image)],
     ['mkfs.ext4', ...make(home)],
@@ -57,7 +58,7 @@ export const stateOf = (daemon: Daemon): string =>
   path.join('/proc', String(daemon.pid), 'root', daemon.home, 'state');
 
 /** From here on nothing more reaches the disk, and what had not is gone. */
-function cutPower(state: string): void {
+export function cutPower(state: string): void {
   const { status, stderr } = spawnSync('perl', ['-e', cut, state], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`the power is still there: ${stderr}`);
 }

@@ -273,6 +273,7 @@ class Applying {
       }
     }
     this.#done(item, keyAfter(to, made));
+    if (made.isFile()) this.#enqueue({ item, index, kind: 'write', made });
   }
 
   #setMeta(item: CommitItem, after: Entry): void {
@@ -322,7 +323,9 @@ class Applying {
     }
   }
 
-  #conclude({ item, made, answer, at, keptAt }: Concluded): void {
+  #conclude({ item, kind, made, answer, at, keptAt }: Concluded): void {
+    // It has its name already.
+    if (kind === 'write') return;
     if (answer === 'done') this.#done(item, made === null ? null : keyAfter(at, made));
     if (answer === 'open') this.#refuse(item, 'open-elsewhere');
     if (answer === 'changed') this.#refuse(item, 'changed-meanwhile');

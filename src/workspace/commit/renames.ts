@@ -4,12 +4,13 @@
  * in perl makes the system calls (`renaming-program.ts`); it starts at the first use.
  *
  * A request is fields that end in NUL: a count, then for each rename
- *   exchange|away|name|fill DIRECTORY STAGING NAME TEMPORARY KEPT KEY
+ *   exchange|away|name|fill|write DIRECTORY STAGING NAME TEMPORARY KEPT KEY
  * The answer is a word for each, on one line. `late HEX` on a line of its own may come at any time.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { lstatSync, renameSync, unlinkSync } from 'node:fs';
+import { closeSync, constants, fdatasyncSync, lstatSync, openSync } from 'node:fs';
+import { renameSync, unlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { StatKey } from '../../change.ts';
@@ -29,9 +30,9 @@ export interface Rename {
   /**
    * `exchange` puts `temporary` in the place of `name`; `away` removes `name`; `name` gives
    * `temporary` its name, where nothing has it; `fill` gives the file at `name` the content of
-   * `temporary`, while nobody else has it open.
+   * `temporary`, while nobody else has it open; `write` begins to write `name` to the disk.
    */
-  readonly kind: 'exchange' | 'away' | 'name' | 'fill';
+  readonly kind: 'exchange' | 'away' | 'name' | 'fill' | 'write';
   /** An open directory. */
   readonly directory: number;
   /** The open directory of `temporary`; `null`: the same. */
@@ -47,8 +48,8 @@ export interface Rename {
 const idleMs = 30_000;
 const perl = '/usr/bin/perl';
 const numbers: ReadonlyMap<string, string> = new Map([
-  ['x64', '332 316 157 191'],
-  ['arm64', '291 276 167 8'],
+  ['x64', '332 316 157 191 277'],
+  ['arm64', '291 276 167 8 84'],
 ]);
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
@@ -178,15 +179,29 @@ function isRenamed(answer: string): answer is Renamed {
 
 /** What somebody else does between the look and the rename, some microseconds, is lost. */
 function lookThenRename({ kind, directory, staging, name, temporary, key }: Rename): Renamed {
+  if (kind === 'write') return 'done';
   if (staging !== null || kind === 'name' || kind === 'fill') return 'elsewhere';
   const at = below(directory, name);
   try {
     const stat = lstatSync(at, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined || statKey(stat) !== key) return 'changed';
-    if (kind === 'exchange') renameSync(below(directory, temporary), at);
-    else unlinkSync(at);
+    if (kind === 'exchange') {
+      writeOut(below(directory, temporary));
+      renameSync(below(directory, temporary), at);
+    } else unlinkSync(at);
     return 'done';
   } catch {
     return 'refused';
+  }
+}
+
+/** So that a power cut leaves no empty file in the place of an old one. */
+function writeOut(at: Buffer): void {
+  if (!lstatSync(at).isFile()) return;
+  const fd = openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    fdatasyncSync(fd);
+  } finally {
+    closeSync(fd);
   }
 }

@@ -13,12 +13,17 @@
  *    For `grace` seconds what is displaced stays open here, without a name: what is written to it
  *    is kept in a new file and told of by a line of its own, `late HEX`, the bytes of its path.
  *
+ * Contents are on their way to the disk before a name leads to them: else a power cut leaves an
+ * empty file in the place of an old one. sync_file_range begins to write what is new, which is all
+ * that a journal in order needs (ext4), and waits for it where something is replaced (xfs too).
+ * Neither waits for the journal.
+ *
  * What is new is made in another directory only where it would not take over anything from the one
  * it comes to: default ACLs, labels of SELinux, a group that is not the maker's own.
  */
 export const renamingProgram = String.raw`
 use strict; use warnings; use Fcntl (); use Errno (); use Time::HiRes ();
-my ($nr_statx, $nr_rename, $nr_prctl, $nr_getxattr, $parent) = map { $_ + 0 } @ARGV;
+my ($nr_statx, $nr_rename, $nr_prctl, $nr_getxattr, $nr_write, $parent) = map { $_ + 0 } @ARGV;
 syscall($nr_prctl, 1, 9, 0, 0, 0);
 exit 0 if getppid() != $parent;
 my ($grace, $grace_max, $cwd, $broken, $input) = (1, 256, -100, 0, "");
@@ -128,12 +133,14 @@ sub fill {
   my ($new, $old) = (slurp($from), slurp($to));
   return "refused" if !defined $new || !defined $old;
   if (!whole($to, $new)) { whole($to, $old); return "refused" }
+  syscall($nr_write, fileno($to), 0, 0, 7);
   unlink $temporary;
   return "done";
 }
 # An answer, or what has been moved and waits for "settle".
 sub act {
   my ($kind, $directory, $staging, $key, $name, $temporary, $kept) = @_;
+  if ($kind eq "write") { written($name, 2); return "done" }
   return "elsewhere" if $kind ne "away" && $staging ne $directory && gives($directory);
   return name($name, $temporary) if $kind eq "name";
   return fill($name, $temporary, $key) if $kind eq "fill";
@@ -156,6 +163,13 @@ sub act {
     kept => $kept, found => $found, made => $made, file => $file, leased => $leased };
   my $out = look($temporary);
   return $out && $out->{thing} eq $found->{thing} ? $one : back($one);
+}
+# Flags of sync_file_range: 2 begins to write, 7 waits for it as well.
+sub written {
+  my ($path, $flags) = @_;
+  my $mode = Fcntl::O_RDONLY() | Fcntl::O_NONBLOCK() | Fcntl::O_NOFOLLOW();
+  sysopen(my $file, $path, $mode) or return;
+  syscall($nr_write, fileno($file), 0, 0, $flags) if -f $file;
 }
 my @watched; my %opened;
 sub settle {
@@ -228,12 +242,16 @@ sub field {
 }
 while (1) {
   my $count = field();
-  my @acted;
+  my @asked;
   for (1 .. $count) {
     my ($kind, $directory, $staging, $name, $temporary, $kept, $key) = map { field() } 1 .. 7;
     my @paths = ("$directory/$name", "$staging/$temporary", "$directory/$kept");
-    push @acted, act($kind, $directory, $staging, $key, @paths);
+    push @asked, [$kind, $directory, $staging, $key, @paths];
   }
+  my @made = grep { $_->[0] eq "exchange" || $_->[0] eq "name" } @asked;
+  written($_->[5], 2) for @made;
+  for (@made) { written($_->[5], 7) if $_->[0] eq "exchange" }
+  my @acted = map { act(@$_) } @asked;
   print join(" ", map { ref $_ ? settle($_) : $_ } @acted), "\n";
   %opened = (); %gives = ();
 }
