@@ -280,6 +280,45 @@ test('what a directory gives to new files by a default ACL is theirs', async (t)
   assert.deepEqual(leftovers(trees.real), []);
 });
 
+test('of many changes each is applied, or stands as somebody else made it meanwhile', async (t) => {
+  using trees = makeTrees(
+    `mkdir d0 d1 d2 d3; for n in $(seq 0 3 900); do echo old $n >d$((n % 4))/f$n; done`,
+  );
+  try {
+    // From there on, temporary names are in the tree.
+    setDefaultAcl(path.join(trees.real, 'd2'));
+  } catch (error) {
+    t.diagnostic(`no ACL can be set here: ${String(error)}`);
+  }
+  trees.run(
+    `for n in $(seq 0 900); do
+       if [ $((n % 15)) = 0 ]; then rm d$((n % 4))/f$n; else echo new $n >d$((n % 4))/f$n; fi
+     done; cp -r d1 made`,
+  );
+  const items = itemsBetween(trees.real, trees.session);
+  shell('for n in $(seq 0 7 900); do echo mine $n >d$((n % 4))/f$n; done', trees.real);
+  const staging = path.join(trees.base, 'staging');
+  using renames = new AtomicRenames(undefined, { staging });
+  const tree = { root: trees.real, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+  const contents = noContents;
+  const results = await applyChanges({ tree, id: '0badcafe', items, contents, renames });
+  const theirs = results.flatMap(({ path: name, state }) => (state === 'applied' ? [] : [name]));
+  const mine = Array.from({ length: 129 }, (_, at) => `d${(at * 7) % 4}/f${at * 7}`);
+  assert.deepEqual(theirs.toSorted(), mine.toSorted());
+  const texts = mine.map((name) => readFileSync(path.join(trees.real, name), 'utf8'));
+  assert.deepEqual(
+    texts,
+    mine.map((_, at) => `mine ${at * 7}\n`),
+  );
+  assert.deepEqual(leftovers(trees.real), []);
+  assert.deepEqual(readdirSync(staging), []);
+  for (const name of mine) {
+    rmSync(path.join(trees.real, name), { force: true });
+    rmSync(path.join(trees.session, name), { force: true });
+  }
+  assert.deepEqual(look(trees.real), look(trees.session));
+});
+
 const xattrCalls: Record<string, [set: number, get: number]> = { x64: [188, 191], arm64: [5, 8] };
 
 /** Version 2; owner, one more user, group, mask and others may read. */

@@ -3,7 +3,7 @@
  * that somebody else made meanwhile stands, and is reported.
  *
  * Contents are written under a temporary name, out of the tree where that can be (`staging.ts`),
- * else in the same directory. A new file gets its name by `link`, which overwrites nothing; what
+ * else in the same directory. A new file gets its name where nothing has it (`renames.ts`); what
  * replaces a file is exchanged with it, and exchanged back where what came out is not what was
  * expected (`renames.ts`). Every step goes through descriptors of directories and follows no link.
  * So nobody sees half a file, and nothing outside is reached.
@@ -61,7 +61,7 @@ export async function applyChanges(input: ApplyInput): Promise<readonly ItemResu
   try {
     await applying.run();
   } finally {
-    applying.close();
+    await applying.close();
   }
   return input.items.map((item) => applying.resultOf(item.path));
 }
@@ -125,16 +125,17 @@ class Applying {
     });
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    await this.#queue.conclude(() => undefined);
     this.#place.release();
     for (const steps of this.#sources.values()) steps.close();
     this.#queue.close();
   }
 
   async #slice(): Promise<void> {
-    if (this.#queue.isFull) await this.#flush();
+    if (this.#queue.isFull) await this.#send();
     if (performance.now() - this.#sliceStart < sliceMs) return;
-    await this.#flush();
+    await this.#send();
     this.#input.progress?.(this.#results.size, this.#input.items.length);
     await turn();
     this.#sliceStart = performance.now();
@@ -154,6 +155,8 @@ class Applying {
       this.#refuse(item, 'no-directory');
       return null;
     }
+    // It gets its name only where nothing has it.
+    if (item.baseKey === null && isMade(item.after)) return 'nothing';
     const stat = statAt(this.#place.steps, item.path);
     if (isSame(stat, item.baseKey)) return stat ?? 'nothing';
     this.#refuse(item, 'changed-meanwhile');
@@ -298,19 +301,23 @@ class Applying {
     this.#queue.add(this.#place.enter(parentOf(queued.item.path)), queued);
   }
 
-  async #flush(): Promise<void> {
-    const concluded = await this.#queue.run();
-    for (const one of concluded) this.#conclude(one);
-    // What is open may be moved away before it is used again.
-    this.#place.release();
-    const again = concluded.filter(({ answer }) => answer === 'elsewhere');
-    if (again.length === 0) return;
+  /** Has what waits carried out while more is made: one part is on its way, one is made. */
+  async #send(): Promise<void> {
+    const again = await this.#queue.conclude((one) => {
+      this.#conclude(one);
+    });
     for (const one of again) {
       await this.#repeat(one).catch((error: unknown) => {
         this.#fail(one.item, error);
       });
     }
-    await this.#flush();
+    // What is open may be moved away before it is used again.
+    this.#queue.send(this.#place.detach());
+  }
+
+  async #flush(): Promise<void> {
+    await this.#send();
+    while (!this.#queue.isIdle) await this.#send();
   }
 
   /** The same with its temporary name in the tree. */
@@ -371,6 +378,10 @@ class Applying {
     ]).get(code);
     this.#refuse(item, reason ?? 'refused', code === '' ? String(error) : code);
   }
+}
+
+function isMade(after: Entry | null): boolean {
+  return after?.type === 'file' || after?.type === 'symlink';
 }
 
 function order(a: CommitItem, b: CommitItem): number {

@@ -26,6 +26,19 @@ export interface Concluded extends Queued {
   readonly keptAt: string;
 }
 
+/** On its way: nothing else is sent before it was concluded. */
+interface Sent {
+  readonly waiting: readonly Waiting[];
+  readonly answers: Promise<readonly Renamed[]>;
+  /** Open until then. */
+  readonly directories: readonly number[];
+}
+
+interface Waiting {
+  readonly queued: Queued;
+  readonly rename: Rename;
+}
+
 export function temporaryName(id: string, index: number): string {
   return `.trl-${id}-${index}`;
 }
@@ -36,7 +49,8 @@ export class RenameQueue {
   readonly #staging: number | null;
   /** Whether staging is of use for this tree: default ACLs and quotas may forbid it. */
   #isStaged: boolean;
-  #waiting: { readonly queued: Queued; readonly rename: Rename }[] = [];
+  #waiting: Waiting[] = [];
+  #sent: Sent | null = null;
 
   constructor({ id, renames, tree }: Pick<ApplyInput, 'id' | 'renames' | 'tree'>) {
     this.#id = id;
@@ -49,6 +63,11 @@ export class RenameQueue {
     return this.#waiting.length >= renamesMax;
   }
 
+  /** Whether all was carried out. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#sent === null;
+  }
+
   /** Where temporary names are now; `null`: in the directory of each path. */
   get staging(): number | null {
     return this.#isStaged ? this.#staging : null;
@@ -59,7 +78,7 @@ export class RenameQueue {
     return below(this.staging ?? directory, temporaryName(this.#id, index));
   }
 
-  /** @param directory stays open until {@link run} has answered */
+  /** @param directory stays open until it is given to {@link send} */
   add(directory: number, queued: Queued): void {
     const { item, index, kind } = queued;
     const rename = {
@@ -74,21 +93,50 @@ export class RenameQueue {
     this.#waiting.push({ queued, rename });
   }
 
-  /** Carries them out. After `elsewhere`, what is added has its temporary name in the tree. */
-  async run(): Promise<Concluded[]> {
+  /**
+   * Begins to carry out what waits, while more is made. What was sent before was concluded.
+   *
+   * @param directories are closed when it is done
+   */
+  send(directories: readonly number[]): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    const answers = await this.#renames.run(waiting.map(({ rename }) => rename));
+    if (waiting.length === 0) {
+      for (const fd of directories) closeSync(fd);
+      return;
+    }
+    const answers = this.#renames.run(waiting.map(({ rename }) => rename));
+    this.#sent = { waiting, answers, directories };
+  }
+
+  /**
+   * Waits for what was sent.
+   *
+   * @param tell called with each while its directory is open; must not throw
+   * @returns those that are to be added again, with temporary names in the tree
+   */
+  async conclude(tell: (one: Concluded) => void): Promise<readonly Queued[]> {
+    const sent = this.#sent;
+    if (sent === null) return [];
+    const answers = await sent.answers;
+    this.#sent = null;
     if (answers.includes('elsewhere')) this.#isStaged = false;
-    return waiting.map(({ queued, rename }, at) => {
-      const answer = answers[at] ?? 'refused';
-      const { directory, staging, temporary, name, kept } = rename;
-      const { made, item } = queued;
-      const isLeft = answer !== 'done' && made !== null;
-      if (isLeft) removeOwn(below(staging ?? directory, temporary), made);
-      const keptAt = joined(parentOf(item.path), kept);
-      return { ...queued, answer, at: below(directory, name), keptAt };
-    });
+    const again: Queued[] = [];
+    try {
+      for (const [at, { queued, rename }] of sent.waiting.entries()) {
+        const answer = answers[at] ?? 'refused';
+        const { directory, staging, temporary, name, kept } = rename;
+        const { made, item } = queued;
+        const isLeft = answer !== 'done' && made !== null;
+        if (isLeft) removeOwn(below(staging ?? directory, temporary), made);
+        const keptAt = joined(parentOf(item.path), kept);
+        if (answer === 'elsewhere') again.push(queued);
+        else tell({ ...queued, answer, at: below(directory, name), keptAt });
+      }
+    } finally {
+      for (const fd of sent.directories) closeSync(fd);
+    }
+    return again;
   }
 
   close(): void {

@@ -100,6 +100,9 @@ sub gives {
 }
 sub name {
   my ($name, $temporary) = @_;
+  return "done" if move($temporary, $name, 1);
+  return "changed" if $!{EEXIST};
+  # A file system that cannot do so in one step: then with two names for a moment.
   if (link $temporary, $name) { unlink $temporary; return "done" }
   return "changed" if $!{EEXIST};
   return $!{ENOENT} || $!{ENOSPC} || $!{EDQUOT} || $!{EACCES} ? "refused" : "elsewhere";

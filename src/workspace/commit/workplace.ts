@@ -34,7 +34,7 @@ export class Workplace {
     return this.steps.at(path) ?? missing();
   }
 
-  /** A directory that stays open until `release`. @throws as `at` */
+  /** A directory that stays open until `release`, or is given away by `detach`. @throws as `at` */
   hold(path: BytePath): number {
     const known = this.#held.get(path);
     if (known !== undefined) return known;
@@ -85,11 +85,17 @@ export class Workplace {
     }
   }
 
-  /** Closes what is held. What is asked for next is looked up anew. */
-  release(): void {
-    for (const fd of this.#held.values()) closeSync(fd);
+  /** Gives away what is held; the caller closes it. What is asked for next is looked up anew. */
+  detach(): readonly number[] {
+    const held = [...this.#held.values()];
     this.#held.clear();
     this.steps.close();
+    return held;
+  }
+
+  /** Closes what is held. */
+  release(): void {
+    for (const fd of this.detach()) closeSync(fd);
   }
 }
 
