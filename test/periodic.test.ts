@@ -21,6 +21,22 @@ test('work that failed once is done again, until there is no more', async () => 
   assert.deepEqual(errors, ['Error: the disk is full']);
 });
 
+test('work that has more to do than usual goes on at once, whatever it took', async () => {
+  let done = 0;
+  const work = new Periodic(
+    async () => {
+      done += 1;
+      if (done === 3) return null;
+      work.hurry();
+      return 60_000;
+    },
+    () => {},
+    1,
+  );
+  work.start();
+  await eventually('it was done three times', () => done === 3);
+});
+
 test('work that was stopped while it went on is not done again', async () => {
   const { promise, resolve } = Promise.withResolvers<number>();
   let done = 0;

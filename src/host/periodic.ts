@@ -10,6 +10,7 @@ export class Periodic {
   readonly #everyMs: number;
   #timer: NodeJS.Timeout | null = null;
   #isOver = false;
+  #isHurried = false;
 
   /**
    * @param work answers how long it took, in `ms`; `null`: there is no more to do
@@ -31,6 +32,11 @@ export class Periodic {
     if (!this.#isOver) this.#later(this.#everyMs);
   }
 
+  /** There is more to do than usual: whatever this work takes, the next begins in `everyMs`. */
+  hurry(): void {
+    this.#isHurried = true;
+  }
+
   /** For good; work under way ends by itself. */
   stop(): void {
     this.#isOver = true;
@@ -48,6 +54,8 @@ export class Periodic {
       this.#onError(error);
       return 0;
     });
-    if (tookMs !== null && !this.#isOver) this.#later(Math.max(this.#everyMs, share * tookMs));
+    const countedMs = this.#isHurried ? 0 : (tookMs ?? 0);
+    this.#isHurried = false;
+    if (tookMs !== null && !this.#isOver) this.#later(Math.max(this.#everyMs, share * countedMs));
   }
 }

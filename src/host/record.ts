@@ -92,8 +92,13 @@ export function mergedChanges(
 /** Neither the session nor the real tree is other than before. */
 function isNothing({ before, after, reached, steps }: RecordedChange): boolean {
   if (steps !== undefined) return false;
-  const isBack = reached === undefined || isDeepStrictEqual(reached.before, reached.after);
-  return isBack && isDeepStrictEqual(before, after);
+  const isBack = reached === undefined || isSame(reached.before, reached.after);
+  return isBack && isSame(before, after);
+}
+
+/** Most came or went: that costs nothing to see, of however many. */
+function isSame(before: Entry | null, after: Entry | null): boolean {
+  return before === null || after === null ? before === after : isDeepStrictEqual(before, after);
 }
 
 function both(first: RecordedChange, last: RecordedChange): RecordedChange {

@@ -294,6 +294,8 @@ export class SessionWorkspace {
     if (layer === null) await this.#staleness.drain();
     const isWritten = await this.#lookAtDisplaced(run, isLost);
     const found = await capture.capture(ageMs);
+    // Else the end waits for it. Each look writes the whole record: they are not many.
+    if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
     await this.#staleness.look();
     const isBehind = this.#staleness.captured(this.parts.tree, found.waiting);
     const origin = { ...this.#origin(run, isLost), isBehind };
