@@ -297,6 +297,21 @@ test('undo takes back what the command wrote and leaves a paragraph', { skip }, 
   assert.deepEqual(totals, { restored: 1, conflicts: 0, impossible: 0 });
 });
 
+test('undo takes back what was merged with a save of that moment', { skip }, async () => {
+  await using one = await scene({ f: 'one\n' });
+  const { dir, session, text, ask } = one;
+  const run = await startPaused(session, 'echo c1 >>f; pause; echo c2 >>f');
+  await run.reached();
+  while (text() !== 'one\nc1\n') await wait(50);
+  appendFileSync(path.join(dir, 'f'), 'a paragraph\n');
+  await run.go();
+  await run.ended();
+  assert.equal(text(), 'one\nc1\na paragraph\nc2\n');
+  const { totals } = await ask('exec.undo', { exec_id: run.id });
+  assert.deepEqual(totals, { restored: 1, conflicts: 0, impossible: 0 });
+  assert.equal(text(), 'one\na paragraph\n');
+});
+
 test('undo empties no new file that a person has a hand in', { skip }, async () => {
   await using one = await scene({});
   const { dir, session, text, ask } = one;

@@ -213,6 +213,8 @@ export class Merging {
       mergeContents(base, delta.bytes, now.bytes);
     const mode = mergeModes(start.real.mode, delta.entry.mode, now.entry.mode);
     if (found.kind === 'conflict' || mode === null) return null;
+    // Undo goes back to it.
+    this.#parts.store.put(now.bytes);
     const onto = { ...item, base: now.entry, baseKey: now.key };
     const next = this.#itemOf(onto, { bytes: found.bytes, entry: { ...delta.entry, mode } });
     if (next === null) return null;
