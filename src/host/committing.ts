@@ -1,18 +1,14 @@
 /** Where each change of a command goes, and its way into the real tree. */
-import { randomBytes } from 'node:crypto';
 import type { BytePath, Change, StatKey } from '../change.ts';
 import type { ExecId } from '../command.ts';
 import type { Capture, Captured } from '../workspace/changes/captured.ts';
 import type { Copy } from '../workspace/changes/copies.ts';
 import { Pace } from '../workspace/changes/pace.ts';
-import { applyChanges } from '../workspace/commit/apply.ts';
 import type { CommitFilter } from '../workspace/commit/held.ts';
-import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
+import type { CommitItem } from '../workspace/commit/item.ts';
 import type { FileEntry } from '../workspace/merge/standing-file.ts';
-import type { AtomicRenames } from '../workspace/commit/renames.ts';
-import type { SnapshotStore } from '../snapshot/store.ts';
 import { parentOf } from '../workspace/byte-path.ts';
-import { contentsAtHand } from './contents-at-hand.ts';
+import { GitSync, isPlain, isWaiting, waitsForGit, type Outcome } from './git-sync.ts';
 import type { GoingOn } from './going-on.ts';
 import { fromReal, judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
 import { Merging, pointOf, type Put, type Wanted } from './merging.ts';
@@ -30,17 +26,10 @@ import {
 } from './outcomes.ts';
 import { Pending, type Waiting } from './pending.ts';
 import { bringPlainParts, partlyApplied, type Parts } from './plain-parts.ts';
-import { recordKinds, type RecordedChange } from './record.ts';
+import type { RecordedChange } from './record.ts';
+import { Putting, type CommittingParts } from './putting.ts';
 import type { SyncPoint, SyncPoints } from './sync-points.ts';
-import type { Tree } from './tree.ts';
-
-export interface CommittingParts {
-  readonly tree: Tree;
-  /** Whose files in the real tree are. */
-  readonly owner: { readonly uid: number; readonly gid: number };
-  readonly store: SnapshotStore;
-  readonly renames: AtomicRenames;
-}
+import { lateChanges, lateFiles, wayOf, type Gits } from './ways.ts';
 
 export class Committing {
   readonly pending = new Pending();
@@ -52,14 +41,16 @@ export class Committing {
   /** Applied, and still in the upper layer above the real tree's. */
   readonly #shadowing = new Set<BytePath>();
   readonly shadowing: ReadonlySet<BytePath> = this.#shadowing;
-  /** Intents that were carried out, and whose outcome is in no record yet. */
-  readonly #carriedOut: string[] = [];
+  readonly #putting: Putting;
   /** Still in the upper layer above somebody else's version, which stands. */
   #contested: ReadonlySet<BytePath> = new Set();
   readonly #merging: Merging;
+  readonly git: GitSync;
 
   constructor(parts: CommittingParts) {
     this.#parts = parts;
+    this.#putting = new Putting(parts);
+    this.git = new GitSync(parts);
     this.#merging = new Merging(parts);
     this.points = this.#merging.points;
   }
@@ -73,12 +64,12 @@ export class Committing {
   }
 
   /** How it went was appended to the store: recovery has nothing to find out. */
-  told(): void {
-    for (const id of this.#carriedOut.splice(0)) this.#parts.store.drop(recordKinds.intent, id);
-  }
+  readonly told = (): void => this.#putting.told();
 
-  /** No command runs that could have seen the commits of before. */
-  rest(): void {
+  /** @param isFirst no command runs that could have seen the commits of before */
+  begin(isFirst: boolean): void {
+    this.git.see();
+    if (!isFirst) return;
     this.#own.clear();
     this.#merging.points.clear();
   }
@@ -88,6 +79,7 @@ export class Committing {
     this.#shadowing.clear();
     this.#merging.points.clear();
     this.#contested = new Set(contested);
+    this.git.cleared();
   }
 
   /** What an earlier daemon knew of a layer that commands go on with; not of what is contested. */
@@ -109,7 +101,9 @@ export class Committing {
   /** What the upper layer has of these directories that was applied. */
   shadowsIn(directories: readonly BytePath[] | 'all'): BytePath[] {
     const known = directories === 'all' ? null : new Set(directories);
-    return [...this.#shadowing].filter((path) => known?.has(parentOf(path)) ?? true);
+    return [...this.#shadowing].filter(
+      (path) => (known?.has(parentOf(path)) ?? true) && !this.git.pins(path),
+    );
   }
 
   /** Whether the real tree has something else now than what hides it. */
@@ -160,11 +154,13 @@ export class Committing {
     keep: (planned: readonly RecordedChange[]) => void,
   ): Promise<RecordedChange[]> {
     this.#startAnew(capture.changes);
-    const ways = await this.#ways(capture.changes, origin);
+    const places = this.git.places(this.filter === null ? [] : capture.changes);
+    const busy = this.git.busy(capture.changes, places, origin.isUnderWay === true);
+    const ways = await this.#ways(capture.changes, { ...origin, places, busy });
     const planned = capture.changes.map((captured) => {
       const way = ways.get(captured.path) ?? { state: 'applied', reason: null };
       const change = changeOf(captured, way, origin);
-      if (change.state !== 'applied') this.pending.put(captured, change);
+      if (isWaiting(change)) this.pending.put(captured, change);
       return { captured, change };
     });
     if (this.filter === null) {
@@ -176,7 +172,10 @@ export class Committing {
     const passing = planned.filter(({ change }) => change.state === 'applied');
     keep(planned.map(({ change }) => fromReal(this.pending, { ...change, key: null })));
     const wanted: Wanted[] = [];
-    for (const { captured } of passing) wanted.push(await this.#wantedOf(captured, origin));
+    for (const { captured } of passing) {
+      if (isPlain(places.get(captured.path))) wanted.push(await this.#wantedOf(captured, origin));
+    }
+    wanted.push(...lateFiles(this.pending, this.git, { places, busy }));
     const results = await this.#merging.put(wanted, this.#intoTree).catch((error: unknown) => {
       // No later capture tells them.
       for (const { captured, change } of passing) {
@@ -186,17 +185,49 @@ export class Committing {
     });
     const starts = new Map(wanted.map((one) => [one.item.path, one.start]));
     const parts = await this.#bringParts(capture.changes, origin);
+    const own = planned.filter(({ change }) => change.state === 'applied' || waitsForGit(change));
+    const git = await this.#syncGit(own, { ...origin, places, busy }, results);
     const changes = planned.map(({ captured, change }) => {
-      const [put, part] = [results.get(change.path), parts.get(change.path)];
+      const { path } = change;
+      const [put, part, synced] = [results.get(path), parts.get(path), git.get(path)];
       if (part !== undefined) return partlyApplied({ ...change, key: null }, part);
-      const done = outcomeOf(change, put, origin);
-      this.#follow(captured, put, starts.get(change.path) ?? null, origin);
-      if (change.state === 'applied' && done.state !== 'applied') this.pending.put(captured, done);
+      const done = synced === undefined ? outcomeOf(change, put, origin) : { ...change, ...synced };
+      this.#follow(captured, put, starts.get(path) ?? null, origin);
+      if (change.state === 'applied' && isWaiting(done)) this.pending.put(captured, done);
       return fromReal(this.pending, done);
     });
-    if (origin.start === undefined) this.contest(changes);
-    await this.#note(changes, origin.start === undefined);
-    return changes;
+    const late = lateChanges(this.pending, changes, (change) => {
+      const [synced, put] = [git.get(change.path), results.get(change.path)];
+      if (synced !== undefined) return { ...change, ...synced };
+      return put === undefined ? null : outcomeOf(change, put, origin);
+    });
+    for (const { path, state, reason } of late) this.pending.mark(path, state, reason);
+    const told = [...changes, ...late];
+    if (origin.start === undefined) this.contest(told);
+    await this.#note(told, origin.start === undefined);
+    return told;
+  }
+
+  #syncGit(
+    passing: readonly { readonly captured: Captured }[],
+    origin: Gits,
+    results: ReadonlyMap<BytePath, Put>,
+  ): Promise<ReadonlyMap<BytePath, Outcome>> {
+    const { tree } = this.#parts;
+    const keyOf = (path: BytePath): StatKey | null | undefined => {
+      const result = results.get(path)?.result;
+      return result?.state === 'applied' ? result.key : this.#own.get(path);
+    };
+    const { exec: label, places, busy, isUnderWay = false } = origin;
+    return this.git.sync(passing, places, {
+      label,
+      busy,
+      isUnderWay,
+      untouched: (captured) => !this.#isConflict(captured, origin),
+      isOwn: (path) => keyOf(path) !== undefined && keyOf(path) === tree.keyAt(path),
+      put: this.#intoTree.apply,
+      carriedOut: (id) => this.#putting.carriedOut.push(id),
+    });
   }
 
   /**
@@ -233,7 +264,7 @@ export class Committing {
     return bringPlainParts(this, { ...this.#parts, ...own }, all, origin);
   }
 
-  async #ways(changes: readonly Captured[], origin: Origin): Promise<ReadonlyMap<BytePath, Way>> {
+  async #ways(changes: readonly Captured[], origin: Gits): Promise<ReadonlyMap<BytePath, Way>> {
     const ways = new Map<BytePath, Way>();
     if (this.filter === null) return ways;
     const held = await this.#judge(
@@ -246,7 +277,9 @@ export class Committing {
       // What is in a directory and is not shown stays: the directory is gone for the session only.
       const isOver = captured.hasMaskedBelow && captured.after?.type !== 'directory';
       const reason = isOver ? 'reserved' : (held.get(path) ?? null);
-      const way = this.#way(captured, reason, origin);
+      const earlier = this.pending.find(path)?.change;
+      const isConflict = (): boolean => this.#isConflict(captured, origin);
+      const way = wayOf(captured, origin, { held: reason, earlier, isConflict });
       // It cannot come without the directory that it is in.
       const above = way.state === 'applied' ? waitingAbove(this.pending, path) : null;
       const isComing = above !== null && ways.get(above.path)?.state === 'applied';
@@ -260,23 +293,6 @@ export class Committing {
     const { tree, store } = this.#parts;
     if (filter === null) return Promise.resolve(new Map());
     return judgeAll({ filter, root: tree.root, contents: store }, changes);
-  }
-
-  #way(captured: Captured, held: string | null, origin: Origin): Way {
-    const earlier = this.pending.find(captured.path)?.change.state;
-    if (origin.mode === 'discard') return { state: 'discarded', reason: null };
-    // What git wrote to a repository that is no real one is of no use anywhere else.
-    if (held === 'projected-repository') return { state: 'discarded', reason: held };
-    if (held !== null) return { state: 'held', reason: held };
-    if (origin.mode === 'staged') return { state: 'staged', reason: null };
-    if (origin.isLost) return { state: 'staged', reason: 'lost' };
-    // What waits with it would go along unseen.
-    if (earlier === 'staged' || earlier === 'discarded') {
-      return { state: earlier, reason: 'staged-before' };
-    }
-    return this.#isConflict(captured, origin) && !isFileOverFile(captured)
-      ? { state: 'conflict', reason: 'changed-meanwhile' }
-      : { state: 'applied', reason: null };
   }
 
   /** What a change starts from, for a merge with what somebody else did. */
@@ -357,33 +373,17 @@ export class Committing {
   }
 
   readonly #intoTree = {
-    apply: (items: readonly CommitItem[]) => this.#put(items),
+    apply: (items: readonly CommitItem[]) => this.#putting.put(items),
     held: (items: readonly CommitItem[]) =>
       this.#judge(items.map((item) => ({ ...item, before: item.base }))),
   };
 
-  async #put(items: readonly CommitItem[]): Promise<Map<BytePath, ItemResult>> {
-    const { tree, owner, store, renames } = this.#parts;
-    const id = randomBytes(4).toString('hex');
-    const place = { root: tree.root, ...owner };
-    if (items.length > 0) store.append(recordKinds.intent, id, { id, tree: place, items });
-    const atHand = contentsAtHand(items, store);
-    try {
-      await store.sync();
-    } catch (error) {
-      store.drop(recordKinds.intent, id);
-      throw error;
-    }
-    if (items.length === 0) return new Map();
-    const input = { tree: place, id, items, contents: store, atHand, renames };
-    const results = await tree.exclusive(() => applyChanges(input));
-    this.#carriedOut.push(id);
-    return new Map(results.map((result) => [result.path, result]));
-  }
-
   /** Notes what the real tree has now. */
   async #note(changes: readonly RecordedChange[], isInLayer = true): Promise<void> {
     const { tree } = this.#parts;
+    const dropped = changes.filter((change) => change.state === 'discarded' && !isWaiting(change));
+    for (const { path } of dropped) this.#shadowing.add(path);
+    this.pending.drop(dropped.map(({ path }) => path));
     const done = changes.filter(({ state }) => state === 'applied');
     const pace = new Pace();
     for (const { path, before, after, key } of done) {

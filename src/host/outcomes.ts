@@ -19,6 +19,8 @@ export interface Origin {
   /** Nobody saw how the command ended: what it left waits for somebody to look at it. */
   readonly isLost: boolean;
   readonly overlapping: readonly ExecId[];
+  /** Commands run on that may be in the middle of something. */
+  readonly isUnderWay?: boolean;
   /** Whose changes they are. */
   readonly exec: ExecId;
   /** Unix ms when the commands began that run; default: nobody knows. */

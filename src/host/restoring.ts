@@ -7,6 +7,8 @@ import { openDirectoryOrNull, type Owner } from '../workspace/beneath.ts';
 import { applyChanges } from '../workspace/commit/apply.ts';
 import type { HeldReason } from '../workspace/commit/held.ts';
 import type { ItemResult } from '../workspace/commit/item.ts';
+import { TreeSteps } from '../workspace/commit/steps.ts';
+import { GitPlaces, isKeptByUndo } from '../workspace/git-sync/places.ts';
 import { planUndo } from '../workspace/commit/undo.ts';
 import { netKindOf } from '../workspace/changes/compare.ts';
 import {
@@ -99,9 +101,11 @@ async function takeBack(
     return { ...lists, nothing: 'nothing was recorded since that is not undone' };
   }
   const tree = { root, ...ownerOf(root) };
+  const staying = stayingOf(root, newestFirst);
   const done = newestFirst.map(({ changes }) =>
     changes.flatMap((change) => {
-      const steps = isMeant(change.path) ? stepsOf(change) : [];
+      const isBack = isMeant(change.path) && !staying.has(change.path);
+      const steps = isBack ? stepsOf(change) : [];
       return steps.toReversed().map((step) => ({ path: change.path, ...step }));
     }),
   );
@@ -139,7 +143,7 @@ async function takeBack(
       : { ...change, state: 'held', reason };
   });
   const restored = all.filter(({ state }) => state === 'applied');
-  if (!dryRun) await note(workspaces, newestFirst, restored);
+  if (!dryRun) await note(workspaces, newestFirst, [...restored.map(pathOf), ...staying]);
   return {
     restored,
     conflicts: all.filter(({ state }) => state === 'conflict'),
@@ -147,6 +151,17 @@ async function takeBack(
     execs: newestFirst.map(({ exec }) => exec),
     nothing: all.length === 0 ? 'what they changed is as it was before' : null,
   };
+}
+
+/** Objects and logs of git's: a commit of somebody else may stand on them. */
+function stayingOf(root: string, records: readonly ChangeRecord[]): ReadonlySet<BytePath> {
+  const steps = new TreeSteps(root);
+  const places = new GitPlaces(steps);
+  const paths = records.flatMap(({ changes }) => changes.map(pathOf));
+  const stays = (path: BytePath): boolean => isKeptByUndo(places.of(path));
+  const staying = new Set(paths.filter(stays));
+  steps.close();
+  return staying;
 }
 
 function ownerOf(root: string): Owner {
@@ -166,9 +181,9 @@ function ownerOf(root: string): Owner {
 async function note(
   workspaces: Workspaces,
   records: readonly ChangeRecord[],
-  restored: readonly Change[],
+  restored: readonly BytePath[],
 ): Promise<void> {
-  const paths = new Set(restored.map(({ path }) => path));
+  const paths = new Set(restored);
   for (const record of records) {
     const { store, record: known } = await workspaces.stores.find(record.exec);
     const open = record.changes.filter((change) => reachedBy(change) !== null).map(pathOf);

@@ -1,9 +1,9 @@
 /** What the workspace of sessions is made of, and what it is told. */
 import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts';
 import type { ExecId } from '../command.ts';
-import type { ChangeCapture, LayerCapture } from '../workspace/changes/captured.ts';
+import type { ChangeCapture } from '../workspace/changes/captured.ts';
 import type { AnnouncingParts } from './announcing.ts';
-import type { CommittingParts } from './committing.ts';
+import type { CommittingParts } from './putting.ts';
 import type { ChangeRecord, CommandBeginning, RecordedChange, ViewFacts } from './port.ts';
 
 export interface SessionWorkspaceParts extends CommittingParts {
@@ -12,12 +12,8 @@ export interface SessionWorkspaceParts extends CommittingParts {
   readonly mode: WorkspaceMode;
   readonly method: ChangeMethod;
   readonly capture: ChangeCapture;
-  /** With an overlay, `capture` of its upper layer; `null`: commands write to the real tree. */
-  readonly layer: LayerCapture | null;
   /** Looks again at what may be seen; `false`: it is not what is mounted. */
   readonly remask: (directories: readonly BytePath[] | 'all') => Promise<boolean>;
-  /** Makes the overlay show what lies in its layers now, above all in these directories. */
-  readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
   /** How watchers inside hear what others save; `null`: there is no layer. */
   readonly announcing: Pick<AnnouncingParts, 'upper' | 'watched' | 'mayTell'> | null;
   /** Commands that run since before this daemon, and will be begun. */

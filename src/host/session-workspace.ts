@@ -117,7 +117,7 @@ export class SessionWorkspace {
       const isFirst = this.#running.size === 0 && beginning.startedAt === undefined;
       // Without a layer, what others did since the last scan would be taken for the command's.
       if (layer === null && isFirst && (await this.#staleness.drain())) await capture.capture();
-      if (isFirst) this.committing.rest();
+      this.committing.begin(isFirst);
       if (layer !== null) await tree.versions.warm();
       const known = store.get(recordKinds.changes, beginning.exec);
       const run: Run = {
@@ -293,13 +293,15 @@ export class SessionWorkspace {
     const { capture, layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
     const isWritten = await this.#lookAtDisplaced(run, isLost);
+    const isUnderWay = ageMs > 0 || this.#running.size > 1;
+    if (isUnderWay) await this.committing.git.quiet();
     const found = await capture.capture(ageMs);
     // Else the end waits for it. Each look writes the whole record: they are not many.
     if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
     await this.#staleness.look();
     const isBehind = this.#staleness.captured(this.parts.tree, found.waiting);
-    const origin = { ...this.#origin(run, isLost), isBehind };
-    if (found.changes.length === 0) {
+    const origin = { ...this.#origin(run, isLost), isBehind, isUnderWay };
+    if (found.changes.length === 0 && !this.committing.git.isWaiting) {
       const record = this.#recording.record(run, run.earlier, found.complete);
       return { record, isToBeKept: isWritten };
     }

@@ -15,6 +15,7 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { SnapshotStore } from '../snapshot/store.ts';
 import type { BytePath, StatKey } from '../change.ts';
+import { GitTransaction } from '../workspace/git-sync/transaction.ts';
 import type { CommitIntent, ItemResult } from '../workspace/commit/item.ts';
 import { isEqual } from '../workspace/commit/match.ts';
 import type { AtomicRenames } from '../workspace/commit/renames.ts';
@@ -161,6 +162,35 @@ export class Stores {
     }
   }
 
+  /** A directory of the runtime's own, for git. */
+  get scratch(): string {
+    return join(this.#options.directory, 'git');
+  }
+
+  /** Doing it twice does nothing twice. What cannot be brought now is put aside. */
+  async #finishGit(store: SnapshotStore, { id, tree, git }: CommitIntent): Promise<void> {
+    if (git === undefined) return;
+    const { scratch } = this;
+    mkdirSync(scratch, { recursive: true, mode: 0o700 });
+    const world = {
+      root: tree.root,
+      owner: tree,
+      contents: store,
+      scratch,
+      id,
+      isTouched: () => true,
+    };
+    const transaction = new GitTransaction(git, world);
+    try {
+      transaction.removeLeft();
+      if (await transaction.prepare()) await transaction.settle();
+    } catch (error) {
+      this.#options.log(`git of ${tree.root}: ${String(error)}`);
+    } finally {
+      transaction.close();
+    }
+  }
+
   /** Commits that a process began and did not end: each path is put there, or left to others. */
   async #finish(store: SnapshotStore): Promise<void> {
     for (const { id, value } of Array.from(store.records(recordKinds.intent))) {
@@ -168,6 +198,7 @@ export class Stores {
         const { renames } = this.#options;
         const results = await recover({ intent: value, contents: store, renames });
         noteKeys(store, value, results);
+        await this.#finishGit(store, value);
         const left = results.filter(({ state }) => state !== 'applied');
         this.#options.log(
           `finished a commit to ${value.tree.root}: ${results.length} paths, ${left.length} left`,

@@ -293,6 +293,7 @@ export class Workspaces implements Views {
       layer,
       store,
       renames: this.renames,
+      scratch: this.#options.stores.scratch,
       remask: (directories) => this.#masks.isFresh(view, directories),
       refresh,
       announcing: layered && {
@@ -382,6 +383,8 @@ export class Workspaces implements Views {
       { root, home: this.home, systemOf: (hidden) => this.systemOf(hidden) },
       { facts, write, hidden: layered === null ? 'no-layer' : layered.hidden },
     );
+    const gits = facts?.gitDirectories.filter((path) => isBelow(path, root) && path !== root) ?? [];
+    workspace.committing.git.directories = gits.map((path) => relativeTo(root, path));
     workspace.mounts.set(id, layered?.generation ?? 0);
     for (const { path, isWhole } of mountedIn(root, facts)) workspace.mounts.cover(path, isWhole);
     workspace.view = {

@@ -27,8 +27,7 @@ import * as fc from 'fast-check';
 import './seed.ts';
 import type { ExecId, SessionId } from '../../src/command.ts';
 import { Merging } from '../../src/host/merging.ts';
-import type { ChangeRecord } from '../../src/host/record.ts';
-import { isRecord, recordKinds, stepsOf } from '../../src/host/record.ts';
+import { isRecord, recordKinds, stepsOf, type ChangeRecord } from '../../src/host/record.ts';
 import { SessionWorkspace } from '../../src/host/session-workspace.ts';
 import { Trees } from '../../src/host/tree.ts';
 import { SnapshotStore } from '../../src/snapshot/store.ts';
@@ -96,11 +95,12 @@ class Writer {
       view: session,
       mode: 'direct',
       method: 'overlay',
-      tree: trees.use(root, session),
+      tree: trees.use(root, this.session),
       owner,
       capture: layer,
       layer,
       store,
+      scratch: path.join(dir, 'git'),
       renames,
       remask: () => Promise.resolve(true),
       refresh: () => Promise.resolve(),

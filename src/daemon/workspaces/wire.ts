@@ -113,7 +113,11 @@ export function receiptViews(
 export function changeHints(changes: readonly Change[], session: string): string[] {
   const count = (state: ChangeState): number =>
     changes.filter((change) => change.state === state).length;
-  const [held, conflicts, staged] = [count('held'), count('conflict'), count('staged')];
+  const waiting = changes.filter(waitsForGit).length;
+  const asides = new Set(changes.flatMap(({ reason }) => divergedRef(reason) ?? []));
+  const beside = changes.filter(({ reason }) => divergedRef(reason) !== null).length;
+  const [held, conflicts] = [count('held'), count('conflict') - beside];
+  const staged = count('staged') - waiting;
   return [
     ...(held === 0
       ? []
@@ -127,11 +131,28 @@ export function changeHints(changes: readonly Change[], session: string): string
           `${paths(conflicts)} changed by somebody else meanwhile: theirs stands, ` +
             `what the command wrote is kept (trl snapshot show)`,
         ]),
+    ...[...asides].map(
+      (ref) =>
+        `a commit could not be merged with what somebody else committed: it is ${ref}; ` +
+        `to merge: git merge ${ref}`,
+    ),
+    ...(waiting === 0
+      ? []
+      : [`${paths(waiting)} of git's waiting until git is done; it goes on by itself`]),
     ...(staged === 0
       ? []
       : [`${paths(staged)} staged; publish: trl workspace apply --session ${session}`]),
   ];
 }
+
+const diverged = 'diverged:';
+
+/** Where a commit was put aside; `null`: it was not. */
+const divergedRef = (reason: string | null): string | null =>
+  reason?.startsWith(diverged) === true ? reason.slice(diverged.length) : null;
+
+const waitsForGit = ({ state, reason }: Change): boolean =>
+  state === 'staged' && /^git-(?:busy|objects|refused)$/.test(reason ?? '');
 
 /** Where some directories were not looked at, or not to their end. */
 export const incompleteHint =

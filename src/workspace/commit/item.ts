@@ -1,6 +1,7 @@
 /** The words of committing: what is to be put into the real tree, and what came of it. */
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
+import type { GitPlan } from '../git-sync/plan.ts';
 import type { AtomicRenames } from './renames.ts';
 
 /** Where a content stands: `path` below the directory `tree`, never through a link. */
@@ -91,6 +92,8 @@ export interface CommitIntent {
   readonly id: string;
   readonly tree: Tree;
   readonly items: readonly CommitItem[];
+  /** What is to be done in a git directory beside it. */
+  readonly git?: GitPlan;
 }
 
 /** A change that was applied, as it was recorded. */

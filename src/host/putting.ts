@@ -1,0 +1,61 @@
+/** Puts changes into the real tree: what is to be done is in the store before. */
+import { randomBytes } from 'node:crypto';
+import type { BytePath } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { LayerCapture } from '../workspace/changes/captured.ts';
+import { applyChanges } from '../workspace/commit/apply.ts';
+import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
+import type { AtomicRenames } from '../workspace/commit/renames.ts';
+import { contentsAtHand } from './contents-at-hand.ts';
+import { recordKinds } from './record.ts';
+import type { Tree } from './tree.ts';
+
+export interface CommittingParts {
+  readonly tree: Tree;
+  /** Whose files in the real tree are. */
+  readonly owner: { readonly uid: number; readonly gid: number };
+  readonly store: SnapshotStore;
+  readonly renames: AtomicRenames;
+  /** With an overlay, `capture` of its upper layer; `null`: commands write to the real tree. */
+  readonly layer: LayerCapture | null;
+  /** A directory of the runtime's own, for git. */
+  readonly scratch: string;
+  /** Makes the overlay show what lies in its layers now, above all in these directories. */
+  readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
+}
+
+type PuttingParts = Pick<CommittingParts, 'tree' | 'owner' | 'store' | 'renames'>;
+
+export class Putting {
+  /** Intents that were carried out, and whose outcome is in no record yet. */
+  readonly carriedOut: string[] = [];
+  readonly #parts: PuttingParts;
+
+  constructor(parts: PuttingParts) {
+    this.#parts = parts;
+  }
+
+  /** How it went was appended to the store: recovery has nothing to find out. */
+  told(): void {
+    for (const id of this.carriedOut.splice(0)) this.#parts.store.drop(recordKinds.intent, id);
+  }
+
+  async put(items: readonly CommitItem[]): Promise<Map<BytePath, ItemResult>> {
+    const { tree, owner, store, renames } = this.#parts;
+    const id = randomBytes(4).toString('hex');
+    const place = { root: tree.root, ...owner };
+    if (items.length > 0) store.append(recordKinds.intent, id, { id, tree: place, items });
+    const atHand = contentsAtHand(items, store);
+    try {
+      await store.sync();
+    } catch (error) {
+      store.drop(recordKinds.intent, id);
+      throw error;
+    }
+    if (items.length === 0) return new Map();
+    const input = { tree: place, id, items, contents: store, atHand, renames };
+    const results = await tree.exclusive(() => applyChanges(input));
+    this.carriedOut.push(id);
+    return new Map(results.map((result) => [result.path, result]));
+  }
+}

@@ -1,0 +1,77 @@
+/** Where a change of a command goes, as far as it can be said before anything is done. */
+import type { BytePath, Change } from '../change.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
+import { isPlain, waitsForGit, type GitSync, type Places } from './git-sync.ts';
+import type { Wanted } from './merging.ts';
+import { isFileOverFile, wantedOfWaiting, type Origin, type Way } from './outcomes.ts';
+import type { Pending, Waiting } from './pending.ts';
+import type { RecordedChange } from './record.ts';
+
+/** With what is known of git directories. */
+export interface Gits extends Origin {
+  readonly places: Places;
+  /** Repositories in which a git of the view is in the middle of something. */
+  readonly busy: ReadonlySet<BytePath>;
+}
+
+export interface Judged {
+  /** Why it may not pass. */
+  readonly held: string | null;
+  /** What waits at the path. */
+  readonly earlier: Change | undefined;
+  /** Whether somebody else changed the path while the command ran. */
+  readonly isConflict: () => boolean;
+}
+
+export function wayOf(captured: Captured, origin: Gits, judged: Judged): Way {
+  const { held, isConflict } = judged;
+  const isLate = judged.earlier !== undefined && waitsForGit(judged.earlier);
+  const earlier = isLate ? null : judged.earlier?.state;
+  if (origin.mode === 'discard') return { state: 'discarded', reason: null };
+  // What git wrote to a repository that is no real one is of no use anywhere else.
+  if (held === 'projected-repository') return { state: 'discarded', reason: held };
+  if (held !== null) return { state: 'held', reason: held };
+  if (origin.mode === 'staged') return { state: 'staged', reason: null };
+  if (origin.isLost) return { state: 'staged', reason: 'lost' };
+  // What waits with it would go along unseen.
+  if (earlier === 'staged' || earlier === 'discarded') {
+    return { state: earlier, reason: 'staged-before' };
+  }
+  const place = origin.places.get(captured.path);
+  if (place !== undefined && origin.busy.has(place.common)) {
+    return { state: 'staged', reason: 'git-busy' };
+  }
+  // Git's own values tell better than times who changed what.
+  const isValue = !isPlain(place) || isFileOverFile(captured);
+  if (isValue || !isConflict()) return { state: 'applied', reason: null };
+  return place?.kind !== 'scratch'
+    ? { state: 'conflict', reason: 'changed-meanwhile' }
+    : { state: 'discarded', reason: 'git-scratch' };
+}
+
+type Busy = Pick<Gits, 'places' | 'busy'>;
+
+/** What waited for a git that was in the middle of something, and goes as any other file. */
+export function lateFiles(pending: Pending, git: GitSync, { places, busy }: Busy): Wanted[] {
+  const waiting = pending
+    .all('staged')
+    .filter(({ change }) => waitsForGit(change) && !places.has(change.path));
+  const known = git.places(waiting.map(({ change }) => change));
+  const isFree = ({ change: { path } }: Waiting): boolean => {
+    const place = known.get(path);
+    return isPlain(place) && !busy.has(place?.common ?? '');
+  };
+  return waiting.filter(isFree).map(wantedOfWaiting);
+}
+
+/** What became of changes that waited, by others. */
+export function lateChanges(
+  pending: Pending,
+  told: readonly RecordedChange[],
+  outcome: (change: Change) => RecordedChange | null,
+): RecordedChange[] {
+  const known = new Set(told.map(({ path }) => path));
+  return pending
+    .all('staged', 'conflict')
+    .flatMap(({ change }) => (known.has(change.path) ? [] : (outcome(change) ?? [])));
+}

@@ -1,0 +1,112 @@
+/**
+ * The work tree of the host, where what a session committed was put aside: a file that the session
+ * put there, as it committed it, becomes what the host's commit has.
+ */
+import { readlinkSync } from 'node:fs';
+import path from 'node:path';
+import type { BytePath, Entry } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
+import { bytePathOf, joined, nameOf, parentOf } from '../byte-path.ts';
+import type { CommitItem } from '../commit/item.ts';
+import { parseGitConfig } from '../git-config.ts';
+import { fileEntry, statKey } from '../stat.ts';
+import type { History, TreeEntry } from './history.ts';
+import type { GitFiles } from './locks.ts';
+import { algorithmOf, blobId } from './object-store.ts';
+import type { Aside } from './plan.ts';
+
+export interface CheckoutWorld {
+  readonly root: string;
+  readonly files: GitFiles;
+  readonly history: History;
+  readonly contents: Pick<Contents, 'put'>;
+  /** Whether the session put what stands at a path of the host. */
+  readonly isOwn: (path: BytePath) => boolean;
+}
+
+const textBytesMax = 64 * 1024;
+const fileBytesMax = 256 * 1024 * 1024;
+const [linkMode, moduleMode, executable] = [0o120000, 0o160000, 0o111];
+
+/** The worktree of a git directory, in the tree; `null`: it is elsewhere, or there is none. */
+export function worktreeOf(root: string, files: GitFiles, git: BytePath): BytePath | null {
+  if (nameOf(git) === '.git') return parentOf(git);
+  const pointer = files.read(joined(git, 'gitdir'), textBytesMax)?.trimEnd();
+  const config = parseGitConfig(files.read(joined(git, 'config'), textBytesMax) ?? '') ?? [];
+  const named = config.findLast(({ name }) => name === 'core.worktree')?.value;
+  const written = pointer === undefined ? named : path.posix.dirname(pointer);
+  if (written === undefined) return null;
+  const top = bytePathOf(root);
+  const from = pointer === undefined ? bytePathOf(written) : written;
+  const whole = path.posix.resolve(`${top}/${git}`, from);
+  return whole.startsWith(`${top}/`) ? whole.slice(top.length + 1) : null;
+}
+
+/** What takes a session's files out of a worktree again, in whose commits they are not. */
+export async function planBack(
+  world: CheckoutWorld,
+  { git, host, session }: Aside,
+): Promise<CommitItem[]> {
+  const { root, files, history } = world;
+  const worktree = worktreeOf(root, files, git);
+  const base = worktree === null ? null : await history.mergeBase(host, session);
+  if (worktree === null || base === null) return [];
+  const [own, back] = [
+    await history.differing(base, session),
+    await history.differing(session, host),
+  ];
+  const items: CommitItem[] = [];
+  for (const [name, { from, to }] of back) {
+    if (!own.has(name) || [from, to].some((one) => one?.mode === moduleMode)) continue;
+    const at = joined(worktree, name);
+    const standing = look(world, at, algorithmOf(host));
+    if (standing === 'other' || standing?.oid !== from?.oid || !world.isOwn(at)) continue;
+    const after = to === null ? null : await entryOf(world, to, standing?.entry ?? null);
+    const [baseEntry, baseKey] = [standing?.entry ?? null, standing?.key ?? null];
+    items.push({ path: at, base: baseEntry, baseKey, after, source: null, sourceKey: null });
+  }
+  return items;
+}
+
+interface Standing {
+  readonly oid: string;
+  readonly entry: Entry;
+  readonly key: string;
+}
+
+/** `null`: nothing; `other`: no file that git keeps. */
+function look(
+  { files, contents }: CheckoutWorld,
+  at: BytePath,
+  algorithm: 'sha1' | 'sha256',
+): Standing | 'other' | null {
+  files.steps.close();
+  const stat = files.stat(at);
+  if (stat === null) return null;
+  const key = statKey(stat);
+  if (stat.isSymbolicLink()) {
+    const way = files.steps.at(at);
+    if (way === null) return 'other';
+    const target = readlinkSync(way, { encoding: 'latin1' });
+    const oid = blobId(Buffer.from(target, 'latin1'), algorithm);
+    return { oid, entry: { type: 'symlink', target }, key };
+  }
+  const text = stat.isFile() ? files.read(at, fileBytesMax) : null;
+  if (text === null) return 'other';
+  const bytes = Buffer.from(text, 'latin1');
+  const entry = { ...fileEntry(stat), sha256: contents.put(bytes) };
+  return { oid: blobId(bytes, algorithm), entry, key };
+}
+
+async function entryOf(
+  { history, contents }: CheckoutWorld,
+  { mode, oid }: TreeEntry,
+  standing: Entry | null,
+): Promise<Entry> {
+  const bytes = await history.blob(oid);
+  if (mode === linkMode) return { type: 'symlink', target: bytes.toString('latin1') };
+  const had = standing?.type === 'file' ? standing.mode : 0o644;
+  const bits = (mode & executable) === 0 ? had & ~executable : had | ((had & 0o444) >> 2);
+  const sha256 = contents.put(bytes);
+  return { type: 'file', mode: bits, size: bytes.length, mtimeMs: Date.now(), sha256 };
+}
