@@ -51,7 +51,7 @@ export function repository(dir: string, name = '.'): string {
   const at = path.join(dir, name);
   onHost(
     dir,
-    `git init -q -b main ${name}; cd ${name}; echo base >base; git add base; git commit -qm base`,
+    `git init -q -b main ${name}; cd ${name}; echo base >base; echo /trees >>.git/info/exclude; git add base; git commit -qm base`,
   );
   return at;
 }
@@ -104,30 +104,38 @@ function drawing(seed: number): (below: number) => number {
   };
 }
 
-/** One turn of a writer: a commit of a file of its own, tried until git says yes. */
-function turn(
-  label: string,
-  draw: (below: number) => number,
-  isWild: boolean,
-  last = 'rebase --quit',
-): string {
-  const commit = `for try in $(seq 60); do
-    echo ${label} >file-${label}
-    if git add file-${label} && git commit -qm ${label} -- file-${label}; then exit 0; fi
-    sleep 0.0$((RANDOM % 9 + 1)); done; exit 1`;
+/** Does a commit of a file of its own, tried until git says yes. */
+const committing = (label: string): string => `for try in $(seq 60); do
+  echo ${label} >file-${label}
+  if git add file-${label} && git commit -qm ${label} -- file-${label}; then exit 0; fi
+  sleep 0.0$((RANDOM % 9 + 1)); done; exit 1`;
+
+interface Turn {
+  readonly script: string;
+  /** Subjects of its commits, where it ends with 0. */
+  readonly commits: readonly string[];
+}
+
+/**
+ * One turn of a writer: a commit, and what goes beside it. Who rebases or merges does it in a
+ * worktree of his own: plain git loses commits where a rebase, `merge --abort` or
+ * `gc --prune=now` meets other writers.
+ */
+function turn(label: string, draw: (below: number) => number, isWild: boolean): Turn {
+  const commit = committing(label);
   const kind = isWild ? draw(8) : 0;
-  const other = `side-${label}`;
-  // Beside other writers, plain git loses commits by `gc --prune=now` and by `rebase --abort`.
-  if (kind === 5) return `git gc -q; ${commit}`;
-  if (kind === 6) {
-    return `b=$(git symbolic-ref --short HEAD); git branch ${other} 2>/dev/null
-      (${commit}) || exit 1; git merge -q --no-edit ${other} || git merge --abort; exit 0`;
-  }
-  if (kind === 7) {
-    return `(${commit}) || exit 1
-      git rebase -q --force-rebase HEAD~1 || git ${last}; exit 0`;
-  }
-  return commit;
+  if (kind === 5) return { script: `git gc -q; ${commit}`, commits: [label] };
+  if (kind !== 6 && kind !== 7) return { script: commit, commits: [label] };
+  const side = `side-${label}`;
+  const join = kind === 6 ? 'git merge -q --no-edit main' : 'git rebase -q main';
+  const script = `git worktree add -q -b ${side} trees/${label} || exit 1
+    (cd trees/${label} && ${committing(`${label}-side`)}) || exit 1
+    (${commit}) || exit 1
+    for try in $(seq 60); do
+      (cd trees/${label} && ${join}) && git merge -q --ff-only ${side} && break
+      sleep 0.0$((RANDOM % 9 + 1)); done
+    git worktree remove --force trees/${label}; exit 0`;
+  return { script, commits: [label, `${label}-side`] };
 }
 
 export async function race(input: Race): Promise<Raced> {
@@ -141,8 +149,9 @@ export async function race(input: Race): Promise<Raced> {
     const draw = drawing(seed * 16 + at + 1);
     for (let n = 0; n < commits; n += 1) {
       const label = `s${at}-${n}`;
-      const receipt = await inside(session, turn(label, draw, isWild));
-      (receipt.exit_code === 0 ? yes : no).push(label);
+      const { script, commits: made } = turn(label, draw, isWild);
+      const receipt = await inside(session, script);
+      (receipt.exit_code === 0 ? yes : no).push(...made);
       conflicts += receipt.changes.filter((one: Json) => one.state === 'conflict').length;
     }
   };
@@ -150,8 +159,9 @@ export async function race(input: Race): Promise<Raced> {
     const draw = drawing(seed * 16);
     for (let n = 0; n < commits; n += 1) {
       const label = `h-${n}`;
-      const isDone = (await onHostAside(dir, turn(label, draw, isWild))) === 0;
-      (isDone ? yes : no).push(label);
+      const { script, commits: made } = turn(label, draw, isWild);
+      const isDone = (await onHostAside(dir, script)) === 0;
+      (isDone ? yes : no).push(...made);
       await pause(draw(100));
     }
   };
@@ -173,16 +183,15 @@ export async function raceOfPlainGit(input: {
   readonly writers: number;
   readonly commits: number;
   readonly seed: number;
-  /** What ends a rebase that failed. */
-  readonly harm: string;
 }): Promise<Pick<Raced, 'yes' | 'lost'>> {
-  const { dir, writers, commits, seed, harm } = input;
+  const { dir, writers, commits, seed } = input;
   const yes: string[] = [];
   const work = async (at: number): Promise<void> => {
     const draw = drawing(seed * 16 + at);
     for (let n = 0; n < commits; n += 1) {
       const label = `w${at}-${n}`;
-      if ((await onHostAside(dir, turn(label, draw, true, harm))) === 0) yes.push(label);
+      const { script, commits: made } = turn(label, draw, true);
+      if ((await onHostAside(dir, script)) === 0) yes.push(...made);
     }
   };
   await Promise.all(Array.from({ length: writers }, (_, at) => work(at)));
