@@ -51,7 +51,8 @@ export function repository(dir: string, name = '.'): string {
   const at = path.join(dir, name);
   onHost(
     dir,
-    `git init -q -b main ${name}; cd ${name}; echo base >base; echo /trees >>.git/info/exclude; git add base; git commit -qm base`,
+    `git init -q -b main ${name}; cd ${name}; echo /trees >>.git/info/exclude
+    echo base >base; git add base; git commit -qm base`,
   );
   return at;
 }
