@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } f
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { noOverlay } from './support/changes.ts';
 import { raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
@@ -17,8 +17,12 @@ import { openSession } from './support/session.ts';
 const watching = `const fs = require('fs');
 fs.watch('src', (type, name) => {
   if (name.startsWith('.')) return;
-  const stat = fs.statSync('src/' + name, { throwIfNoEntry: false });
-  const text = !stat ? 'gone' : stat.isFile() ? fs.readFileSync('src/' + name, 'utf8') : 'dir';
+  let text = 'gone';
+  try {
+    text = fs.readFileSync('src/' + name, 'utf8');
+  } catch ({ code }) {
+    if (code === 'EISDIR') text = 'dir';
+  }
   fs.appendFileSync('seen', name + '=' + text + '\\n');
   if (name === 'end') process.exit();
 });
@@ -89,9 +93,13 @@ async function killed({ before, between, there }: Kill): Promise<void> {
   await using second = await startRuntime({ home });
   using client = await raw(second.socketPath);
   // What was saved before the next daemon watches the tree is seen, and heard of by nobody.
-  await eventually('an event after the kill', () => {
+  const isOver = (): boolean => {
     person.save('end', 'over');
     return readFileSync(path.join(root, 'seen'), 'utf8').includes('end=');
+  };
+  await eventually('an event after the kill', isOver, 30_000).catch(async (cause: unknown) => {
+    const { data } = await client.ask('exec.info', { exec_id: exec });
+    throw new Error(`${JSON.stringify(data)}\n${second.log()}`, { cause });
   });
   const receipt = async (): Promise<Json> =>
     (await client.ask('exec.info', { exec_id: exec })).data.receipt ?? null;
@@ -111,31 +119,6 @@ async function killed({ before, between, there }: Kill): Promise<void> {
   );
 }
 
-test(
-  'what was announced before a kill is neither lost, nor stale, nor a change of the command',
-  { skip: noOverlay() },
-  () =>
-    killed({
-      before: async ({ save, replace, remove, heard, at }) => {
-        save('a', 'two');
-        save('d', 'two');
-        replace('b', 'two');
-        save('made', 'two');
-        remove('c');
-        mkdirSync(at('sub'));
-        await heard('a=two', 'd=two', 'b=two', 'made=two', 'c=gone', 'sub=dir');
-      },
-      between: ({ save, replace, remove, at }) => {
-        save('a', 'three');
-        replace('b', 'three');
-        remove('made');
-        save('c', 'back');
-        rmdirSync(at('sub'));
-      },
-      there: { a: 'three', b: 'three', c: 'back', d: 'two' },
-    }),
-);
-
 const strace = spawnSync('strace', ['-V']).status === 0;
 const noStrace = strace ? false : 'needs strace to kill at a system call';
 
@@ -144,7 +127,7 @@ async function cutAt(daemon: Daemon, name: string, count: number): Promise<() =>
   const inject = `inject=${name}:error=EIO:signal=KILL:when=${count}`;
   const args = ['-f', '-e', `trace=${name}`, '-e', inject, '-p', String(daemon.pid)];
   const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const ended = once(tracer, 'exit', { signal: AbortSignal.timeout(15_000) });
+  const ended = once(tracer, 'exit', { signal: AbortSignal.timeout(60_000) });
   const [line] = await once(createInterface(tracer.stderr), 'line');
   assert.match(String(line), /attached/);
   return async () => {
@@ -203,16 +186,43 @@ const cuts: readonly Cut[] = [
   },
 ];
 
-for (const { what, first, call, count = 1, act, ...kill } of cuts) {
-  test(`a kill while ${what} leaves nothing of it`, { skip: noOverlay() || noStrace }, () =>
-    killed({
-      before: async (person, daemon) => {
-        await first?.(person);
-        const dead = await cutAt(daemon, call, count);
-        act(person);
-        await dead();
-      },
-      ...kill,
-    }),
+describe('watchers and a kill of the daemon', { concurrency: 3 }, () => {
+  test(
+    'what was announced before a kill is neither lost, nor stale, nor a change of the command',
+    { skip: noOverlay() },
+    () =>
+      killed({
+        before: async ({ save, replace, remove, heard, at }) => {
+          save('a', 'two');
+          save('d', 'two');
+          replace('b', 'two');
+          save('made', 'two');
+          remove('c');
+          mkdirSync(at('sub'));
+          await heard('a=two', 'd=two', 'b=two', 'made=two', 'c=gone', 'sub=dir');
+        },
+        between: ({ save, replace, remove, at }) => {
+          save('a', 'three');
+          replace('b', 'three');
+          remove('made');
+          save('c', 'back');
+          rmdirSync(at('sub'));
+        },
+        there: { a: 'three', b: 'three', c: 'back', d: 'two' },
+      }),
   );
-}
+
+  for (const { what, first, call, count = 1, act, ...kill } of cuts) {
+    test(`a kill while ${what} leaves nothing of it`, { skip: noOverlay() || noStrace }, () =>
+      killed({
+        before: async (person, daemon) => {
+          await first?.(person);
+          const dead = await cutAt(daemon, call, count);
+          act(person);
+          await dead();
+        },
+        ...kill,
+      }),
+    );
+  }
+});

@@ -20,6 +20,8 @@ const longest: readonly string[] = [
   'docs-run',
   'workspace-denied',
   'console-e2e',
+  'workspace-reload',
+  'workspace-reload-kill',
   'redactor-attack',
   'session',
   'workspace-cli-real',
