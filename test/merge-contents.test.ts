@@ -69,6 +69,14 @@ test('equal lines that both appended are no matter, but what one may have seen i
   ]);
 });
 
+test('what one side had seen of the other, who then put a line before it, is not doubled', () => {
+  const [base, ours, theirs] = ['0\n', '0\np 2\nc 3\n', '0\np 4\np 2\n'].map((one) =>
+    Buffer.from(one),
+  );
+  assert.ok(base !== undefined && ours !== undefined && theirs !== undefined);
+  assert.equal(appendsAfterSeen(base, ours, theirs, true)?.kind, 'conflict');
+});
+
 test('lines merge only where the edits are apart', () => {
   const base = '1\n2\n3\n4\n5\n';
   const told = [

@@ -74,7 +74,8 @@ export function appends(base: Buffer, ours: Buffer, theirs: Buffer): Merged | nu
 }
 
 /**
- * The same where ours may begin with what the other side had added by then.
+ * The same where ours may begin with what the other side had added by then. A conflict where it
+ * has a line of that further on, which would be there twice.
  *
  * @param maySeeAll whether that may be all; else their last line is of later
  */
@@ -91,7 +92,14 @@ export function appendsAfterSeen(
   if (maySeeAll && mine.some(isTelling) && isPartOf(mine, others)) return merged(theirs);
   const most = others.length - (maySeeAll ? 0 : 1);
   let seen = base.length;
-  for (let at = 0; at < most && mine[at] === others[at]; at += 1) seen += others[at]?.length ?? 0;
+  let from = 0;
+  for (; from < most && mine[from] === others[from]; from += 1) seen += others[from]?.length ?? 0;
+  // A version of theirs that nobody knows may be what ours was made of.
+  const own = countedLines(Buffer.from(mine.slice(from).join(''), 'latin1'));
+  const isOnce = (line: string): boolean => others.indexOf(line) === others.lastIndexOf(line);
+  const isTheirs = (line: string): boolean =>
+    isTelling(line) && own.get(line) === 1 && isOnce(line);
+  if (others.slice(from, most).some(isTheirs)) return conflict;
   return appended(theirs.subarray(0, seen), ours, theirs);
 }
 
