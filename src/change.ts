@@ -23,10 +23,21 @@ export type Entry =
       /** Lower-case hex; `null`: nobody read it, so it is not known. */
       readonly sha256: string | null;
     }
-  | { readonly type: 'directory'; readonly mode: number }
+  | { readonly type: 'directory'; readonly mode: number; readonly whole?: Whole }
   /** `target` as bytes, like a path, but whatever the link says. */
   | { readonly type: 'symlink'; readonly target: string }
   | { readonly type: 'fifo' | 'socket' | 'device'; readonly mode: number };
+
+/** What is in a directory that came with thousands of entries, which are told as one. */
+export interface Whole {
+  readonly files: number;
+  readonly directories: number;
+  readonly links: number;
+  /** Of all files. */
+  readonly bytes: number;
+  /** Hashes of the contents that list the entries, in order: see `manifest.ts`. */
+  readonly manifest: readonly string[];
+}
 
 /**
  * `mode`: only permissions differ. `type`: another kind of thing took the place. `symlink`: a link

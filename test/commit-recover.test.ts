@@ -3,14 +3,17 @@ import assert from 'node:assert/strict';
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { ItemResult } from '../src/workspace/commit/item.ts';
+import { ManifestWriter } from '../src/workspace/commit/manifest.ts';
 import { recover } from '../src/workspace/commit/recover.ts';
 import { AtomicRenames } from '../src/workspace/commit/renames.ts';
 import { killOnce } from './support/commit-kills.ts';
 import {
   itemsBetween,
+  KeptContents,
   leftovers,
   makeTrees,
   noContents,
+  readTree,
   shell,
   type Trees,
 } from './support/commit.ts';
@@ -122,6 +125,34 @@ test('a new file that has both names keeps one', async () => {
   assert.equal(result?.state, 'applied');
   assert.equal(shell('ls -A', trees.real), 'a\n');
   assert.equal(readFileSync(`${trees.real}/a`, 'utf8'), 'new\n');
+});
+
+test('a directory that is moved whole is moved, was moved, or stays', async () => {
+  const at = async (interrupt: (trees: Trees) => void): Promise<[string | undefined, string]> => {
+    using trees = makeTrees('true');
+    trees.run('mkdir t; echo 1 >t/a; echo 2 >t/b; ln -s a t/c');
+    const kept = new KeptContents();
+    const list = new ManifestWriter(kept);
+    const entries = readTree(`${trees.session}/t`);
+    for (const [path, { key }] of entries) list.add({ path, key });
+    const whole = { files: 2, directories: 0, links: 1, bytes: 4, manifest: list.end() };
+    const after = { type: 'directory', mode: 0o755, whole } as const;
+    const source = { tree: trees.session, path: 't' };
+    const items = [{ path: 't', base: null, baseKey: null, after, source, sourceKey: null }];
+    interrupt(trees);
+    const tree = { root: trees.real, uid: 0, gid: 0 };
+    using renames = new AtomicRenames();
+    const [result] = await recover({ intent: { id, tree, items }, contents: kept, renames });
+    return [result?.state, shell('ls real session; cat */t/a', trees.base)];
+  };
+  const moved = ['applied', 'real:\nt\n\nsession:\n1\n'];
+  assert.deepEqual(await at(() => {}), moved);
+  assert.deepEqual(await at(({ base }) => shell('mv session/t real/', base)), moved);
+  // As after a power cut.
+  const emptied = await at(({ base }) => shell(': >session/t/b', base));
+  assert.deepEqual(emptied, ['conflict', 'real:\n\nsession:\nt\n1\n']);
+  const [state, seen] = await at(({ base }) => shell('mkdir real/t; echo mine >real/t/a', base));
+  assert.deepEqual([state, seen], ['conflict', 'real:\nt\n\nsession:\nt\nmine\n1\n']);
 });
 
 test('killed at random moments, it is whole after recovery', async (t) => {

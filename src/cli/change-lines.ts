@@ -26,7 +26,10 @@ export function changeLine(change: ChangeView): string {
   if (kind === 'mode') notes.push(`${before?.mode ?? '?'} to ${after?.mode ?? '?'}`);
   if (kind === 'type') notes.push(`${before?.type ?? '?'} to ${after?.type ?? '?'}`);
   if (after?.target !== undefined) notes.push(`to ${visible(after.target)}`);
-  if (after?.type === 'directory' && kind !== 'type') notes.push('directory');
+  if (after?.entries !== undefined) {
+    const { files, directories, links } = after.entries;
+    notes.push(`directory with ${files + directories + links} entries, told as one`);
+  } else if (after?.type === 'directory' && kind !== 'type') notes.push('directory');
   notes.push(...marks);
   if (typeof change.kept_as === 'string') {
     notes.push(`its own: trl snapshot show ${visible(change.kept_as)}`);

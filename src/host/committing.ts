@@ -395,6 +395,6 @@ export class Committing {
     const paths = done.map(({ path }) => path);
     this.pending.drop(paths);
     tree.versions.left(done);
-    tree.changed(paths);
+    tree.changed(paths, done);
   }
 }

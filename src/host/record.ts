@@ -67,9 +67,10 @@ export function contentsOf(
     const parts = [change, change.reached, ...(change.steps ?? [])];
     return parts.flatMap((part) => (part === undefined ? [] : [part.before, part.after]));
   });
-  const hashes = entries.flatMap((entry) =>
-    entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [],
-  );
+  const hashes = entries.flatMap((entry) => {
+    if (entry?.type === 'directory') return entry.whole?.manifest ?? [];
+    return entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [];
+  });
   return [...new Set(hashes)];
 }
 

@@ -6,7 +6,7 @@ import { TrlError } from '../errors.ts';
 import { openDirectoryOrNull, type Owner } from '../workspace/beneath.ts';
 import { applyChanges } from '../workspace/commit/apply.ts';
 import type { HeldReason } from '../workspace/commit/held.ts';
-import type { ItemResult } from '../workspace/commit/item.ts';
+import type { ItemResult, Undoable } from '../workspace/commit/item.ts';
 import { TreeSteps } from '../workspace/commit/steps.ts';
 import { GitPlaces, isKeptByUndo } from '../workspace/git-sync/places.ts';
 import { planUndo } from '../workspace/commit/undo.ts';
@@ -20,6 +20,7 @@ import {
   type RecordedChange,
 } from './record.ts';
 import type { Undone } from './port.ts';
+import { expanded } from './expanding.ts';
 import { heldFromUndo } from './undo-judging.ts';
 import type { Workspaces } from './workspaces.ts';
 
@@ -102,14 +103,17 @@ async function takeBack(
   }
   const tree = { root, ...ownerOf(root) };
   const staying = stayingOf(root, newestFirst);
-  const done = newestFirst.map(({ changes }) =>
-    changes.flatMap((change) => {
-      const isBack = isMeant(change.path) && !staying.has(change.path);
-      const steps = isBack ? stepsOf(change) : [];
-      return steps.toReversed().map((step) => ({ path: change.path, ...step }));
-    }),
-  );
   const contents = await workspaces.stores.contents();
+  const done: (readonly Undoable[])[] = [];
+  for (const { changes } of newestFirst) {
+    const steps = changes.flatMap((change) =>
+      stepsOf(change)
+        .toReversed()
+        .map((step) => ({ path: change.path, ...step })),
+    );
+    const all = await expanded(steps, contents);
+    done.push(all.filter(({ path }) => isMeant(path) && !staying.has(path)));
+  }
   const store = await workspaces.stores.own();
   const kept = { ...contents, put: (bytes: Uint8Array) => store.put(bytes) };
   const plan = await planUndo({ tree, records: done, contents: kept });

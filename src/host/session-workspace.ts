@@ -5,12 +5,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Change } from '../change.ts';
 import type { ExecId, SessionId } from '../command.ts';
-import { isTrlError, TrlError } from '../errors.ts';
+import { isTrlError } from '../errors.ts';
 import type { Capture } from '../workspace/changes/captured.ts';
 import { Announcing, noCopies } from './announcing.ts';
 import { Committing } from './committing.ts';
 import { DisplacedFiles } from './displaced-files.ts';
 import { Mounts } from './mounts.ts';
+import { discardWaiting } from './discarding.ts';
 import { discarded, type Origin } from './outcomes.ts';
 import type { Pending, Waiting } from './pending.ts';
 import { Periodic } from './periodic.ts';
@@ -30,9 +31,7 @@ import type { CommandBeginning } from './port.ts';
 import type { Looked, Run, SessionWorkspaceParts, View } from './session-parts.ts';
 import { Staleness } from './staleness.ts';
 import { moment } from './versions.ts';
-
-/** What a running command made since is not looked at yet. */
-const youngMs = 250;
+import { WholeTrees } from './whole-trees.ts';
 
 export class SessionWorkspace {
   readonly parts: SessionWorkspaceParts;
@@ -46,6 +45,7 @@ export class SessionWorkspace {
   /** They run, and were not begun yet. */
   readonly #adopted: Set<ExecId>;
   readonly #displaced: DisplacedFiles;
+  readonly #wholes: WholeTrees;
   readonly #announcing: Announcing | null;
   readonly #serial = new Serial();
   readonly #looks = new Periodic(
@@ -58,6 +58,7 @@ export class SessionWorkspace {
     this.committing = new Committing(parts);
     this.pending = this.committing.pending;
     if (parts.layer !== null) parts.layer.leftAt = (path) => this.committing.leftAt(path);
+    this.#wholes = new WholeTrees(parts, this.committing);
     this.#recording = new Recording(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
     const { watch, versions } = parts.tree;
@@ -106,8 +107,10 @@ export class SessionWorkspace {
 
   /** Whether a command of any of the sessions runs: it may have open what is in the layer. */
   #isOccupied(): boolean {
-    return this.#running.size > 0 || [...this.#adopted].some(this.parts.isRunning);
+    return this.#running.size > 0 || this.#isAnyAdopted();
   }
+
+  readonly #isAnyAdopted = (): boolean => [...this.#adopted].some(this.parts.isRunning);
 
   /** Notes how things stand before a command. */
   begin(beginning: CommandBeginning): Promise<void> {
@@ -214,21 +217,9 @@ export class SessionWorkspace {
 
   /** @throws TrlError `SESSION_BUSY` while a command of the view runs */
   discard(wanted: (waiting: Waiting) => boolean): Promise<readonly Change[]> {
-    return this.#serial.run(async () => {
-      const { layer, store, refresh } = this.parts;
-      if (this.#isOccupied()) {
-        const message = 'Cannot discard changes: a command is running in the layer that has them';
-        throw new TrlError('SESSION_BUSY', message);
-      }
-      const waiting = this.pending.all().filter(wanted);
-      const paths = waiting.map(({ change }) => change.path);
-      const stayed = new Set(await layer?.clearApplied(paths));
-      const gone = waiting.filter(({ change }) => !stayed.has(change.path));
-      this.pending.drop(gone.map(({ change }) => change.path));
-      this.#recording.appendWaiting();
-      await store.sync();
-      await refresh('all');
-      return gone.map(({ change }) => ({ ...change, state: 'discarded' }));
+    return this.#serial.run(() => {
+      const ground = { ...this.parts, pending: this.pending, recording: this.#recording };
+      return discardWaiting(ground, wanted, this.#isOccupied());
     });
   }
 
@@ -284,18 +275,20 @@ export class SessionWorkspace {
     this.#looks.stop();
     this.#staleness.close();
     this.#displaced.close();
+    this.#wholes.close();
     this.#announcing?.close();
     for (const exec of this.#running.keys()) this.abandon(exec);
   }
 
   /** Tells what changed since the last look, and commits it. */
-  async #look(run: Run, isLost: boolean, ageMs = 0): Promise<Looked> {
-    const { capture, layer } = this.parts;
+  async #look(run: Run, isLost: boolean, isEnd = true): Promise<Looked> {
+    const { layer } = this.parts;
     if (layer === null) await this.#staleness.drain();
     const isWritten = await this.#lookAtDisplaced(run, isLost);
-    const isUnderWay = ageMs > 0 || this.#running.size > 1;
+    const isUnderWay = !isEnd || this.#running.size > 1;
     if (isUnderWay) await this.committing.git.quiet();
-    const found = await capture.capture(ageMs);
+    const isLast = !isLost && this.#running.size === 1 && !this.#isAnyAdopted();
+    const found = await this.#wholes.capture(isEnd && isLast ? 'last' : isEnd ? 'end' : 'running');
     // Else the end waits for it. Each look writes the whole record: they are not many.
     if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
     await this.#staleness.look();
@@ -305,7 +298,12 @@ export class SessionWorkspace {
       const record = this.#recording.record(run, run.earlier, found.complete);
       return { record, isToBeKept: isWritten };
     }
-    return { record: await this.#commit(run, found, origin), isToBeKept: layer !== null };
+    let record = await this.#commit(run, found, origin);
+    // Somebody made the same meanwhile: what the layer has in it is told path by path.
+    if (isEnd && (found.wholes ?? []).some((path) => layer?.has(path))) {
+      record = await this.#commit(run, await this.parts.capture.capture(), origin);
+    }
+    return { record, isToBeKept: layer !== null };
   }
 
   /** What is written to files that have left the layer; answers whether anything was. */
@@ -367,7 +365,7 @@ export class SessionWorkspace {
     const [oldest] = runs;
     const isDirect = runs.every(({ mode }) => mode === 'direct');
     if (oldest === undefined || !isDirect) return;
-    this.#keepSoon(await this.#look(oldest, false, youngMs));
+    this.#keepSoon(await this.#look(oldest, false, false));
   }
 
   /** While a command runs long, others are to see what it wrote, and it what they did. */

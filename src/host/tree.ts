@@ -4,11 +4,12 @@ import { TreeIdentity } from '../snapshot/tree.ts';
 import { Serial } from './serial.ts';
 import { OpenDirectory } from '../workspace/projection/directory.ts';
 import { TreeWatch, type Settled, type WatchCursor } from '../workspace/projection/watch.ts';
-import type { BytePath, StatKey } from '../change.ts';
+import type { BytePath, Change, StatKey } from '../change.ts';
+import { wholeOf } from '../workspace/commit/moving.ts';
 import { isGitDirectory } from '../workspace/git.ts';
 import { statKey } from '../workspace/stat.ts';
 import { Versions } from './versions.ts';
-import { joined, nameOf, parentOf } from '../workspace/byte-path.ts';
+import { isAtOrBelow, joined, nameOf, parentOf } from '../workspace/byte-path.ts';
 
 export class Tree {
   readonly root: string;
@@ -18,6 +19,8 @@ export class Tree {
   readonly #cursor: WatchCursor;
   /** What commits changed since the last look. */
   #committed: BytePath[] = [];
+  /** Of these, all that is in them came with them. */
+  readonly #moved = new Set<BytePath>();
   readonly #serial = new Serial();
   /** The directory that was looked into last, until this turn of the event loop is over. */
   #near: { readonly path: BytePath; readonly directory: OpenDirectory } | null = null;
@@ -34,9 +37,13 @@ export class Tree {
     return this.#serial.run(work);
   }
 
-  /** Notes what a commit changed. */
-  changed(paths: readonly BytePath[]): void {
+  /** Notes what a commit changed; `changes` are looked at for what was moved whole. */
+  changed(
+    paths: readonly BytePath[],
+    changes: readonly Pick<Change, 'path' | 'after'>[] = [],
+  ): void {
     for (const path of paths) this.#committed.push(path);
+    for (const { path, after } of changes) if (wholeOf(after) !== null) this.#moved.add(path);
   }
 
   /**
@@ -47,8 +54,10 @@ export class Tree {
   async see(): Promise<void> {
     const committed = this.#committed;
     this.#committed = [];
+    const moved = new Set(this.#moved);
+    this.#moved.clear();
     const settled = await this.#cursor.settled();
-    if (isElsewhere(settled, committed)) this.identity.outside();
+    if (isElsewhere(settled, committed, moved)) this.identity.outside();
   }
 
   /** Of what stands at a path just now; `null`: nothing. */
@@ -133,12 +142,16 @@ export class Tree {
   }
 }
 
-function isElsewhere(settled: Settled, committed: readonly BytePath[]): boolean {
+function isElsewhere(
+  settled: Settled,
+  committed: readonly BytePath[],
+  moved: ReadonlySet<BytePath>,
+): boolean {
   if (!settled.changed) return false;
   if (settled.directories === 'all') return true;
   // A directory that came or went is named in itself and in the one that holds it.
   const known = new Set(committed.flatMap((path) => [path, parentOf(path)]));
-  return settled.directories.some((directory) => !known.has(directory));
+  return settled.directories.some((path) => !known.has(path) && !isAtOrBelow(path, moved));
 }
 
 /** Every tree that sessions work in. */

@@ -44,6 +44,13 @@ export interface EntryView {
   readonly target?: string;
   /** Present where the target is no valid UTF-8. */
   readonly target_base64?: string;
+  /** Of a directory that came with thousands of entries, which are told as one. */
+  readonly entries?: {
+    readonly files: number;
+    readonly directories: number;
+    readonly links: number;
+    readonly bytes: number;
+  };
 }
 
 /** One path that a command changed. */

@@ -123,6 +123,7 @@ function spell(entry: Entry): string {
     case 'symlink':
       return `symlink ${entry.target}`;
     case 'directory':
+      return [entry.type, entry.mode, ...(entry.whole?.manifest ?? [])].join(' ');
     case 'fifo':
     case 'socket':
     case 'device':

@@ -92,7 +92,13 @@ export async function killOnce(kills: Kills, withinMs: number, isStaged = false)
   assert.deepEqual(new Map(look(now)), new Map(look(after)));
   for (const { path: name, state, ...rest } of results) {
     const standing = now.has(name) ? standingAt(`${trees.real}/${name}`) : null;
-    if (state === 'applied' && 'key' in rest) assert.equal(rest.key, standing?.key ?? null);
+    if (state !== 'applied' || !('key' in rest)) continue;
+    // A directory's times change with what is put in it after it was looked at.
+    const isDirectory = standing?.entry.type === 'directory';
+    const [told, is] = [rest.key, standing?.key ?? null].map((key) =>
+      isDirectory ? key?.split(':').slice(0, 2).join(':') : key,
+    );
+    assert.equal(told, is);
   }
   if (done.length === 0) kills.untouched += 1;
   else if (done.length < files.length) kills.between += 1;

@@ -47,7 +47,12 @@ export function entryView(entry: Entry): EntryView {
         ...(target.path_base64 === undefined ? {} : { target_base64: target.path_base64 }),
       };
     }
-    case 'directory':
+    case 'directory': {
+      const { type, mode, whole } = entry;
+      if (whole === undefined) return { type, mode: octalMode(mode) };
+      const { manifest: _, ...counts } = whole;
+      return { type, mode: octalMode(mode), entries: counts };
+    }
     case 'fifo':
     case 'socket':
     case 'device':

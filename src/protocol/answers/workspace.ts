@@ -16,6 +16,14 @@ const entry = z.object({
   sha256: z.exactOptional(z.nullable(word.sha256)),
   target: z.exactOptional(z.string()),
   target_base64: z.exactOptional(z.string()),
+  entries: z.exactOptional(
+    z.object({
+      files: word.count,
+      directories: word.count,
+      links: word.count,
+      bytes: word.count,
+    }),
+  ),
 });
 
 /** One path that a command changed. */

@@ -5,6 +5,7 @@ import type { Copy, InLayer } from './copies.ts';
 import type { Displaced } from './give-way.ts';
 import type { LayerAttributes } from './layer-attributes.ts';
 import type { LedgerLines } from './ledger.ts';
+import type { HowWhole } from './wholes.ts';
 
 /**
  * Where a content stands on the host: `path` below the directory `tree`. It may be deeper than
@@ -52,6 +53,8 @@ export interface Capture {
   readonly skipped: readonly BytePath[];
   /** Too young to be told by this one. Default: nothing. */
   readonly waiting?: readonly BytePath[];
+  /** New directories of which what is in them is not told, or not yet. Default: none. */
+  readonly wholes?: readonly BytePath[];
 }
 
 /** What tells the changes of a command, whatever the method. Calls wait for each other. */
@@ -62,8 +65,9 @@ export interface ChangeCapture {
    * @param ageMs only what was made this long ago, default 0: while commands run, what they made
    *   just now may be a lock or a part of something, and gone before anybody has seen it. What was
    *   deleted waits with it, as it may be the other half of a rename.
+   * @param wholes what is done with new directories of thousands of entries, default `parts`
    */
-  capture(ageMs?: number): Promise<Capture>;
+  capture(ageMs?: number, wholes?: HowWhole): Promise<Capture>;
 }
 
 export interface UpperOptions {
@@ -123,6 +127,8 @@ export interface LayerCapture extends ChangeCapture {
   setAside(path: BytePath): Promise<Displaced | null>;
   /** The second half; the overlay must be refreshed after it. */
   takeOut(displaced: readonly Pick<Displaced, 'path' | 'fd'>[]): Promise<void>;
+  /** Lets a new directory hide nothing, so that it can be moved away. */
+  open(path: BytePath): Promise<void>;
   /** Whether there is anything at a path in the upper layer. */
   has(path: BytePath): boolean;
   /** What the layer has at a path. */

@@ -9,7 +9,7 @@ import {
   readdirSync,
   readlinkSync,
 } from 'node:fs';
-import type { BigIntStats, Stats } from 'node:fs';
+import type { BigIntStats, Dirent, Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
@@ -137,6 +137,11 @@ export class TreeCursor implements Disposable {
     const { size } = fstatSync(this.#fd());
     if (size < largeDirectoryBytes) return readdirSync(self, { encoding: 'latin1' });
     return readdir(self, { encoding: 'latin1' });
+  }
+
+  /** The entries here, with their types, names as bytes. @throws Error of `readdir` */
+  entries(): Dirent[] {
+    return readdirSync(this.#self(), { withFileTypes: true, encoding: 'latin1' });
   }
 
   stat(name: string): BigIntStats | null {

@@ -6,6 +6,7 @@ import type { Allowance } from './allowance.ts';
 import type { Entered, TreeCursor } from './cursor.ts';
 import type { Ledger, Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
+import type { Wholes } from './wholes.ts';
 import type { Young } from './young.ts';
 
 /** Longer paths are not told: each of a tree of n nested directories costs its whole length. */
@@ -31,11 +32,13 @@ export interface SurveyGround {
   readonly allowance: Allowance;
   /** What may wait; `null`: nothing does. */
   readonly young: Young | null;
+  /** New directories that are not looked into; `null`: all are. */
+  readonly wholes: Wholes | null;
 }
 
 /** Every known entry costs one `lstat`; a directory that it cannot read is among the skipped. */
 export async function survey(ground: SurveyGround): Promise<Survey> {
-  const { cursor, ledger, pace } = ground;
+  const { cursor, ledger, pace, wholes } = ground;
   const found: Found[] = [];
   const skipped: BytePath[] = [];
   ledger.begin();
@@ -57,9 +60,13 @@ export async function survey(ground: SurveyGround): Promise<Survey> {
       if (child.length > pathBytesMax) skipped.push(child);
       else directories.push(child);
     }
-    for (const directory of directories.toReversed()) waiting.push(directory);
+    for (const directory of directories.toReversed()) {
+      const isNew = wholes !== null && ledger.get(directory) === undefined;
+      if (!(isNew && wholes.takes(directory))) waiting.push(directory);
+    }
   }
-  return { found: withoutHalves(found, ground.young), skipped };
+  const told = found.filter(({ path }) => wholes?.waiting.has(path) !== true);
+  return { found: withoutHalves(told, ground.young), skipped };
 }
 
 /** What was deleted waits: it may be about to be replaced, or have been renamed to what waits. */

@@ -3,7 +3,7 @@ import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { BytePath } from '../../change.ts';
 import { TrlError } from '../../errors.ts';
-import { nameOf, parentOf } from '../byte-path.ts';
+import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
 import { modeOf, permissions, statKey } from '../stat.ts';
 import { Allowance } from './allowance.ts';
 import type { Capture, Captured, LayerCapture, UpperOptions } from './captured.ts';
@@ -17,6 +17,7 @@ import { setAside, takeOut, type Displaced, type GiveWayGround } from './give-wa
 import { inTreeOrder, Ledger, type LedgerLines } from './ledger.ts';
 import { Pace } from './pace.ts';
 import { survey } from './survey.ts';
+import { Wholes, type HowWhole } from './wholes.ts';
 import { isOvertaken, Young, type Waiting } from './young.ts';
 
 /** Directories that say nothing and stay in the layer: each costs every capture a look. */
@@ -54,11 +55,11 @@ export class UpperCapture implements LayerCapture {
   }
 
   /** @throws TrlError SANDBOX_UNAVAILABLE without perl; INTERNAL_ERROR where it cannot be read */
-  capture(ageMs = 0): Promise<Capture> {
+  capture(ageMs = 0, wholes: HowWhole = 'parts'): Promise<Capture> {
     return this.#alone(async () => {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await this.#capture(ageMs);
+          return await this.#capture(ageMs, wholes);
         } catch (error) {
           if (attempt === attemptsMax) throw error;
         }
@@ -148,6 +149,15 @@ export class UpperCapture implements LayerCapture {
     });
   }
 
+  open(path: BytePath): Promise<void> {
+    return this.#alone(async () => {
+      const { attributes, upper } = this.#options;
+      await attributes.clearOpaque([`${bytePathOf(upper)}/${path}`]);
+      const told = this.#ledger.get(path);
+      if (told !== undefined) this.#ledger.set(path, { ...told, hides: false });
+    });
+  }
+
   has(path: BytePath): boolean {
     using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
     if (upperCursor.goto(parentOf(path)) !== 'here') return false;
@@ -190,7 +200,7 @@ export class UpperCapture implements LayerCapture {
     this.#ledger.restore(lines);
   }
 
-  async #capture(ageMs: number): Promise<Capture> {
+  async #capture(ageMs: number, how: HowWhole): Promise<Capture> {
     const pace = new Pace();
     const ledger = this.#ledger;
     using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
@@ -200,7 +210,9 @@ export class UpperCapture implements LayerCapture {
     const nowNs = BigInt(Date.now()) * 1_000_000n;
     const sinceNs = nowNs - BigInt(ageMs) * 1_000_000n;
     const young = ageMs === 0 ? null : new Young({ sinceNs, nowNs, real: realCursor, before });
-    const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance, young });
+    const sides = { upper: upperCursor, real: realCursor };
+    const wholes = how === 'parts' ? null : new Wholes({ how, ...sides, young, before, nowNs });
+    const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance, young, wholes });
     const { leftAt } = this;
     const ground = { ...this.#options, ledger, pace, allowance, leftAt, upperCursor, realCursor };
     const { changes, idle, skipped } = await new Comparison(ground, surveyed).run();
@@ -218,7 +230,14 @@ export class UpperCapture implements LayerCapture {
     const paths = await inTreeOrder(byPath.keys(), pace);
     const ordered = paths.flatMap((path) => byPath.get(path) ?? []);
     const waiting = [...this.#waiting.keys()];
-    const found = { changes: ordered, complete: skipped.length === 0, skipped };
+    const isTold = (path: BytePath): boolean => byPath.has(path);
+    const left = how === 'wait' ? [...(wholes?.waiting ?? [])] : wholes?.found.filter(isTold);
+    const found = {
+      changes: ordered,
+      complete: skipped.length === 0,
+      skipped,
+      ...(left === undefined || left.length === 0 ? {} : { wholes: left }),
+    };
     return waiting.length === 0 ? found : { ...found, waiting };
   }
 

@@ -39,8 +39,9 @@ import { isSame, statKey } from '../stat.ts';
 import { below, codeOf } from '../descriptor.ts';
 import { writeFile } from './content.ts';
 import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
+import { moveWhole } from './moving.ts';
 import { RenameQueue, type Concluded, type Queued } from './rename-queue.ts';
-import { keyAfter, mtimeOf, statAt } from './standing.ts';
+import { isMetaOnly, keyAfter, mtimeOf, statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
 import { Workplace } from './workplace.ts';
 
@@ -227,11 +228,20 @@ class Applying {
       if (this.#results.get(item.path)?.state !== 'applied') return;
       this.#results.delete(item.path);
     }
+    if (after.whole !== undefined) return await this.#move(item);
     this.#place.enter(parentOf(item.path));
     const mode = (after.mode & 0o777) | ownerAll;
     const fd = makeDirectory(this.#place.at(item.path), mode, this.#giveTo(this.#input.tree));
     this.#setLater(item, after.mode, fstatSync(fd, { bigint: true }));
     closeSync(fd);
+  }
+
+  async #move(item: CommitItem): Promise<void> {
+    await this.#flush();
+    const directory = this.#place.enter(parentOf(item.path));
+    const moved = await moveWhole(item, directory, this.#input.renames);
+    if (typeof moved === 'string') this.#refuse(item, moved);
+    else this.#done(item, moved.key);
   }
 
   /** Makes the new thing under its temporary name. */
@@ -386,10 +396,4 @@ function isMade(after: Entry | null): boolean {
 
 function order(a: CommitItem, b: CommitItem): number {
   return a.path < b.path ? -1 : Number(a.path > b.path);
-}
-
-/** Whether mode and times are all that differs. A file with other names is replaced nonetheless. */
-function isMetaOnly({ base, after }: CommitItem, stat: BigIntStats): boolean {
-  if (base?.type !== 'file' || after?.type !== 'file') return false;
-  return stat.nlink === 1n && base.sha256 !== null && base.sha256 === after.sha256;
 }

@@ -17,6 +17,7 @@ import { applyChanges } from './apply.ts';
 import { temporaryName } from './rename-queue.ts';
 import type { CommitIntent, CommitItem, ItemResult } from './item.ts';
 import { isLike, isStartOf } from './match.ts';
+import { isAsTold, wholeOf } from './moving.ts';
 import type { AtomicRenames } from './renames.ts';
 import { entryOf, statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
@@ -102,10 +103,11 @@ class Recovering {
     if (isSame(stat, baseKey) && !(stat === null && after === null)) {
       // Nothing has come in its place yet, so what has the temporary name is ours.
       for (const left of lefts) this.#unlink(left);
+      const isGone = wholeOf(after) !== null && !(await isAsTold(item, this.#input.contents));
+      if (isGone) return { kind: 'over', result: refused(item.path, null) };
       return this.#again(baseKey);
     }
-    const isDone =
-      after === null ? stat === null : await isLike(this.#place.steps, item.path, after);
+    const isDone = after === null ? stat === null : await this.#isThere(after);
     if (isDone) {
       const back = await this.#clearAll(lefts, index);
       if (back !== null) return { kind: 'over', result: back };
@@ -126,6 +128,14 @@ class Recovering {
     return { kind: 'over', result: kept ?? refused(item.path, null) };
   }
 
+  /** Another directory of the same mode is not the one that was moved. */
+  #isThere(after: Entry): Promise<boolean> {
+    const { contents, intent } = this.#input;
+    const { path } = this.#item;
+    if (wholeOf(after) === null) return isLike(this.#place.steps, path, after);
+    return isAsTold({ after, source: { tree: intent.tree.root, path } }, contents);
+  }
+
   #again(baseKey: StatKey | null): Next {
     const item = this.#item;
     return { kind: 'apply', item: { ...item, base: baseKey === null ? null : item.base, baseKey } };
@@ -134,7 +144,7 @@ class Recovering {
   /** Modes and times that were being set. */
   #halfway(stat: BigIntStats | null): Next | null {
     const { base, after, baseKey } = this.#item;
-    if (stat === null || after === null) return null;
+    if (stat === null || after === null || wholeOf(after) !== null) return null;
     if (after.type === 'directory' && stat.isDirectory()) {
       const isOurs = base === null || baseKey?.startsWith(`${stat.ino}:`) === true;
       const modes = [after.mode, after.mode | ownerAll];

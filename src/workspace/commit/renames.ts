@@ -4,7 +4,7 @@
  * in perl makes the system calls (`renaming-program.ts`); it starts at the first use.
  *
  * A request is fields that end in NUL: a count, then for each rename
- *   exchange|away|name|fill|write DIRECTORY STAGING NAME TEMPORARY KEPT KEY
+ *   exchange|away|name|fill|write|sync|plain|fits DIRECTORY STAGING NAME TEMPORARY KEPT KEY
  * The answer is a word for each, on one line. `late HEX` on a line of its own may come at any time.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
@@ -30,9 +30,13 @@ export interface Rename {
   /**
    * `exchange` puts `temporary` in the place of `name`; `away` removes `name`; `name` gives
    * `temporary` its name, where nothing has it; `fill` gives the file at `name` the content of
-   * `temporary`, while nobody else has it open; `write` begins to write `name` to the disk.
+   * `temporary`, while nobody else has it open; `write` begins to write `name` to the disk,
+   * `sync` writes all of its file system; `plain` begins to write the files of a directory that
+   * changed since then, and tells whether none has extended attributes, nor the directory another:
+   * `key` is Unix seconds, a blank, and an attribute's name; `fits` whether what is moved into
+   * `directory` is as if it had been made there.
    */
-  readonly kind: 'exchange' | 'away' | 'name' | 'fill' | 'write';
+  readonly kind: 'exchange' | 'away' | 'name' | 'fill' | 'write' | 'sync' | 'plain' | 'fits';
   /** An open directory. */
   readonly directory: number;
   /** The open directory of `temporary`; `null`: the same. */
@@ -48,8 +52,8 @@ export interface Rename {
 const idleMs = 30_000;
 const perl = '/usr/bin/perl';
 const numbers: ReadonlyMap<string, string> = new Map([
-  ['x64', '332 316 157 191 277'],
-  ['arm64', '291 276 167 8 84'],
+  ['x64', '332 316 157 191 277 196 306'],
+  ['arm64', '291 276 167 8 84 13 267'],
 ]);
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
@@ -180,7 +184,7 @@ function isRenamed(answer: string): answer is Renamed {
 /** What somebody else does between the look and the rename, some microseconds, is lost. */
 function lookThenRename({ kind, directory, staging, name, temporary, key }: Rename): Renamed {
   if (kind === 'write') return 'done';
-  if (staging !== null || kind === 'name' || kind === 'fill') return 'elsewhere';
+  if (staging !== null || !['exchange', 'away'].includes(kind)) return 'elsewhere';
   const at = below(directory, name);
   try {
     const stat = lstatSync(at, { bigint: true, throwIfNoEntry: false });

@@ -2,6 +2,7 @@
 import { lstatSync, readlinkSync, unlinkSync, type BigIntStats } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
 import { fileEntry, modeOf, statKey, typeOf } from '../stat.ts';
+import type { CommitItem } from './item.ts';
 import type { TreeSteps } from './steps.ts';
 
 /** `null`: nothing, or nothing that can be reached. */
@@ -56,4 +57,10 @@ export function removeOwn(at: Buffer, made: BigIntStats): void {
 /** As Node takes it, which reads a number of seconds before 1970 as now. */
 export function mtimeOf({ mtimeMs }: Extract<Entry, { type: 'file' }>): number | Date {
   return mtimeMs < 0 ? new Date(mtimeMs) : mtimeMs / 1000;
+}
+
+/** Whether mode and times are all that differs. A file with other names is replaced nonetheless. */
+export function isMetaOnly({ base, after }: CommitItem, stat: BigIntStats): boolean {
+  if (base?.type !== 'file' || after?.type !== 'file') return false;
+  return stat.nlink === 1n && base.sha256 !== null && base.sha256 === after.sha256;
 }

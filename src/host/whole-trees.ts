@@ -1,0 +1,178 @@
+/**
+ * Directories that a command made with thousands of entries, on their way into the real tree: when
+ * nothing of the view runs any more, each is judged entry by entry, and moved in one step. What is
+ * in its files is neither read nor kept: a list of its entries is, for the way back.
+ */
+import { closeSync, lchownSync } from 'node:fs';
+import type { BytePath } from '../change.ts';
+import { openDirectory } from '../workspace/beneath.ts';
+import type { Capture, Captured } from '../workspace/changes/captured.ts';
+import { TreeCursor } from '../workspace/changes/cursor.ts';
+import { inTreeOrder } from '../workspace/changes/ledger.ts';
+import { Pace } from '../workspace/changes/pace.ts';
+import { nameOf, parentOf } from '../workspace/byte-path.ts';
+import type { Judged } from '../workspace/commit/held.ts';
+import { TreeLook } from '../workspace/commit/look.ts';
+import { ManifestWriter } from '../workspace/commit/manifest.ts';
+import { AtomicRenames } from '../workspace/commit/renames.ts';
+import { openStaging } from '../workspace/commit/staging.ts';
+import { TreeSteps } from '../workspace/commit/steps.ts';
+import { WholeWalk } from '../workspace/commit/whole-walk.ts';
+import { statKey } from '../workspace/stat.ts';
+import type { Committing } from './committing.ts';
+import type { SessionWorkspaceParts } from './session-parts.ts';
+
+type WholeParts = Pick<
+  SessionWorkspaceParts,
+  'tree' | 'owner' | 'store' | 'renames' | 'mode' | 'capture' | 'layer' | 'announcing'
+>;
+
+/** What a running command made since is not looked at yet. */
+const youngMs = 250;
+const isRoot = process.geteuid?.() === 0;
+
+export class WholeTrees {
+  readonly #parts: WholeParts;
+  readonly #committing: Pick<Committing, 'filter'>;
+  /** Of its own: nobody's renames wait for it. */
+  readonly #syncing = new AtomicRenames();
+  #isSyncing = false;
+  /** Unix s: what is older is on the disk. */
+  #syncedS = 0;
+
+  constructor(parts: WholeParts, committing: Pick<Committing, 'filter'>) {
+    this.#parts = parts;
+    this.#committing = committing;
+  }
+
+  /**
+   * What changed, as `ChangeCapture.capture` tells it, with what is ready to be moved as one.
+   *
+   * @param when while the command runs, at its end, or when none of the view runs any more
+   */
+  async capture(when: 'running' | 'end' | 'last'): Promise<Capture> {
+    const { capture, mode, layer, announcing } = this.#parts;
+    const ageMs = when === 'running' ? youngMs : 0;
+    if (layer === null || announcing === null || mode !== 'direct') return capture.capture(ageMs);
+    const how = { running: 'wait', end: 'parts', last: 'whole' } as const;
+    const found = await capture.capture(ageMs, how[when]);
+    const wholes = new Set(found.wholes ?? []);
+    if (wholes.size === 0) return found;
+    if (when === 'running') {
+      void this.#sync(announcing.upper);
+      return found;
+    }
+    const ready = new Map<BytePath, Captured>();
+    for (const change of found.changes) {
+      if (!wholes.has(change.path)) continue;
+      const one = await this.#ready(change);
+      if (one === null) return this.#inParts(found);
+      ready.set(change.path, one);
+    }
+    return { ...found, changes: found.changes.map((one) => ready.get(one.path) ?? one) };
+  }
+
+  /** The same, path by path. */
+  async #inParts(found: Capture): Promise<Capture> {
+    const rest = await this.#parts.capture.capture();
+    const all = new Map([...found.changes, ...rest.changes].map((one) => [one.path, one]));
+    const paths = await inTreeOrder(all.keys(), new Pace());
+    const changes = paths.flatMap((path) => all.get(path) ?? []);
+    return { ...found, changes, complete: found.complete && rest.complete, wholes: [] };
+  }
+
+  /** Has all written that is in the layer by now, so that less is left for the end. */
+  async #sync(upper: string): Promise<void> {
+    if (this.#isSyncing) return;
+    this.#isSyncing = true;
+    const begunS = Math.floor(Date.now() / 1000) - 1;
+    const directory = openDirectory(upper);
+    const names = { name: '.', temporary: '.', kept: '.', key: '' };
+    const asked = [{ kind: 'sync', directory, staging: null, ...names } as const];
+    const [answer] = await this.#syncing.run(asked);
+    closeSync(directory);
+    this.#isSyncing = false;
+    if (answer === 'done') this.#syncedS = begunS;
+  }
+
+  close(): void {
+    this.#syncing[Symbol.dispose]();
+  }
+
+  /** `null`: it is told in parts. */
+  async #ready(captured: Captured): Promise<Captured | null> {
+    const { path, after, base, before, isMasked } = captured;
+    const { layer, store, announcing } = this.#parts;
+    if (layer === null || announcing === null || after?.type !== 'directory') return null;
+    const { upper } = announcing;
+    if (base !== null || before !== null || isMasked) return null;
+    if (!(await this.#fits(path, upper))) return null;
+    using walk = new WholeWalk(upper, path, this.#parts.renames, this.#syncedS);
+    const all = await walk.run();
+    if (all === null || !(await this.#isFree(all, upper))) return null;
+    await layer.open(path);
+    const manifest = await this.#listed(all, upper);
+    if (manifest?.every((sha256) => store.has(sha256)) !== true) return null;
+    const whole = { ...walk.counts, manifest };
+    return { ...captured, after: { ...after, whole }, sourceAt: { tree: upper, path } };
+  }
+
+  /** Whether what is moved there is as if it had been made there, and no repository is near. */
+  async #fits(path: BytePath, upper: string): Promise<boolean> {
+    const { tree, renames } = this.#parts;
+    const from = openStaging(upper, tree.root);
+    if (from === null || tree.isInRepository(path)) return false;
+    const steps = new TreeSteps(tree.root);
+    try {
+      const directory = steps.directory(parentOf(path));
+      if (directory === null) return false;
+      const names = { name: '.', temporary: '.', kept: '.', key: '' };
+      const [answer] = await renames.run([{ kind: 'fits', directory, staging: from, ...names }]);
+      return answer === 'done';
+    } finally {
+      steps.close();
+      closeSync(from);
+    }
+  }
+
+  /** As one it counts as one change; for all else each entry is judged. */
+  async #isFree(all: readonly Judged[], upper: string): Promise<boolean> {
+    const { filter } = this.#committing;
+    const { tree, store } = this.#parts;
+    if (filter === null) return false;
+    const after = new TreeSteps(upper);
+    using real = new TreeLook({ root: tree.root, written: () => null, contents: store });
+    try {
+      const held = await filter.judge(all, {
+        real: (path) => real.real(path),
+        text: async (path, side, bytesMax) =>
+          // Nobody writes to it any more.
+          side === 'real' ? real.text(path, side, bytesMax) : after.read(path, bytesMax),
+      });
+      return [...held.values()].every((reason) => reason === 'too-many');
+    } finally {
+      after.close();
+    }
+  }
+
+  /** Makes them the owner's, and lists them as they are then. */
+  async #listed([top, ...rest]: readonly Judged[], upper: string) {
+    const { owner, store } = this.#parts;
+    const list = new ManifestWriter(store);
+    const pace = new Pace();
+    using cursor = new TreeCursor(upper, { mayWiden: false });
+    const prefix = (top?.path.length ?? 0) + 1;
+    for (const { path } of rest) {
+      if (pace.isDue()) await pace.rest();
+      const name = nameOf(path);
+      if (cursor.goto(parentOf(path)) !== 'here') return null;
+      if (isRoot) lchownSync(cursor.at(name), owner.uid, owner.gid);
+      const stat = cursor.stat(name);
+      if (stat === null) return null;
+      list.add({ key: statKey(stat), path: path.slice(prefix) });
+    }
+    if (top === undefined || cursor.goto(parentOf(top.path)) !== 'here') return null;
+    if (isRoot) lchownSync(cursor.at(nameOf(top.path)), owner.uid, owner.gid);
+    return list.end();
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * New directories of thousands of entries, as package managers and builds make them: while commands
+ * run they wait, and at the end each is told as one, to be moved into the real tree in one step.
+ */
+import type { BytePath } from '../../change.ts';
+import { nameOf, parentOf } from '../byte-path.ts';
+import type { TreeCursor } from './cursor.ts';
+import type { Waiting, Young } from './young.ts';
+
+/** `parts`: path by path. `wait`: not yet. `whole`: as one, without what is in it. */
+export type HowWhole = 'parts' | 'wait' | 'whole';
+
+/** Entries from which on a directory waits while it may still grow. */
+const waitingMin = 1_000;
+/** Entries from which on it is told as one: of a package manager or a build, or any other. */
+const [packagesMin, entriesMin] = [1_000, 5_000];
+/** No longer does it wait: a command that serves what it built runs on. */
+const waitingNsMax = 60_000_000_000n;
+const packages: ReadonlySet<string> = new Set(
+  'node_modules bower_components jspm_packages target .venv venv .tox vendor Pods .gradle'.split(
+    ' ',
+  ),
+);
+
+export interface WholesGround {
+  readonly how: Exclude<HowWhole, 'parts'>;
+  readonly upper: TreeCursor;
+  readonly real: TreeCursor;
+  readonly young: Young | null;
+  /** What waits since the look before. */
+  readonly before: Waiting;
+  readonly nowNs: bigint;
+}
+
+export class Wholes {
+  /** Told as one. */
+  readonly found: BytePath[] = [];
+  readonly waiting = new Set<BytePath>();
+  readonly #ground: WholesGround;
+
+  constructor(ground: WholesGround) {
+    this.#ground = ground;
+  }
+
+  /** Whether what is in a new directory is not to be looked at. */
+  takes(path: BytePath): boolean {
+    const { how, young } = this.#ground;
+    if (how === 'wait') {
+      if (young === null || !this.#mayWait(path)) return false;
+      young.wait(path);
+      this.waiting.add(path);
+      return true;
+    }
+    const min = packages.has(nameOf(path)) ? packagesMin : entriesMin;
+    if (!this.#isNew(path) || !this.#has(path, min)) return false;
+    this.found.push(path);
+    return true;
+  }
+
+  #mayWait(path: BytePath): boolean {
+    const { before, nowNs } = this.#ground;
+    const since = before.get(path)?.ns;
+    if (since !== undefined && nowNs - since > waitingNsMax) return false;
+    // What was told once is told path by path: of a package manager it waits from the beginning.
+    const isLarge = since !== undefined || packages.has(nameOf(path));
+    return this.#isNew(path) && (isLarge || this.#has(path, waitingMin));
+  }
+
+  /** Whether the real tree has the directory above, and nothing there. */
+  #isNew(path: BytePath): boolean {
+    const { real } = this.#ground;
+    try {
+      return real.goto(parentOf(path)) === 'here' && real.stat(nameOf(path)) === null;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Whether it has so many entries, at any depth; no more of them are looked at. */
+  #has(top: BytePath, min: number): boolean {
+    const { upper } = this.#ground;
+    let count = 0;
+    const open: BytePath[] = [top];
+    for (let path = open.pop(); path !== undefined; path = open.pop()) {
+      if (upper.goto(path) !== 'here') return false;
+      for (const entry of upper.entries()) {
+        if (++count >= min) return true;
+        if (entry.isDirectory()) open.push(`${path}/${entry.name}`);
+      }
+    }
+    return false;
+  }
+}
