@@ -223,6 +223,36 @@ test('a worktree that is removed leaves no directory behind', async () => {
   }
 });
 
+test('a submodule that is taken out while a look comes leaves nothing behind', async () => {
+  await using ws = await workspace();
+  const { dir, session } = ws;
+  const host = (script: string): string =>
+    execFileSync('bash', ['-ec', script], { cwd: dir, encoding: 'utf8' });
+  host(`git init -q -b main; git config user.name n; git config user.email e@x
+    git commit -q --allow-empty -m 1; git clone -q --bare . up.git; echo up.git > .gitignore
+    git -c protocol.file.allow=always submodule --quiet add "file://$PWD/up.git" sub
+    git add .; git commit -qm sub; mkdir other`);
+  for (const [script, name] of [
+    [
+      'git config -f .git/modules/sub/config core.worktree ../../../other',
+      '.git/modules/sub/config',
+    ],
+    ['git config --unset core.bare; git config core.worktree ../other', '.git/config'],
+    ['rm sub/.git', 'sub/.git'],
+  ] as const) {
+    const held = waiting(await session.run(script));
+    assert.deepEqual(held, [`${name} held git-config`], script);
+    await session.client.ask('workspace.discard', { session_id: session.id });
+  }
+  const deinit = await session.run(
+    'git submodule deinit -q -f sub; sleep 2.5; git rm -q sub; git commit -qm none',
+  );
+  assert.equal(deinit.exit_code, 0, deinit.stderr);
+  assert.deepEqual(waiting(deinit), []);
+  assert.equal(statSync(path.join(dir, 'sub'), { throwIfNoEntry: false }), undefined);
+  assert.equal(host('git status -sb'), '## main\n');
+});
+
 test('everyday work with git is on the host at once', async () => {
   await using ws = await workspace();
   const { dir, session } = ws;

@@ -10,7 +10,7 @@ import type { FileEntry } from '../workspace/merge/standing-file.ts';
 import { parentOf } from '../workspace/byte-path.ts';
 import { GitSync, isPlain, isWaiting, waitsForGit, type Outcome } from './git-sync.ts';
 import type { GoingOn } from './going-on.ts';
-import { fromReal, judgeAll, startOf, waitingAbove, type Unjudged } from './judging.ts';
+import * as judging from './judging.ts';
 import { Merging, pointOf, type Put, type Wanted } from './merging.ts';
 import {
   begunBefore,
@@ -170,12 +170,14 @@ export class Committing {
       return done;
     }
     const passing = planned.filter(({ change }) => change.state === 'applied');
-    keep(planned.map(({ change }) => fromReal(this.pending, { ...change, key: null })));
+    keep(planned.map(({ change }) => judging.fromReal(this.pending, { ...change, key: null })));
     const wanted: Wanted[] = [];
     for (const { captured } of passing) {
       if (isPlain(places.get(captured.path))) wanted.push(await this.#wantedOf(captured, origin));
     }
     wanted.push(...lateFiles(this.pending, this.git, { places, busy }));
+    const freed = await judging.freedBy(capture.changes, this.pending, this.#judge);
+    wanted.push(...freed.map(wantedOfWaiting));
     const results = await this.#merging.put(wanted, this.#intoTree).catch((error: unknown) => {
       // No later capture tells them.
       for (const { captured, change } of passing) {
@@ -185,8 +187,8 @@ export class Committing {
     });
     const starts = new Map(wanted.map((one) => [one.item.path, one.start]));
     const parts = await this.#bringParts(capture.changes, origin);
-    const own = planned.filter(({ change }) => change.state === 'applied' || waitsForGit(change));
-    const git = await this.#syncGit(own, { ...origin, places, busy }, results);
+    const ofGit = planned.filter(({ change }) => change.state === 'applied' || waitsForGit(change));
+    const git = await this.#syncGit(ofGit, { ...origin, places, busy }, results);
     const changes = planned.map(({ captured, change }) => {
       const { path } = change;
       const [put, part, synced] = [results.get(path), parts.get(path), git.get(path)];
@@ -194,7 +196,7 @@ export class Committing {
       const done = synced === undefined ? outcomeOf(change, put, origin) : { ...change, ...synced };
       this.#follow(captured, put, starts.get(path) ?? null, origin);
       if (change.state === 'applied' && isWaiting(done)) this.pending.put(captured, done);
-      return fromReal(this.pending, done);
+      return judging.fromReal(this.pending, done);
     });
     const late = lateChanges(this.pending, changes, (change) => {
       const [synced, put] = [git.get(change.path), results.get(change.path)];
@@ -237,11 +239,7 @@ export class Committing {
    * @throws as {@link commit}
    */
   async publish(chosen: readonly Waiting[], exec: ExecId): Promise<RecordedChange[]> {
-    const held = await this.#judge(
-      chosen.map(({ change: { path, before, after }, source }) => {
-        return { path, before, after, source };
-      }),
-    );
+    const held = await this.#judge(chosen.map(judging.waitingAsJudged));
     const isFree = ({ change }: Waiting): boolean =>
       change.state === 'held' || !held.has(change.path);
     const wanted = chosen.filter(isFree).map(wantedOfWaiting);
@@ -267,11 +265,7 @@ export class Committing {
   async #ways(changes: readonly Captured[], origin: Gits): Promise<ReadonlyMap<BytePath, Way>> {
     const ways = new Map<BytePath, Way>();
     if (this.filter === null) return ways;
-    const held = await this.#judge(
-      changes.map(({ path, before, after, sourceAt: source }) => {
-        return { path, before: startOf(this.pending, { path, before }), after, source };
-      }),
-    );
+    const held = await this.#judge(judging.asJudged(changes, this.pending));
     for (const captured of changes) {
       const { path } = captured;
       // What is in a directory and is not shown stays: the directory is gone for the session only.
@@ -281,19 +275,21 @@ export class Committing {
       const isConflict = (): boolean => this.#isConflict(captured, origin);
       const way = wayOf(captured, origin, { held: reason, earlier, isConflict });
       // It cannot come without the directory that it is in.
-      const above = way.state === 'applied' ? waitingAbove(this.pending, path) : null;
+      const above = way.state === 'applied' ? judging.waitingAbove(this.pending, path) : null;
       const isComing = above !== null && ways.get(above.path)?.state === 'applied';
       ways.set(path, above === null || isComing ? way : above);
     }
     return ways;
   }
 
-  #judge(changes: readonly Unjudged[]): Promise<ReadonlyMap<BytePath, string>> {
+  readonly #judge = (
+    changes: readonly judging.Unjudged[],
+  ): Promise<ReadonlyMap<BytePath, string>> => {
     const { filter } = this;
     const { tree, store } = this.#parts;
     if (filter === null) return Promise.resolve(new Map());
-    return judgeAll({ filter, root: tree.root, contents: store }, changes);
-  }
+    return judging.judgeAll({ filter, root: tree.root, contents: store }, changes);
+  };
 
   /** What a change starts from, for a merge with what somebody else did. */
   async #wantedOf(captured: Captured, origin: Origin): Promise<Wanted> {

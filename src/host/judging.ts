@@ -2,10 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BytePath, Change } from '../change.ts';
 import type { Contents } from '../contents.ts';
+import { parentOf } from '../workspace/byte-path.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
 import type { CommitFilter, HeldReason } from '../workspace/commit/held.ts';
 import type { Source } from '../workspace/commit/item.ts';
 import { TreeLook } from '../workspace/commit/look.ts';
-import type { Pending } from './pending.ts';
+import type { Pending, Waiting } from './pending.ts';
 import type { RecordedChange } from './record.ts';
 
 /** A change that is to be judged, and where its content stands. */
@@ -33,6 +35,42 @@ export async function judgeAll(
   };
   using look = new TreeLook({ root, written, contents });
   return await filter.judge(changes, look);
+}
+
+/** What waits, and what was captured, as it is judged. */
+export const waitingAsJudged = ({ change: { path, before, after }, source }: Waiting): Unjudged => {
+  return { path, before, after, source };
+};
+export function asJudged(changes: readonly Captured[], pending: Pending): Unjudged[] {
+  return changes.map(({ path, before, after, sourceAt: source }) => {
+    return { path, before: startOf(pending, { path, before }), after, source };
+  });
+}
+
+/**
+ * Deletions that were held and may pass now, as what holds them goes whole: a look heard of
+ * `sub/.git` before `sub` was gone.
+ */
+export async function freedBy(
+  changes: readonly Captured[],
+  pending: Pending,
+  judge: (changes: readonly Unjudged[]) => Promise<ReadonlyMap<BytePath, string>>,
+): Promise<Waiting[]> {
+  const gone = new Set(
+    changes.flatMap(({ path, before, after }) => {
+      return after === null && before?.type === 'directory' ? [path] : [];
+    }),
+  );
+  if (gone.size === 0) return [];
+  const isGone = (path: BytePath): boolean =>
+    path !== '' && (gone.has(parentOf(path)) || isGone(parentOf(path)));
+  const known = new Set(changes.map(({ path }) => path));
+  const waiting = pending
+    .all('held')
+    .filter(({ change: { path, after } }) => after === null && !known.has(path) && isGone(path));
+  if (waiting.length === 0) return [];
+  const held = await judge([...asJudged(changes, pending), ...waiting.map(waitingAsJudged)]);
+  return waiting.filter(({ change }) => !held.has(change.path));
 }
 
 /**

@@ -61,11 +61,10 @@ export class SessionWorkspace {
     this.#wholes = new WholeTrees(parts, this.committing);
     this.#recording = new Recording(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
-    const { watch, versions } = parts.tree;
     this.#announcing = Announcing.of(parts, this.committing, () => this.#keepPoints());
-    this.#staleness = new Staleness(watch.cursor(), (touched, isAll) => {
+    this.#staleness = new Staleness(parts.tree.watch.cursor(), (touched, isAll) => {
       const others = touched.filter((path) => this.committing.leftAt(path) === null);
-      versions.note(others, isAll);
+      parts.tree.versions.note(others, isAll);
     });
     this.#adopted = new Set(parts.adopted);
   }
@@ -363,8 +362,7 @@ export class SessionWorkspace {
   async #lookAtRunning(): Promise<void> {
     const runs = [...this.#running.values()];
     const [oldest] = runs;
-    const isDirect = runs.every(({ mode }) => mode === 'direct');
-    if (oldest === undefined || !isDirect) return;
+    if (oldest === undefined || runs.some(({ mode }) => mode !== 'direct')) return;
     this.#keepSoon(await this.#look(oldest, false, false));
   }
 

@@ -72,6 +72,6 @@ export function lateChanges(
 ): RecordedChange[] {
   const known = new Set(told.map(({ path }) => path));
   return pending
-    .all('staged', 'conflict')
+    .all('staged', 'conflict', 'held')
     .flatMap(({ change }) => (known.has(change.path) ? [] : (outcome(change) ?? [])));
 }

@@ -21,11 +21,20 @@ const remoteName = /^(?:\.|[\w][\w.-]*)$/;
  * else, adds or removes branches, remotes or submodules as a whole, and leaves everything else the
  * same in the same order. What an added remote names must run nothing, and nothing may lead to a
  * new host unless a person names the remote.
+ *
+ * @param free keys whose values are free to come, change and go
  */
-export function isPlainEdit(before: string, after: string, directory: string): boolean {
-  const was = parseGitConfig(decode(before));
-  const is = parseGitConfig(decode(after));
-  return was !== null && is !== null && new Edit(was, is, directory).isPlain;
+export function isPlainEdit(
+  before: string,
+  after: string,
+  directory: string,
+  free: ReadonlySet<string> = new Set(),
+): boolean {
+  const [was, is] = [before, after].map((text) => {
+    const settings = parseGitConfig(decode(text));
+    return settings?.filter(({ name, subsection }) => subsection !== null || !free.has(name));
+  });
+  return was !== undefined && is !== undefined && new Edit(was, is, directory).isPlain;
 }
 
 /** What `git submodule` writes to `.gitmodules`; of `submodule.update` what runs nothing. */

@@ -199,7 +199,17 @@ export class Repositories {
     if (after?.type !== 'file' || (real !== null && real.type !== 'file')) return false;
     const was = real === null ? '' : await this.#view.realText(name, textBytesMax);
     const is = await this.#view.text(name, textBytesMax);
-    return was !== null && is !== null && isPlainEdit(was, is, git);
+    if (was === null || is === null) return false;
+    const isFree = await this.#isWorktreeSound(git, is);
+    return isPlainEdit(was, is, git, new Set(isFree ? ['core.worktree'] : []));
+  }
+
+  /** `git submodule` names the worktree of a module, and takes the name out with the worktree. */
+  async #isWorktreeSound(git: BytePath, bytes: string): Promise<boolean> {
+    if (!/(?:^|\/)\.git\/modules\//.test(git)) return false;
+    const text = Buffer.from(bytes, 'latin1').toString();
+    const isNamed = parseGitConfig(text)?.some(({ name }) => name === 'core.worktree') !== false;
+    return !isNamed || (await this.#worktreeOf(git, text)) !== null;
   }
 
   /** A repository may go with its worktree; a worktree that is removed takes its record along. */
