@@ -1,7 +1,7 @@
 // A look at what runs long: one that failed must not be the last.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Periodic } from '../src/host/periodic.ts';
+import { Periodic, restAfter } from '../src/host/periodic.ts';
 import { eventually } from './support/processes.ts';
 
 test('work that failed once is done again, until there is no more', async () => {
@@ -57,4 +57,9 @@ test('work that was stopped while it went on is not done again', async () => {
     setTimeout(settle, 50);
   });
   assert.equal(done, 1);
+});
+
+test('it rests for most of the time, and no longer than somebody waits', () => {
+  const rests = [0, 10, 100, 1_000, 30_000].map((tookMs) => restAfter(tookMs, 1_000));
+  assert.deepEqual(rests, [1_000, 1_000, 2_000, 5_000, 30_000]);
 });

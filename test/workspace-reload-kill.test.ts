@@ -52,7 +52,7 @@ function personIn(root: string): Person {
     heard: async (...lines) => {
       for (const line of lines) {
         const isHeard = (): boolean => seen().split('\n').includes(line);
-        await eventually(line, isHeard, 20_000).catch((cause: unknown) => {
+        await eventually(line, isHeard, 90_000).catch((cause: unknown) => {
           throw new Error(seen(), { cause });
         });
       }
@@ -97,7 +97,7 @@ async function killed({ before, between, there }: Kill): Promise<void> {
     person.save('end', 'over');
     return readFileSync(path.join(root, 'seen'), 'utf8').includes('end=');
   };
-  await eventually('an event after the kill', isOver, 30_000).catch(async (cause: unknown) => {
+  await eventually('an event after the kill', isOver, 90_000).catch(async (cause: unknown) => {
     const { data } = await client.ask('exec.info', { exec_id: exec });
     throw new Error(`${JSON.stringify(data)}\n${second.log()}`, { cause });
   });

@@ -38,7 +38,7 @@ async function watched(): Promise<Watched> {
     serve: (command) => {
       const served = session.run(`${command} & read _; kill $!`, {
         stdin_open: true,
-        timeout_ms: 120_000,
+        timeout_ms: 400_000,
       });
       return async () => {
         using other = await raw(socketPath);
@@ -69,7 +69,7 @@ describe('what others save', { concurrency: 3 }, () => {
       // After one by rename this program hears no more, on the host either: it watches the file.
       const how = at === 4 ? 'by-rename' : 'in-place';
       save('src/value.js', `module.exports = '${value}'`, how);
-      await eventually(value, () => seen().endsWith(`${value}\n`), 20_000);
+      await eventually(value, () => seen().endsWith(`${value}\n`), 90_000);
     }
     assert.deepEqual(await end(), ['seen applied']);
     assert.equal(readFileSync(file('src/value.js'), 'utf8'), "module.exports = 'six'");
@@ -101,7 +101,7 @@ setInterval(() => {}, 1000);`;
       const heard = async (line: string): Promise<void> => {
         const all = seen().split('\n').length - 1;
         const isHeard = (): boolean => seen().split('\n').slice(all).includes(line);
-        await eventually(line, isHeard, 20_000).catch((cause: unknown) => {
+        await eventually(line, isHeard, 90_000).catch((cause: unknown) => {
           throw new Error(seen(), { cause });
         });
       };
@@ -189,7 +189,7 @@ setInterval(() => {
       writeFileSync(odd, text);
       const before = seen().length;
       writeFileSync(file('open/a'), text);
-      await eventually(text, () => seen().slice(before).includes('"open/a"'), 20_000);
+      await eventually(text, () => seen().slice(before).includes('"open/a"'), 90_000);
     }
     assert.match(seen(), /open\/odd\u00ff\\n/);
     const told = seen().split('\n');
@@ -266,7 +266,7 @@ setInterval(() => {}, 1000);`,
       save('src/untouched', 'mine\n');
       save('src/a', 'one\nmine\n');
       const there = (): string => readFileSync(file('src/a'), 'utf8');
-      await eventually('its line', () => there() === 'one\nmine\ntheirs\n', 20_000);
+      await eventually('its line', () => there() === 'one\nmine\ntheirs\n', 90_000);
       save('src/a', 'zero\none\nmine\ntheirs\n', 'by-rename');
       assert.deepEqual(await end(), ['seen applied', 'src/a applied']);
       assert.equal(there(), 'zero\none\nmine\ntheirs\n');

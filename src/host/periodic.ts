@@ -1,8 +1,15 @@
-/** Work that is done again and again, and takes no more than a part of the time. */
+/** Work that is done again and again, and leaves time for the rest. */
 
-/** How often, in `ms`, and which part of the time it may take: one of so many. */
+/** How often, in `ms`, and which part of the time it may take: one of so many, where it is short. */
 const defaultEveryMs = 1_000;
 const share = 20;
+/** Who waits for what was saved does not wait longer than this for slow work, in `ms`. */
+const restMs = 5_000;
+
+/** How long it rests after work that took so long, in `ms`. */
+export function restAfter(tookMs: number, everyMs: number): number {
+  return Math.max(everyMs, Math.min(share * tookMs, Math.max(restMs, tookMs)));
+}
 
 export class Periodic {
   readonly #work: () => Promise<number | null>;
@@ -56,6 +63,6 @@ export class Periodic {
     });
     const countedMs = this.#isHurried ? 0 : (tookMs ?? 0);
     this.#isHurried = false;
-    if (tookMs !== null && !this.#isOver) this.#later(Math.max(this.#everyMs, share * countedMs));
+    if (tookMs !== null && !this.#isOver) this.#later(restAfter(countedMs, this.#everyMs));
   }
 }
