@@ -1,6 +1,6 @@
 /** Work that is done again and again, and leaves time for the rest. */
 
-/** How often, in `ms`, and which part of the time it may take: one of so many, where it is short. */
+/** How often, in `ms`; short work takes one of so many parts of the time. */
 const defaultEveryMs = 1_000;
 const share = 20;
 /** Who waits for what was saved does not wait longer than this for slow work, in `ms`. */
