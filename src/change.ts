@@ -37,6 +37,8 @@ export interface Whole {
   readonly bytes: number;
   /** Hashes of the contents that list the entries, in order: see `manifest.ts`. */
   readonly manifest: readonly string[];
+  /** Where it is kept since it was removed: the name `path` in the private directory `tree`. */
+  readonly kept?: { readonly tree: string; readonly path: BytePath };
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   noContents,
   readTree,
   shell,
+  standingAt,
   type Trees,
 } from './support/commit.ts';
 
@@ -153,6 +154,33 @@ test('a directory that is moved whole is moved, was moved, or stays', async () =
   assert.deepEqual(emptied, ['conflict', 'real:\n\nsession:\nt\n1\n']);
   const [state, seen] = await at(({ base }) => shell('mkdir real/t; echo mine >real/t/a', base));
   assert.deepEqual([state, seen], ['conflict', 'real:\nt\n\nsession:\nt\nmine\n1\n']);
+});
+
+test('a directory that is moved away whole goes, is gone, or stays as it was changed', async () => {
+  const at = async (interrupt: (trees: Trees) => void): Promise<[string | undefined, string]> => {
+    using trees = makeTrees('mkdir t; echo 1 >t/a; echo 2 >t/b');
+    const list = new ManifestWriter(kept);
+    for (const [path, { key }] of readTree(`${trees.real}/t`)) list.add({ path, key });
+    const counts = { files: 2, directories: 0, links: 0, bytes: 4, manifest: list.end() };
+    const away = { tree: `${trees.base}/away`, path: 'was-t' };
+    mkdirSync(away.tree);
+    const { entry, key } = standingAt(`${trees.real}/t`);
+    assert.equal(entry.type, 'directory');
+    const whole = { type: 'directory', mode: 0o755, whole: { ...counts, kept: away } } as const;
+    const sides = { base: whole, baseKey: key, after: null };
+    const items = [{ path: 't', ...sides, source: null, sourceKey: null }];
+    interrupt(trees);
+    const tree = { root: trees.real, uid: 0, gid: 0 };
+    using renames = new AtomicRenames();
+    const [result] = await recover({ intent: { id, tree, items }, contents: kept, renames });
+    return [result?.state, shell('ls real away; cat */*/a', trees.base)];
+  };
+  const kept = new KeptContents();
+  const moved = ['applied', 'away:\nwas-t\n\nreal:\n1\n'];
+  assert.deepEqual(await at(() => {}), moved);
+  assert.deepEqual(await at(({ base }) => shell('mv real/t away/was-t', base)), moved);
+  const [state, seen] = await at(({ base }) => shell('echo mine >real/t/a', base));
+  assert.deepEqual([state, seen], ['conflict', 'away:\n\nreal:\nt\nmine\n']);
 });
 
 test('killed at random moments, it is whole after recovery', async (t) => {

@@ -22,6 +22,7 @@ import {
 import type { Undone } from './port.ts';
 import { expanded } from './expanding.ts';
 import { heldFromUndo } from './undo-judging.ts';
+import { heldWithWholes } from './undo-wholes.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export interface UndoHow {
@@ -123,10 +124,12 @@ async function takeBack(
   const judging = { root, home, isSystem, contents, records: newestFirst };
   let held: ReadonlyMap<BytePath, HeldReason> = new Map();
   let results: readonly ItemResult[] = [];
-  if (dryRun) held = await heldFromUndo(judging, plan.items);
+  const judge = (): Promise<ReadonlyMap<BytePath, HeldReason>> =>
+    heldWithWholes(plan.items, (items) => heldFromUndo(judging, items));
+  if (dryRun) held = await judge();
   else if (plan.items.length > 0) {
     const run = async (): Promise<readonly ItemResult[]> => {
-      held = await heldFromUndo(judging, plan.items);
+      held = await judge();
       const items = plan.items.filter(({ path }) => !held.has(path));
       store.append(recordKinds.intent, id, { id, tree, items });
       await store.sync();

@@ -3,6 +3,7 @@ import type { BytePath, ChangeMethod, TreeId, WorkspaceMode } from '../change.ts
 import type { ExecId } from '../command.ts';
 import type { ChangeCapture } from '../workspace/changes/captured.ts';
 import type { AnnouncingParts } from './announcing.ts';
+import type { KeptTrees } from './kept-trees.ts';
 import type { CommittingParts } from './putting.ts';
 import type { ChangeRecord, CommandBeginning, RecordedChange, ViewFacts } from './port.ts';
 
@@ -19,6 +20,7 @@ export interface SessionWorkspaceParts extends CommittingParts {
   /** Commands that run since before this daemon, and will be begun. */
   readonly adopted: readonly ExecId[];
   readonly isRunning: (id: ExecId) => boolean;
+  readonly kept: Pick<KeptTrees, 'placeFor'>;
   /** Must not throw. */
   readonly log: (text: string) => void;
 }

@@ -287,7 +287,7 @@ export class SessionWorkspace {
     const isUnderWay = !isEnd || this.#running.size > 1;
     if (isUnderWay) await this.committing.git.quiet();
     const isLast = !isLost && this.#running.size === 1 && !this.#isAnyAdopted();
-    const found = await this.#wholes.capture(isEnd && isLast ? 'last' : isEnd ? 'end' : 'running');
+    const found = await this.#wholes.capture({ isEnd, isLast, staleness: this.#staleness });
     // Else the end waits for it. Each look writes the whole record: they are not many.
     if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
     await this.#staleness.look();

@@ -59,6 +59,11 @@ export class Staleness {
     return directories.size === 0 ? null : [...directories];
   }
 
+  /** Unix ns: what nobody changed since then is as commands saw it. */
+  get sinceNs(): bigint {
+    return BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
+  }
+
   /** What {@link look} found, by name, but for directories of which every entry may be another. */
   get unseen(): readonly BytePath[] {
     return [...this.#unseen.entries];
@@ -104,7 +109,7 @@ export class Staleness {
     const unseen = this.#unseen;
     const { directories, entries, replaced } = together(this.#seen, this.#unseen);
     const refreshedAt = this.#refreshedAt;
-    const sinceNs = BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
+    const { sinceNs } = this;
     this.#seen = waiting.length === 0 ? nothing : of(this.#seen, new Set(waiting));
     if (this.#seen.directories !== 'all') this.#since = this.#refreshedAt;
     return (captured) => {

@@ -4,6 +4,7 @@
  *
  *   snapshots/key          of all of them
  *   snapshots/0/lock       held by the process whose store it is
+ *   snapshots/0/removed    directories that commands removed as one
  *   snapshots/0/…          the store
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
@@ -20,6 +21,7 @@ import type { CommitIntent, ItemResult } from '../workspace/commit/item.ts';
 import { isEqual } from '../workspace/commit/match.ts';
 import type { AtomicRenames } from '../workspace/commit/renames.ts';
 import { recover } from '../workspace/commit/recover.ts';
+import { KeptTrees } from './kept-trees.ts';
 import {
   contentsOf,
   isRecord,
@@ -43,6 +45,7 @@ export interface StoresOptions {
 interface Taken {
   readonly store: SnapshotStore;
   readonly lock: DatabaseSync;
+  readonly kept: KeptTrees;
 }
 
 export class Stores {
@@ -76,6 +79,13 @@ export class Stores {
         if (!kept.has(id)) store.drop(recordKinds.sync, id);
       }
     }
+  }
+
+  /** What a store's records removed as one. */
+  keptBy(store: SnapshotStore): KeptTrees {
+    const taken = [...this.#taken.values()].find((one) => one.store === store);
+    if (taken === undefined) throw new TrlError('INTERNAL_ERROR', 'Cannot find a store: closed');
+    return taken.kept;
   }
 
   /** Its own and every other that nobody has, in which an earlier process kept something. */
@@ -152,8 +162,10 @@ export class Stores {
         fileBytesMax: limits.snapshotFileBytes.default,
         keepMs: limits.snapshotKeepMs.default,
       });
-      this.#taken.set(number, { store, lock });
+      const kept = new KeptTrees(join(directory, 'removed'), store);
+      this.#taken.set(number, { store, lock, kept });
       await this.#finish(store);
+      kept.sweep();
       return store;
     } catch (error) {
       this.#taken.delete(number);

@@ -21,15 +21,22 @@ import { WholeWalk } from '../workspace/commit/whole-walk.ts';
 import { statKey } from '../workspace/stat.ts';
 import type { Committing } from './committing.ts';
 import type { SessionWorkspaceParts } from './session-parts.ts';
+import type { Staleness } from './staleness.ts';
 
 type WholeParts = Pick<
   SessionWorkspaceParts,
-  'tree' | 'owner' | 'store' | 'renames' | 'mode' | 'capture' | 'layer' | 'announcing'
+  'tree' | 'owner' | 'store' | 'renames' | 'mode' | 'capture' | 'layer' | 'announcing' | 'kept'
 >;
 
 /** What a running command made since is not looked at yet. */
 const youngMs = 250;
 const isRoot = process.geteuid?.() === 0;
+
+interface When {
+  readonly isEnd: boolean;
+  readonly isLast: boolean;
+  readonly staleness: Pick<Staleness, 'sinceNs'>;
+}
 
 export class WholeTrees {
   readonly #parts: WholeParts;
@@ -48,24 +55,24 @@ export class WholeTrees {
   /**
    * What changed, as `ChangeCapture.capture` tells it, with what is ready to be moved as one.
    *
-   * @param when while the command runs, at its end, or when none of the view runs any more
+   * @param when whether the command has ended, as the last of the view that ran
    */
-  async capture(when: 'running' | 'end' | 'last'): Promise<Capture> {
+  async capture({ isEnd, isLast, staleness }: When): Promise<Capture> {
     const { capture, mode, layer, announcing } = this.#parts;
-    const ageMs = when === 'running' ? youngMs : 0;
+    const ageMs = isEnd ? 0 : youngMs;
     if (layer === null || announcing === null || mode !== 'direct') return capture.capture(ageMs);
-    const how = { running: 'wait', end: 'parts', last: 'whole' } as const;
-    const found = await capture.capture(ageMs, how[when]);
+    const found = await capture.capture(ageMs, isEnd ? (isLast ? 'whole' : 'parts') : 'wait');
     const wholes = new Set(found.wholes ?? []);
     if (wholes.size === 0) return found;
-    if (when === 'running') {
+    if (!isEnd) {
       void this.#sync(announcing.upper);
       return found;
     }
     const ready = new Map<BytePath, Captured>();
     for (const change of found.changes) {
       if (!wholes.has(change.path)) continue;
-      const one = await this.#ready(change);
+      const isGone = change.after === null;
+      const one = await (isGone ? this.#readyToGo(change, staleness.sinceNs) : this.#ready(change));
       if (one === null) return this.#inParts(found);
       ready.set(change.path, one);
     }
@@ -74,6 +81,9 @@ export class WholeTrees {
 
   /** The same, path by path. */
   async #inParts(found: Capture): Promise<Capture> {
+    const wholes = new Set(found.wholes ?? []);
+    const gone = found.changes.filter(({ path, after }) => wholes.has(path) && after === null);
+    this.#parts.layer?.forget(gone.map(({ path }) => path));
     const rest = await this.#parts.capture.capture();
     const all = new Map([...found.changes, ...rest.changes].map((one) => [one.path, one]));
     const paths = await inTreeOrder(all.keys(), new Pace());
@@ -135,12 +145,30 @@ export class WholeTrees {
     }
   }
 
+  /** A directory of the real tree that is to go; `null`: it is told in parts. */
+  async #readyToGo(captured: Captured, sinceNs: bigint): Promise<Captured | null> {
+    const { path, before, base, isMasked } = captured;
+    const { tree, store, kept } = this.#parts;
+    if (before?.type !== 'directory' || base?.type !== 'directory' || isMasked) return null;
+    if (tree.isInRepository(path)) return null;
+    using walk = new WholeWalk(tree.root, path, null);
+    const all = await walk.run();
+    const judged = all?.map((one) => ({ path: one.path, before: one.after, after: null }));
+    if (judged === undefined || !(await this.#isFree(judged, null))) return null;
+    const manifest = await this.#listed(judged, tree.root, sinceNs);
+    if (manifest?.every((sha256) => store.has(sha256)) !== true) return null;
+    const at = kept.placeFor(tree.root, walk.counts.bytes, manifest);
+    if (at === null) return null;
+    const entry = { ...base, whole: { ...walk.counts, manifest, kept: at } };
+    return { ...captured, before: entry, base: entry };
+  }
+
   /** As one it counts as one change; for all else each entry is judged. */
-  async #isFree(all: readonly Judged[], upper: string): Promise<boolean> {
+  async #isFree(all: readonly Judged[], upper: string | null): Promise<boolean> {
     const { filter } = this.#committing;
     const { tree, store } = this.#parts;
     if (filter === null) return false;
-    const after = new TreeSteps(upper);
+    const after = new TreeSteps(upper ?? tree.root);
     using real = new TreeLook({ root: tree.root, written: () => null, contents: store });
     try {
       const held = await filter.judge(all, {
@@ -155,24 +183,29 @@ export class WholeTrees {
     }
   }
 
-  /** Makes them the owner's, and lists them as they are then. */
-  async #listed([top, ...rest]: readonly Judged[], upper: string) {
+  /**
+   * Makes what is new the owner's, and lists all as it is then.
+   *
+   * @param sinceNs of the real tree: `null` is the answer where anything was changed since then
+   */
+  async #listed([top, ...rest]: readonly Judged[], root: string, sinceNs: bigint | null = null) {
     const { owner, store } = this.#parts;
     const list = new ManifestWriter(store);
     const pace = new Pace();
-    using cursor = new TreeCursor(upper, { mayWiden: false });
+    using cursor = new TreeCursor(root, { mayWiden: false });
+    const isGiven = isRoot && sinceNs === null;
     const prefix = (top?.path.length ?? 0) + 1;
     for (const { path } of rest) {
       if (pace.isDue()) await pace.rest();
       const name = nameOf(path);
       if (cursor.goto(parentOf(path)) !== 'here') return null;
-      if (isRoot) lchownSync(cursor.at(name), owner.uid, owner.gid);
+      if (isGiven) lchownSync(cursor.at(name), owner.uid, owner.gid);
       const stat = cursor.stat(name);
-      if (stat === null) return null;
+      if (stat === null || (sinceNs !== null && stat.ctimeNs >= sinceNs)) return null;
       list.add({ key: statKey(stat), path: path.slice(prefix) });
     }
     if (top === undefined || cursor.goto(parentOf(top.path)) !== 'here') return null;
-    if (isRoot) lchownSync(cursor.at(nameOf(top.path)), owner.uid, owner.gid);
+    if (isGiven) lchownSync(cursor.at(nameOf(top.path)), owner.uid, owner.gid);
     return list.end();
   }
 }

@@ -293,6 +293,7 @@ export class Workspaces implements Views {
       layer,
       store,
       renames: this.renames,
+      kept: this.stores.keptBy(store),
       scratch: this.#options.stores.scratch,
       remask: (directories) => this.#masks.isFresh(view, directories),
       refresh,

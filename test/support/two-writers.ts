@@ -87,9 +87,8 @@ class Writer {
     mkdirSync(this.upper);
     const { store, renames, attributes } = parts;
     const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-    const idShift = { uid: 0, gid: 0 };
-    const isMasked = (): boolean => false;
-    const places = { root, upper: this.upper, idShift, isMasked, contents: store, attributes };
+    const seen = { idShift: { uid: 0, gid: 0 }, isMasked: (): boolean => false };
+    const places = { root, upper: this.upper, ...seen, contents: store, attributes };
     const layer = new UpperCapture(places);
     const session = (this.session = `s-${name}`);
     this.workspace = new SessionWorkspace({
@@ -101,6 +100,7 @@ class Writer {
       capture: layer,
       layer,
       store,
+      kept: { placeFor: () => null },
       scratch: path.join(dir, 'git'),
       renames,
       remask: () => Promise.resolve(true),

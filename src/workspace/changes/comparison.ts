@@ -15,12 +15,14 @@ import { askLayer, type Asked } from './layer-questions.ts';
 import { inherited, type Ledger, type Told } from './ledger.ts';
 import type { Pace } from './pace.ts';
 import type { Found, Survey } from './survey.ts';
+import type { Wholes } from './wholes.ts';
 
 export interface ComparisonGround extends UpperOptions {
   readonly ledger: Ledger;
   readonly pace: Pace;
   readonly allowance: Allowance;
   readonly leftAt: LayerCapture['leftAt'];
+  readonly wholes: Wholes | null;
   readonly upperCursor: TreeCursor;
   readonly realCursor: TreeCursor;
 }
@@ -219,7 +221,9 @@ export class Comparison {
     }
     const isNewlyHidden = hides && told?.hides !== true && !this.#wasHidden(path);
     const isOwn = !this.#isHidden(path) && base.stat?.isDirectory() === true;
-    if (isNewlyHidden && isOwn) await this.#below(path);
+    if (!isNewlyHidden || !isOwn) return;
+    const isGone = isSeen && now.entry === null;
+    if (!isGone || this.#ground.wholes?.takesGone(path) !== true) await this.#below(path);
   }
 
   async #upperStanding(found: Found): Promise<UpperStanding | 'gone'> {

@@ -214,7 +214,8 @@ export class UpperCapture implements LayerCapture {
     const wholes = how === 'parts' ? null : new Wholes({ how, ...sides, young, before, nowNs });
     const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance, young, wholes });
     const { leftAt } = this;
-    const ground = { ...this.#options, ledger, pace, allowance, leftAt, upperCursor, realCursor };
+    const cursors = { upperCursor, realCursor };
+    const ground = { ...this.#options, ledger, pace, allowance, leftAt, wholes, ...cursors };
     const { changes, idle, skipped } = await new Comparison(ground, surveyed).run();
     this.#waiting = young?.waiting ?? new Map();
     for (const [at, change] of changes.entries()) {

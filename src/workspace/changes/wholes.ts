@@ -1,7 +1,8 @@
 /**
- * New directories of thousands of entries, as package managers and builds make them: while commands
- * run they wait, and at the end each is told as one, to be moved into the real tree in one step.
+ * Directories of thousands of entries that come or go, as package managers and builds have them:
+ * while commands run they wait, and at the end each is told as one, to be moved in one step.
  */
+import type { Dirent } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import type { TreeCursor } from './cursor.ts';
@@ -12,6 +13,8 @@ export type HowWhole = 'parts' | 'wait' | 'whole';
 
 /** Entries from which on a directory waits while it may still grow. */
 const waitingMin = 1_000;
+/** So many of a directory have to be gone, from which on it may be about to go. */
+const goneMin = 100;
 /** Entries from which on it is told as one: of a package manager or a build, or any other. */
 const [packagesMin, entriesMin] = [1_000, 5_000];
 /** No longer does it wait: a command that serves what it built runs on. */
@@ -52,7 +55,16 @@ export class Wholes {
       return true;
     }
     const min = packages.has(nameOf(path)) ? packagesMin : entriesMin;
-    if (!this.#isNew(path) || !this.#has(path, min)) return false;
+    if (!this.#isNew(path) || !has(this.#ground.upper, path, min)) return false;
+    this.found.push(path);
+    return true;
+  }
+
+  /** Whether what was in a directory of the real tree that is gone is not to be looked at. */
+  takesGone(path: BytePath): boolean {
+    const { how, real } = this.#ground;
+    const min = packages.has(nameOf(path)) ? packagesMin : entriesMin;
+    if (how !== 'whole' || !has(real, path, min)) return false;
     this.found.push(path);
     return true;
   }
@@ -62,8 +74,10 @@ export class Wholes {
     const since = before.get(path)?.ns;
     if (since !== undefined && nowNs - since > waitingNsMax) return false;
     // What was told once is told path by path: of a package manager it waits from the beginning.
-    const isLarge = since !== undefined || packages.has(nameOf(path));
-    return this.#isNew(path) && (isLarge || this.#has(path, waitingMin));
+    if (since !== undefined || packages.has(nameOf(path))) return true;
+    return this.#isNew(path)
+      ? has(this.#ground.upper, path, waitingMin)
+      : has(this.#ground.upper, path, goneMin, (entry) => entry.isCharacterDevice());
   }
 
   /** Whether the real tree has the directory above, and nothing there. */
@@ -75,19 +89,23 @@ export class Wholes {
       return false;
     }
   }
+}
 
-  /** Whether it has so many entries, at any depth; no more of them are looked at. */
-  #has(top: BytePath, min: number): boolean {
-    const { upper } = this.#ground;
-    let count = 0;
-    const open: BytePath[] = [top];
-    for (let path = open.pop(); path !== undefined; path = open.pop()) {
-      if (upper.goto(path) !== 'here') return false;
-      for (const entry of upper.entries()) {
-        if (++count >= min) return true;
-        if (entry.isDirectory()) open.push(`${path}/${entry.name}`);
-      }
+/** Whether a directory has so many entries, at any depth; no more of them are looked at. */
+function has(
+  cursor: TreeCursor,
+  top: BytePath,
+  min: number,
+  counts: (entry: Dirent) => boolean = () => true,
+): boolean {
+  let count = 0;
+  const open: BytePath[] = [top];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (cursor.goto(path) !== 'here') return false;
+    for (const entry of cursor.entries()) {
+      if (counts(entry) && ++count >= min) return true;
+      if (entry.isDirectory()) open.push(`${path}/${entry.name}`);
     }
-    return false;
   }
+  return false;
 }

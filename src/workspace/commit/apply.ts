@@ -39,7 +39,8 @@ import { isSame, statKey } from '../stat.ts';
 import { below, codeOf } from '../descriptor.ts';
 import { writeFile } from './content.ts';
 import type { ApplyInput, CommitItem, ItemResult, Refusal, Source } from './item.ts';
-import { moveWhole } from './moving.ts';
+import { refusalOf } from './item.ts';
+import { moveAway, moveWhole, wholeOf } from './moving.ts';
 import { RenameQueue, type Concluded, type Queued } from './rename-queue.ts';
 import { isMetaOnly, keyAfter, mtimeOf, statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
@@ -105,9 +106,13 @@ class Applying {
     await this.#flush();
     for (const { item } of directories) {
       await this.#slice();
-      this.#try(item, () => {
-        if (this.#stands(item) !== null) this.#removeDirectory(item);
-      });
+      if (this.#stands(item) === null) continue;
+      try {
+        if (wholeOf(item.base)?.kept === undefined) this.#removeDirectory(item);
+        else await this.#move(item);
+      } catch (error) {
+        this.#fail(item, error);
+      }
     }
     for (const { item, index } of rest.toSorted((a, b) => order(a.item, b.item))) {
       await this.#slice();
@@ -239,7 +244,8 @@ class Applying {
   async #move(item: CommitItem): Promise<void> {
     await this.#flush();
     const directory = this.#place.enter(parentOf(item.path));
-    const moved = await moveWhole(item, directory, this.#input.renames);
+    const move = item.after === null ? moveAway : moveWhole;
+    const moved = await move(item, directory, this.#input);
     if (typeof moved === 'string') this.#refuse(item, moved);
     else this.#done(item, moved.key);
   }
@@ -380,12 +386,7 @@ class Applying {
 
   #fail(item: CommitItem, error: unknown): void {
     const code = codeOf(error);
-    const reason = new Map<string, Refusal>([
-      ['EEXIST', 'changed-meanwhile'],
-      ['ENOTEMPTY', 'not-empty'],
-      ['ENOENT', 'no-directory'],
-      ['ENOTDIR', 'no-directory'],
-    ]).get(code);
+    const reason = refusalOf(code);
     this.#refuse(item, reason ?? 'refused', code === '' ? String(error) : code);
   }
 }

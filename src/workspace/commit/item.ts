@@ -45,6 +45,16 @@ const refusals = [
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
+const refusalsByCode: ReadonlyMap<string, Refusal> = new Map([
+  ['EEXIST', 'changed-meanwhile'],
+  ['ENOTEMPTY', 'not-empty'],
+  ['ENOENT', 'no-directory'],
+  ['ENOTDIR', 'no-directory'],
+]);
+
+/** What an error of the system means for a path. */
+export const refusalOf = (code: string): Refusal | undefined => refusalsByCode.get(code);
+
 export type ItemResult =
   | {
       readonly path: BytePath;

@@ -1,13 +1,14 @@
 /** A directory that came with thousands of entries goes into the real tree in one step. */
-import { lstatSync, type BigIntStats } from 'node:fs';
+import { closeSync, lstatSync, type BigIntStats } from 'node:fs';
 import type { Entry, StatKey, Whole } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
 import { below } from '../descriptor.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { isSame, statKey } from '../stat.ts';
-import type { CommitItem, Refusal } from './item.ts';
+import type { ApplyInput, CommitItem, Refusal } from './item.ts';
 import { readManifest } from './manifest.ts';
-import type { AtomicRenames } from './renames.ts';
+import type { Renamed } from './renames.ts';
+import { openStaging } from './staging.ts';
 import { statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
 
@@ -24,7 +25,7 @@ export function wholeOf(entry: Entry | null): Whole | null {
 export async function moveWhole(
   { path, source }: CommitItem,
   directory: number,
-  renames: AtomicRenames,
+  { renames }: Pick<ApplyInput, 'renames'>,
 ): Promise<{ readonly key: StatKey } | Refusal> {
   if (source === null) return 'no-content';
   const steps = new TreeSteps(source.tree);
@@ -40,6 +41,34 @@ export async function moveWhole(
     return { key: statKey(lstatSync(below(directory, names.name), { bigint: true })) };
   } finally {
     steps.close();
+  }
+}
+
+/**
+ * Moves what stands at the path of an item in the open `directory` to where it is kept, and back
+ * where something in it is not as it was told: somebody changed it in that very moment.
+ */
+export async function moveAway(
+  { path, base }: CommitItem,
+  directory: number,
+  { renames, contents, tree }: Pick<ApplyInput, 'renames' | 'contents' | 'tree'>,
+): Promise<{ readonly key: null } | Refusal> {
+  const kept = wholeOf(base)?.kept;
+  const to = kept === undefined ? null : openStaging(kept.tree, tree.root);
+  if (kept === undefined || to === null) return 'refused';
+  const move = async (from: number, name: string, into: number, as: string): Promise<Renamed> => {
+    const names = { temporary: name, name: as, kept: '', key: '' };
+    const rename = { kind: 'name', directory: into, staging: from, ...names } as const;
+    return (await renames.run([rename]))[0] ?? 'refused';
+  };
+  try {
+    const answer = await move(directory, nameOf(path), to, kept.path);
+    if (answer !== 'done') return 'refused';
+    if (await isAsTold({ after: base, source: kept }, contents)) return { key: null };
+    await move(to, kept.path, directory, nameOf(path));
+    return 'changed-meanwhile';
+  } finally {
+    closeSync(to);
   }
 }
 

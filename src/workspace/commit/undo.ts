@@ -10,6 +10,7 @@ import type { Contents } from '../../contents.ts';
 import { isSame, statKey } from '../stat.ts';
 import type { CommitItem, ItemResult, Refusal, Tree, Undoable, UndoPlan } from './item.ts';
 import { isEqual, isLike } from './match.ts';
+import { wholeOf } from './moving.ts';
 import { entryOf, statAt } from './standing.ts';
 import { TreeSteps } from './steps.ts';
 import { mergeContents, mergeModes } from '../merge/contents.ts';
@@ -106,7 +107,8 @@ async function plan(path: BytePath, chain: readonly Step[], world: World): Promi
   const isLeft =
     known?.after != null && (await isOurs(world.steps, path, { ...known, after: known.after }));
   const from = { base: isLeft ? known.after : base, baseKey: keyOf(stat) };
-  return { item: { path, ...from, after: now.entry, source: null, sourceKey: null }, refused };
+  const source = wholeOf(now.entry)?.kept ?? null;
+  return { item: { path, ...from, after: now.entry, source, sourceKey: null }, refused };
 }
 
 /** What stands there without one part; a word: why it cannot be taken out. */
@@ -169,14 +171,18 @@ function written(before: Entry | null, after: Entry | null): Entry | null {
 
 const keyOf = (stat: BigIntStats | null): StatKey | null => (stat === null ? null : statKey(stat));
 
-/** By key, or by content where a key has changed; another directory of equal mode is another. */
+/**
+ * By key, or by content where a key has changed; another directory of equal mode is another, where
+ * the key is known, or where what was in it is.
+ */
 async function isOurs(
   steps: TreeSteps,
   path: BytePath,
   { after, key }: { readonly after: Entry; readonly key: StatKey | null },
 ): Promise<boolean> {
   if (key !== null && isSame(statAt(steps, path), key)) return true;
-  return (key === null || after.type !== 'directory') && (await isLike(steps, path, after));
+  const isAny = after.type !== 'directory' || (key === null && after.whole?.kept === undefined);
+  return isAny && (await isLike(steps, path, after));
 }
 
 function whyImpossible(

@@ -32,7 +32,7 @@ export class WholeWalk implements Disposable {
   readonly #tree: number;
   readonly #cursor: TreeCursor;
   readonly #top: BytePath;
-  readonly #renames: AtomicRenames;
+  readonly #renames: AtomicRenames | null;
   readonly #sinceS: number;
   readonly #all: Judged[] = [];
   /** Names of files with several that were not met yet, by number. */
@@ -42,9 +42,10 @@ export class WholeWalk implements Disposable {
 
   /**
    * @param tree absolute, in which nobody changes anything meanwhile
+   * @param renames `null`: attributes go along, and are nobody's concern
    * @param sinceS Unix s: what is older is on the disk
    */
-  constructor(tree: string, top: BytePath, renames: AtomicRenames, sinceS: number) {
+  constructor(tree: string, top: BytePath, renames: AtomicRenames | null, sinceS = 0) {
     this.#sinceS = sinceS;
     this.#tree = openDirectory(tree);
     this.#cursor = new TreeCursor(tree, { mayWiden: false });
@@ -105,7 +106,7 @@ export class WholeWalk implements Disposable {
   async #ask(): Promise<void> {
     const asked = this.#asked;
     this.#asked = [];
-    if (asked.length === 0) return;
+    if (asked.length === 0 || this.#renames === null) return;
     await this.#answers.at(-waitingMax);
     const answer = this.#renames.run(asked);
     this.#answers.push(answer.then((said) => said.every((one) => one === 'done')));
