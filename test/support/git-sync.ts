@@ -51,7 +51,7 @@ export function repository(dir: string, name = '.'): string {
   const at = path.join(dir, name);
   onHost(
     dir,
-    `git init -q -b main ${name}; cd ${name}; echo /trees >>.git/info/exclude
+    `git init -q -b main ${name}; cd ${name}; printf '/trees\\n/build\\n' >>.git/info/exclude
     echo base >base; git add base; git commit -qm base`,
   );
   return at;
@@ -70,10 +70,9 @@ export const isSound = (dir: string): void => {
   assert.equal(`${status} ${stdout}${stderr}`, '0 ');
 };
 
-export const changed = (receipt: Json): string[] =>
-  receipt.changes.map(
-    (one: Json) => `${one.path} ${one.state}${one.reason ? ` ${one.reason}` : ''}`,
-  );
+const changedOf = (one: Json): string =>
+  `${one.path} ${one.state}${one.reason ? ` ${one.reason}` : ''}`;
+export const changed = (receipt: Json): string[] => receipt.changes.map(changedOf);
 
 export interface Race {
   readonly dir: string;
@@ -83,6 +82,8 @@ export interface Race {
   readonly seed: number;
   /** Rebases, merges and `git gc` as well. */
   readonly isWild: boolean;
+  /** Of a further session: what it runs again and again until the others are done. */
+  readonly beside?: string;
 }
 
 export interface Raced {
@@ -94,6 +95,8 @@ export interface Raced {
   /** In `refs/trl` only. */
   readonly aside: string[];
   readonly conflicts: number;
+  /** How often it ran, and what it said where it did not end with 0. */
+  readonly beside: { readonly runs: number; readonly failed: readonly string[] };
 }
 
 /** Numbers that follow from a seed. */
@@ -140,10 +143,23 @@ function turn(label: string, draw: (below: number) => number, isWild: boolean): 
 }
 
 export async function race(input: Race): Promise<Raced> {
-  const { dir, socketPath, sessions, commits, seed, isWild } = input;
+  const { dir, socketPath, sessions, commits, seed, isWild, beside: program } = input;
   const yes: string[] = [];
   const no: string[] = [];
-  let conflicts = 0;
+  const failed: string[] = [];
+  const over = new AbortController();
+  let [conflicts, runs] = [0, 0];
+  const beside = async (): Promise<void> => {
+    if (program === undefined) return;
+    await using session = await openSession(socketPath, { working_dir: dir });
+    for (; !over.signal.aborted; runs += 1) {
+      const receipt = await inside(session, program, { timeout_ms: 120_000 });
+      const odd = receipt.changes.filter((one: Json) => one.path.startsWith('build/'));
+      const states = odd.filter(({ state }: Json) => state !== 'applied').map(changedOf);
+      if (receipt.exit_code !== 0) failed.push(receipt.stderr);
+      failed.push(...states);
+    }
+  };
   const work = async (at: number): Promise<void> => {
     await using session = await openSession(socketPath, { working_dir: dir });
     // Each writer's own turns follow from the seed, whatever the others do meanwhile.
@@ -166,7 +182,10 @@ export async function race(input: Race): Promise<Raced> {
       await pause(draw(100));
     }
   };
+  const programs = beside();
   await Promise.all([host(), ...Array.from({ length: sessions }, (_, at) => work(at))]);
+  over.abort();
+  await programs;
   const all = subjects(dir);
   const inBranches = new Set(onHost(dir, 'git log --branches --format=%s').split('\n'));
   return {
@@ -175,6 +194,7 @@ export async function race(input: Race): Promise<Raced> {
     lost: yes.filter((label) => !all.has(label)),
     aside: yes.filter((label) => all.has(label) && !inBranches.has(label)),
     conflicts,
+    beside: { runs, failed },
   };
 }
 
