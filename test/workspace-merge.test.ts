@@ -333,6 +333,33 @@ test('undo of what was staged and published takes it back', { skip }, async () =
   assert.match(again.nothing, /undone/);
 });
 
+describe('what comes after a conflict is in the version that is kept', { skip }, () => {
+  for (const [how, command] of [
+    ['by name', 'echo c1 >>f; pause; echo c2 >>f; pause; echo c3 >>f'],
+    ['through an open file', 'exec 3>>f; echo c1 >&3; pause; echo c2 >&3; pause; echo c3 >&3'],
+  ] as const) {
+    test(how, async () => {
+      await using one = await scene({ f: 'one\n' });
+      const { dir, session, text, ask } = one;
+      const run = await startPaused(session, command);
+      await run.reached();
+      while (text() !== 'one\nc1\n') await wait(50);
+      writeFileSync(path.join(dir, 'f'), 'another\n');
+      await run.go();
+      await run.reached();
+      await wait(2_500);
+      await run.go();
+      const receipt = await run.ended();
+      // The runtime may have looked between the two: then the command saw the other version.
+      if (text() === 'another\nc2\nc3\n') return;
+      assert.deepEqual([text(), states(receipt)], ['another\n', ['f conflict']]);
+      const { content } = await ask('snapshot.get', { exec_id: run.id, content: 'f' });
+      const kept = Buffer.from(content.base64, 'base64').toString();
+      assert.equal(kept, 'one\nc1\nc2\nc3\n');
+    });
+  }
+});
+
 test('make builds again after an undo', { skip }, async () => {
   const makefile = 'out: in\n\tcp in out\n';
   await using one = await scene({ in: 'old\n', Makefile: makefile });

@@ -98,12 +98,12 @@ export class Committing {
     this.contest(waiting.map(({ change }) => change));
   }
 
-  /** What the upper layer has of these directories that was applied. */
+  /** What the upper layer has of these directories that was applied; not with more in conflict. */
   shadowsIn(directories: readonly BytePath[] | 'all'): BytePath[] {
     const known = directories === 'all' ? null : new Set(directories);
-    return [...this.#shadowing].filter(
-      (path) => (known?.has(parentOf(path)) ?? true) && !this.git.pins(path),
-    );
+    const isMeant = (path: BytePath): boolean => known?.has(parentOf(path)) ?? true;
+    const stays = (path: BytePath): boolean => this.git.pins(path) || this.pending.isConflict(path);
+    return [...this.#shadowing].filter((path) => isMeant(path) && !stays(path));
   }
 
   /** Whether the real tree has something else now than what hides it. */
@@ -357,9 +357,8 @@ export class Committing {
 
   /** Of a conflict that is over, a command saw their version: its change starts from that. */
   #startAnew(changes: readonly Captured[]): void {
-    const isOver = (path: BytePath): boolean =>
-      this.pending.find(path)?.change.state === 'conflict' && !this.#contested.has(path);
-    this.pending.drop(changes.map(({ path }) => path).filter(isOver));
+    const paths = changes.map(({ path }) => path).filter((path) => !this.#contested.has(path));
+    this.pending.drop(paths.filter((path) => this.pending.isConflict(path)));
   }
 
   /** The layer has something where these conflict that is put in nobody's place. */

@@ -38,6 +38,10 @@ export class Pending {
     return false;
   }
 
+  isConflict(path: BytePath): boolean {
+    return this.find(path)?.change.state === 'conflict';
+  }
+
   /** In byte order of the paths. */
   all(...states: readonly ChangeState[]): Waiting[] {
     const found = [...this.#all.values()];
