@@ -54,7 +54,7 @@ const other = await daemon.client.createSession({ working_dir: '/tmp' });
 process.stdout.write(`daemon ${daemon.pid}\n`);
 await session.run('true');
 const idle = await trues(other, (count) => count < idleRuns);
-say('another session, idle', figuresOf(idle));
+say('another session, idle', idle);
 for (const [at, { name, of }] of commands.entries()) {
   let isRunning = true;
   const meanwhile = trues(other, () => isRunning);
@@ -76,7 +76,7 @@ for (const [at, { name, of }] of commands.entries()) {
       `  exit ${receipt.exit_code}, ${JSON.stringify(Object.fromEntries(states))}, ` +
       `peak ${peakMb(daemon.pid).toFixed(0)} MB\n`,
   );
-  say('  another session meanwhile', figuresOf(await meanwhile));
+  say('  another session meanwhile', await meanwhile);
   const again = performance.now();
   await session.run('true');
   process.stdout.write(`  the session's next command: ${seconds(performance.now() - again)}\n`);
@@ -93,9 +93,10 @@ async function trues(one: Session, isGoingOn: (count: number) => boolean): Promi
   return took;
 }
 
-function say(what: string, { p50, p99 }: ReturnType<typeof figuresOf>): void {
-  const [a, b] = [p50, p99].map((ms) => ms.toFixed(0));
-  process.stdout.write(`${what}: p50 ${a}, p99 ${b} ms\n`);
+function say(what: string, took: readonly number[]): void {
+  const { p50, p99 } = figuresOf([...took]);
+  const [a, b, c] = [p50, p99, Math.max(...took)].map((ms) => ms.toFixed(0));
+  process.stdout.write(`${what}: p50 ${a}, p99 ${b}, max ${c} ms\n`);
 }
 
 function seconds(ms: number): string {
