@@ -18,6 +18,7 @@ import { test } from 'node:test';
 import { readTree, type Standing } from './support/commit.ts';
 import { noOverlay } from './support/changes.ts';
 import { shareRuntime, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { openSession, runUntil, type TestSession } from './support/session.ts';
 
 const skip = noOverlay();
@@ -156,7 +157,7 @@ test('what somebody else changed in it while it went stays', { skip }, async () 
   const gone = await runUntil(
     ws.session,
     ws.socketPath,
-    'cat node_modules/a/f1 >seen; read _; rm -rf node_modules',
+    'rm -rf node_modules/{a,b}; echo >seen; read _; rm -rf node_modules',
     () => {
       if (!existsSync(ws.at('seen'))) return false;
       writeFileSync(ws.at('node_modules/c/f7'), 'mine\n');
@@ -225,5 +226,24 @@ test('beside another command of the view it is told file by file', { skip }, asy
   await other.start('read _', { stdin_open: true });
   const receipt = await ws.session.run(install);
   assert.equal(isWhole(receipt), false);
+  assert.equal(readdirSync(ws.at('node_modules/a')).length, 300);
+});
+
+test('it waits for its command while others of the view begin and end', { skip }, async () => {
+  await using ws = await place();
+  await using other = await openSession(ws.socketPath, { working_dir: ws.dir });
+  const isThere = (name: string) => (): boolean => existsSync(ws.at(name));
+  const beside = async (): Promise<Json> => {
+    await eventually('a look at the command', isThere('seen'));
+    return await other.run('echo >other');
+  };
+  const ending = beside();
+  const command = `${install}; echo >seen; read _`;
+  const receipt = await runUntil(ws.session, ws.socketPath, command, isThere('other'));
+  assert.deepEqual(
+    (await ending).changes.map(({ path: name }: Json) => name),
+    ['other'],
+  );
+  assert.equal(isWhole(receipt), true, JSON.stringify(receipt.changes.slice(0, 3)));
   assert.equal(readdirSync(ws.at('node_modules/a')).length, 300);
 });

@@ -287,7 +287,8 @@ export class SessionWorkspace {
     const isUnderWay = !isEnd || this.#running.size > 1;
     if (isUnderWay) await this.committing.git.quiet();
     const isLast = !isLost && this.#running.size === 1 && !this.#isAnyAdopted();
-    const found = await this.#wholes.capture({ isEnd, isLast, staleness: this.#staleness });
+    const when = { isEnd, isLast, isUnderWay, run, staleness: this.#staleness };
+    const found = await this.#wholes.capture(when);
     // Else the end waits for it. Each look writes the whole record: they are not many.
     if (found.changes.length > Math.max(1_000, run.earlier.length / 4)) this.#looks.hurry();
     await this.#staleness.look();
@@ -299,7 +300,7 @@ export class SessionWorkspace {
     }
     let record = await this.#commit(run, found, origin);
     // Somebody made the same meanwhile: what the layer has in it is told path by path.
-    if (isEnd && (found.wholes ?? []).some((path) => layer?.has(path))) {
+    if (isLast && isEnd && (found.wholes ?? []).some((path) => layer?.has(path))) {
       record = await this.#commit(run, await this.parts.capture.capture(), origin);
     }
     return { record, isToBeKept: layer !== null };

@@ -64,6 +64,16 @@ export class Staleness {
     return BigInt(Math.floor(this.#since) - tickMs) * 1_000_000n;
   }
 
+  /** Whether somebody may have changed what is in a directory since the layer was looked at. */
+  async isTouchedIn(directory: BytePath): Promise<boolean> {
+    await this.look();
+    const { directories, entries, replaced } = together(this.#seen, this.#unseen);
+    if (directories === 'all') return true;
+    return [...directories, ...entries, ...replaced].some(
+      (path) => path === directory || path.startsWith(`${directory}/`),
+    );
+  }
+
   /** What {@link look} found, by name, but for directories of which every entry may be another. */
   get unseen(): readonly BytePath[] {
     return [...this.#unseen.entries];

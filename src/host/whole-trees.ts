@@ -20,7 +20,7 @@ import { TreeSteps } from '../workspace/commit/steps.ts';
 import { WholeWalk } from '../workspace/commit/whole-walk.ts';
 import { statKey } from '../workspace/stat.ts';
 import type { Committing } from './committing.ts';
-import type { SessionWorkspaceParts } from './session-parts.ts';
+import type { Run, SessionWorkspaceParts } from './session-parts.ts';
 import type { Staleness } from './staleness.ts';
 
 type WholeParts = Pick<
@@ -35,7 +35,10 @@ const isRoot = process.geteuid?.() === 0;
 interface When {
   readonly isEnd: boolean;
   readonly isLast: boolean;
-  readonly staleness: Pick<Staleness, 'sinceNs'>;
+  /** It goes on, or another one does. */
+  readonly isUnderWay: boolean;
+  readonly run: Pick<Run, 'begunAt'>;
+  readonly staleness: Pick<Staleness, 'sinceNs' | 'isTouchedIn'>;
 }
 
 export class WholeTrees {
@@ -57,14 +60,17 @@ export class WholeTrees {
    *
    * @param when whether the command has ended, as the last of the view that ran
    */
-  async capture({ isEnd, isLast, staleness }: When): Promise<Capture> {
+  async capture({ isEnd, isLast, isUnderWay, run, staleness }: When): Promise<Capture> {
     const { capture, mode, layer, announcing } = this.#parts;
     const ageMs = isEnd ? 0 : youngMs;
     if (layer === null || announcing === null || mode !== 'direct') return capture.capture(ageMs);
-    const found = await capture.capture(ageMs, isEnd ? (isLast ? 'whole' : 'parts') : 'wait');
+    // What commands that go on have begun to make still waits.
+    const endedNs = isEnd ? BigInt(Math.floor(run.begunAt)) * 1_000_000n : null;
+    const how = isEnd && isLast ? 'whole' : isUnderWay ? 'wait' : 'parts';
+    const found = await capture.capture(ageMs, how, endedNs);
     const wholes = new Set(found.wholes ?? []);
     if (wholes.size === 0) return found;
-    if (!isEnd) {
+    if (!isEnd || !isLast) {
       void this.#sync(announcing.upper);
       return found;
     }
@@ -72,7 +78,7 @@ export class WholeTrees {
     for (const change of found.changes) {
       if (!wholes.has(change.path)) continue;
       const isGone = change.after === null;
-      const one = await (isGone ? this.#readyToGo(change, staleness.sinceNs) : this.#ready(change));
+      const one = await (isGone ? this.#readyToGo(change, staleness) : this.#ready(change));
       if (one === null) return this.#inParts(found);
       ready.set(change.path, one);
     }
@@ -146,16 +152,16 @@ export class WholeTrees {
   }
 
   /** A directory of the real tree that is to go; `null`: it is told in parts. */
-  async #readyToGo(captured: Captured, sinceNs: bigint): Promise<Captured | null> {
+  async #readyToGo(captured: Captured, staleness: When['staleness']): Promise<Captured | null> {
     const { path, before, base, isMasked } = captured;
     const { tree, store, kept } = this.#parts;
     if (before?.type !== 'directory' || base?.type !== 'directory' || isMasked) return null;
-    if (tree.isInRepository(path)) return null;
+    if (tree.isInRepository(path) || (await staleness.isTouchedIn(path))) return null;
     using walk = new WholeWalk(tree.root, path, null);
     const all = await walk.run();
     const judged = all?.map((one) => ({ path: one.path, before: one.after, after: null }));
     if (judged === undefined || !(await this.#isFree(judged, null))) return null;
-    const manifest = await this.#listed(judged, tree.root, sinceNs);
+    const manifest = await this.#listed(judged, tree.root, staleness.sinceNs);
     if (manifest?.every((sha256) => store.has(sha256)) !== true) return null;
     const at = kept.placeFor(tree.root, walk.counts.bytes, manifest);
     if (at === null) return null;

@@ -66,8 +66,9 @@ export interface ChangeCapture {
    *   just now may be a lock or a part of something, and gone before anybody has seen it. What was
    *   deleted waits with it, as it may be the other half of a rename.
    * @param wholes what is done with new directories of thousands of entries, default `parts`
+   * @param endedNs with `wait`, Unix ns: what was made since then is told all the same
    */
-  capture(ageMs?: number, wholes?: HowWhole): Promise<Capture>;
+  capture(ageMs?: number, wholes?: HowWhole, endedNs?: bigint | null): Promise<Capture>;
 }
 
 export interface UpperOptions {

@@ -55,11 +55,11 @@ export class UpperCapture implements LayerCapture {
   }
 
   /** @throws TrlError SANDBOX_UNAVAILABLE without perl; INTERNAL_ERROR where it cannot be read */
-  capture(ageMs = 0, wholes: HowWhole = 'parts'): Promise<Capture> {
+  capture(ageMs = 0, how: HowWhole = 'parts', endedNs: bigint | null = null): Promise<Capture> {
     return this.#alone(async () => {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await this.#capture(ageMs, wholes);
+          return await this.#capture(ageMs, how, endedNs);
         } catch (error) {
           if (attempt === attemptsMax) throw error;
         }
@@ -200,7 +200,7 @@ export class UpperCapture implements LayerCapture {
     this.#ledger.restore(lines);
   }
 
-  async #capture(ageMs: number, how: HowWhole): Promise<Capture> {
+  async #capture(ageMs: number, how: HowWhole, endedNs: bigint | null): Promise<Capture> {
     const pace = new Pace();
     const ledger = this.#ledger;
     using upperCursor = new TreeCursor(this.#options.upper, { mayWiden: true });
@@ -211,13 +211,14 @@ export class UpperCapture implements LayerCapture {
     const sinceNs = nowNs - BigInt(ageMs) * 1_000_000n;
     const young = ageMs === 0 ? null : new Young({ sinceNs, nowNs, real: realCursor, before });
     const sides = { upper: upperCursor, real: realCursor };
-    const wholes = how === 'parts' ? null : new Wholes({ how, ...sides, young, before, nowNs });
+    const times = { before, nowNs, endedNs };
+    const wholes = how === 'parts' ? null : new Wholes({ how, ...sides, young, ...times });
     const surveyed = await survey({ cursor: upperCursor, ledger, pace, allowance, young, wholes });
     const { leftAt } = this;
     const cursors = { upperCursor, realCursor };
     const ground = { ...this.#options, ledger, pace, allowance, leftAt, wholes, ...cursors };
     const { changes, idle, skipped } = await new Comparison(ground, surveyed).run();
-    this.#waiting = young?.waiting ?? new Map();
+    this.#waiting = young?.waiting ?? wholes?.waiting ?? new Map();
     for (const [at, change] of changes.entries()) {
       if (isOvertaken(before, change.path, change.baseKey)) {
         changes[at] = { ...change, isOvertaken: true };
@@ -232,7 +233,8 @@ export class UpperCapture implements LayerCapture {
     const ordered = paths.flatMap((path) => byPath.get(path) ?? []);
     const waiting = [...this.#waiting.keys()];
     const isTold = (path: BytePath): boolean => byPath.has(path);
-    const left = how === 'wait' ? [...(wholes?.waiting ?? [])] : wholes?.found.filter(isTold);
+    const left =
+      how === 'wait' ? [...(wholes?.waiting.keys() ?? [])] : wholes?.found.filter(isTold);
     const found = {
       changes: ordered,
       complete: skipped.length === 0,

@@ -6,7 +6,7 @@ import type { Dirent } from 'node:fs';
 import type { BytePath } from '../../change.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import type { TreeCursor } from './cursor.ts';
-import type { Waiting, Young } from './young.ts';
+import type { Since, Waiting, Young } from './young.ts';
 
 /** `parts`: path by path. `wait`: not yet. `whole`: as one, without what is in it. */
 export type HowWhole = 'parts' | 'wait' | 'whole';
@@ -33,12 +33,14 @@ export interface WholesGround {
   /** What waits since the look before. */
   readonly before: Waiting;
   readonly nowNs: bigint;
+  /** Unix ns: with `wait`, what was made later is of a command that has ended. */
+  readonly endedNs: bigint | null;
 }
 
 export class Wholes {
   /** Told as one. */
   readonly found: BytePath[] = [];
-  readonly waiting = new Set<BytePath>();
+  readonly waiting = new Map<BytePath, Since>();
   readonly #ground: WholesGround;
 
   constructor(ground: WholesGround) {
@@ -47,11 +49,11 @@ export class Wholes {
 
   /** Whether what is in a new directory is not to be looked at. */
   takes(path: BytePath): boolean {
-    const { how, young } = this.#ground;
+    const { how, young, before, nowNs } = this.#ground;
     if (how === 'wait') {
-      if (young === null || !this.#mayWait(path)) return false;
-      young.wait(path);
-      this.waiting.add(path);
+      if (this.#isOfEnded(path) || !this.#mayWait(path)) return false;
+      young?.wait(path);
+      this.waiting.set(path, before.get(path) ?? { key: null, ns: nowNs });
       return true;
     }
     const min = packages.has(nameOf(path)) ? packagesMin : entriesMin;
@@ -69,12 +71,21 @@ export class Wholes {
     return true;
   }
 
+  /** Whether it may be of a command that has ended: then it is told. */
+  #isOfEnded(path: BytePath): boolean {
+    const { upper, before, endedNs } = this.#ground;
+    if (endedNs === null) return false;
+    if (!before.has(path) || upper.goto(parentOf(path)) !== 'here') return true;
+    const stat = upper.stat(nameOf(path));
+    return stat === null || stat.birthtimeNs >= endedNs;
+  }
+
   #mayWait(path: BytePath): boolean {
     const { before, nowNs } = this.#ground;
     const since = before.get(path)?.ns;
     if (since !== undefined && nowNs - since > waitingNsMax) return false;
     // What was told once is told path by path: of a package manager it waits from the beginning.
-    if (since !== undefined || packages.has(nameOf(path))) return true;
+    if (packages.has(nameOf(path))) return true;
     return this.#isNew(path)
       ? has(this.#ground.upper, path, waitingMin)
       : has(this.#ground.upper, path, goneMin, (entry) => entry.isCharacterDevice());

@@ -9,7 +9,7 @@ import { statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
 
 /** What stood in the real tree when something was first seen, Unix ns; `null`: nothing. */
-interface Since {
+export interface Since {
   readonly key: StatKey | null;
   readonly ns: bigint;
 }
