@@ -39,6 +39,38 @@ test('appends of both are kept whole, and cut ends stay cut', () => {
   assert.deepEqual(told, [...appended, 'a\n', '0\nb\n', 'CONFLICT', 'CONFLICT']);
 });
 
+test('what both do at the end is kept where one of them edits above, too', () => {
+  const told = [
+    ['0\n1\n2\n', 'X\n1\n2\na\n', '0\n1\n2\nb\n'],
+    ['0\n1\n2\n', '0\n1\n2\na\n', 'X\n1\n2\nb\n'],
+    ['0\n1\n2\n', 'X\n1\n2\ntick\n', '0\n1\n2\ntick\n'],
+    ['0\n1\n2\n', 'X\n1\n2\na\n', '0\n1\n'],
+    ['0\n1\n2\n', 'X\n1\n', '0\n1\n2\nb\n'],
+    ['0\n1\n2\n', 'X\n1\n2\nhal', '0\n1\n2\nhalf'],
+    ['0\n1\n2', 'X\n1\n2\na\n', '0\n1\n2\nb\n'],
+    ['0\n1\n2\n', 'X\n1\nY\na\n', '0\n1\n2\nb\n'],
+  ].map((three) => {
+    const [base, ours, theirs] = three.map((one) => Buffer.from(one));
+    assert.ok(base !== undefined && ours !== undefined && theirs !== undefined);
+    return [false, true].map((isApart) => {
+      const found = mergeContents(base, ours, theirs, isApart);
+      return found.kind === 'merged' ? found.bytes.toString() : 'CONFLICT';
+    });
+  });
+  const no = 'CONFLICT';
+  assert.deepEqual(told, [
+    [no, 'X\n1\n2\nb\na\n'],
+    [no, 'X\n1\n2\nb\na\n'],
+    // Who may have seen the other's line wrote it once.
+    ['X\n1\n2\ntick\n', 'X\n1\n2\ntick\ntick\n'],
+    ['X\n1\na\n', 'X\n1\na\n'],
+    ['X\n1\nb\n', 'X\n1\nb\n'],
+    [no, no],
+    [no, no],
+    [no, no],
+  ]);
+});
+
 test('equal lines that both appended are no matter, but what one may have seen is once', () => {
   const [start, mine, others] = ['0\n', '0\nc {\n}\n', '0\np {\n}\n'].map((one) =>
     Buffer.from(one),

@@ -297,6 +297,25 @@ test('undo takes back what the command wrote and leaves a paragraph', { skip }, 
   assert.deepEqual(totals, { restored: 1, conflicts: 0, impossible: 0 });
 });
 
+test('an edit above is no matter to what both do at the end', { skip }, async () => {
+  const old = '1\n2\n3\n';
+  await using one = await scene({ f: old });
+  const { dir, session, text, ask } = one;
+  const run = await startPaused(session, 'sed -i s/3/THREE/ f; echo c1 >>f; pause; echo c2 >>f');
+  await run.reached();
+  const first = '1\n2\nTHREE\nc1\n';
+  while (text() !== first) await wait(50);
+  save(dir, 'f', `${first.replace('1', 'ONE')}p\n`);
+  await run.go();
+  assert.deepEqual(states(await run.ended()), ['f applied merged']);
+  assert.equal(text(), 'ONE\n2\nTHREE\nc1\np\nc2\n');
+  const { exec_id: next } = await session.run('sed -i s/ONE/I/ f; echo d >>f');
+  appendFileSync(path.join(dir, 'f'), 'q\n');
+  const { totals } = await ask('exec.undo', { exec_id: next });
+  assert.deepEqual(totals, { restored: 1, conflicts: 0, impossible: 0 });
+  assert.equal(text(), 'ONE\n2\nTHREE\nc1\np\nc2\nq\n');
+});
+
 test('undo takes back what was merged with a save of that moment', { skip }, async () => {
   await using one = await scene({ f: 'one\n' });
   const { dir, session, text, ask } = one;

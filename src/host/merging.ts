@@ -210,7 +210,7 @@ export class Merging {
     if (now === null || base === null || delta === null) return null;
     const found =
       bothAppended(start.maySee, base, delta.bytes, now) ??
-      mergeContents(base, delta.bytes, now.bytes);
+      mergeContents(base, delta.bytes, now.bytes, start.maySee === 'nothing');
     const mode = mergeModes(start.real.mode, delta.entry.mode, now.entry.mode);
     if (found.kind === 'conflict' || mode === null) return null;
     // Undo goes back to it.

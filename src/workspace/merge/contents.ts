@@ -19,11 +19,15 @@ const searchMs = 200;
 const lineFeed = 10;
 const conflict: Merged = { kind: 'conflict' };
 
-/** What `ours` and `theirs` made of `base`, which neither saw the other change. */
-export function mergeContents(base: Buffer, ours: Buffer, theirs: Buffer): Merged {
+/**
+ * What `ours` and `theirs` made of `base`, which neither saw the other change.
+ *
+ * @param isApart certainly so: what both added at the end is two things, be it equal or not
+ */
+export function mergeContents(base: Buffer, ours: Buffer, theirs: Buffer, isApart = false): Merged {
   if (ours.equals(theirs) || theirs.equals(base)) return merged(ours);
   if (ours.equals(base)) return merged(theirs);
-  return appended(base, ours, theirs) ?? byLines(base, ours, theirs);
+  return appended(base, ours, theirs) ?? byLines(base, ours, theirs, isApart);
 }
 
 /** What led from `from` to `to`, done to `onto` instead. */
@@ -177,12 +181,12 @@ interface Hunk {
   readonly lines: readonly string[];
 }
 
-function byLines(base: Buffer, ours: Buffer, theirs: Buffer): Merged {
+function byLines(base: Buffer, ours: Buffer, theirs: Buffer, isApart: boolean): Merged {
   if (![base, ours, theirs].every(isText)) return conflict;
   const [old, mine, others] = [linesOf(base), linesOf(ours), linesOf(theirs)];
   const [left, right] = [hunksBetween(old, mine), hunksBetween(old, others)];
   if (left === null || right === null) return conflict;
-  const all = together(left, right);
+  const all = together(left, right, { end: old.length, isApart });
   if (all === null) return conflict;
   const out: string[] = [];
   let at = 0;
@@ -234,16 +238,30 @@ function hunksBetween(old: readonly string[], now: readonly string[]): Hunk[] | 
   return hunks;
 }
 
-/** In order; the same edit by both sides once. `null`: some touch or adjoin. */
-function together(left: readonly Hunk[], right: readonly Hunk[]): Hunk[] | null {
+interface Ending {
+  /** After the last line of the base. */
+  readonly end: number;
+  readonly isApart: boolean;
+}
+
+/** In order; the same edit by both sides once. `null`: some touch or adjoin, but at the end. */
+function together(
+  left: readonly Hunk[],
+  right: readonly Hunk[],
+  { end, isApart }: Ending,
+): Hunk[] | null {
   const key = ({ from, to, lines }: Hunk): string => JSON.stringify([from, to, lines]);
-  const known = new Set(left.map(key));
-  const all = [...left, ...right.filter((hunk) => !known.has(key(hunk)))].toSorted(
+  const known = new Set(left.filter(({ from }) => !isApart || from < end).map(key));
+  const all = [...right.filter((hunk) => !known.has(key(hunk))), ...left].toSorted(
     (a, b) => a.from - b.from || a.to - b.to,
   );
+  // What one added goes where the other cut the end off, or after what the other added.
+  const isEnding = ({ from, to, lines }: Hunk): boolean =>
+    to === end && (lines.length === 0 || (isApart && from === end));
   for (const [at, hunk] of all.entries()) {
     const next = all[at + 1];
-    if (next !== undefined && next.from <= hunk.to) return null;
+    if (next === undefined || next.from > hunk.to) continue;
+    if (next.from < end || !isEnding(hunk)) return null;
   }
   return all;
 }
