@@ -24,7 +24,7 @@ const mutants = {
   ],
   'an append is recognised before lines are compared': [
     contents,
-    'return appended(base, ours, theirs) ?? byLines(base, ours, theirs);',
+    'return appended(base, ours, theirs) ?? byLines(base, ours, theirs, isApart);',
     'return merged(ours);',
   ],
   'a line that is there is not appended again': [
