@@ -8,13 +8,16 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { raw, startRuntime, type Json } from './daemon.ts';
+import { eventually } from './processes.ts';
 import { save } from './second-writer.ts';
 import { openSession } from './session.ts';
 
 export const appenders = {
   'opens it each time': 'for i in $(seq 0 29); do echo "c $i" >>f; sleep 0.1; done',
   'has it open': 'exec 3>>f; for i in $(seq 0 29); do echo "c $i" >&3; sleep 0.1; done',
-  'replaces it': 'for i in $(seq 0 29); do { cat f; echo "c $i"; } >t; mv t f; sleep 0.1; done',
+  // In the instant in which `f` gives way to a save, mv says ESTALE.
+  'replaces it':
+    'for i in $(seq 0 29); do { cat f; echo "c $i"; } >t; mv t f || { sleep 0.2; mv t f; }; sleep 0.1; done',
 } as const;
 
 /** It watches, so that what the person saves is written through the view. */
@@ -64,9 +67,12 @@ export async function killedWriters({ command, saver, killMs }: KilledWriters): 
   await wait(700);
   over.abort();
   await person;
-  const ended = async (): Promise<Json> =>
-    (await client.ask('exec.info', { exec_id: exec })).data.receipt ?? null;
-  while ((await ended()) === null) await wait(50);
+  const info = async (): Promise<Json> => await client.ask('exec.info', { exec_id: exec });
+  const ended = async (): Promise<Json> => (await info()).data?.receipt ?? null;
+  await eventually('a receipt', ended, 60_000).catch(async (cause: unknown) => {
+    const how = { command, saver, killMs, info: await info() };
+    throw new Error(`${JSON.stringify(how)}\n${second.log()}`, { cause });
+  });
   const found = readFileSync(path.join(dir, 'f'), 'utf8').split('\n').slice(0, -1);
   const ours = Array.from({ length: 30 }, (_, at) => `c ${at}`);
   const all = ['start', ...ours, ...mine].toSorted();
@@ -78,7 +84,8 @@ export async function killedWriters({ command, saver, killMs }: KilledWriters): 
     const snapshot = await client.ask('snapshot.get', { exec_id: exec, content: 'f' });
     assert.equal(snapshot.ok, true, JSON.stringify([snapshot, found, await ended()]));
     const kept = Buffer.from(snapshot.data.content.base64, 'base64').toString().split('\n');
-    for (const line of ours) assert.ok(kept.includes(line), `${line} of the command is lost`);
+    const how = JSON.stringify({ command, saver, killMs, found, kept, receipt: await ended() });
+    for (const line of ours) assert.ok(kept.includes(line), `${line} is lost: ${how}`);
   }
   await client.ask('session.destroy', { session_id: session.id, force: true });
   return isWhole;
