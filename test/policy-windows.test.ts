@@ -161,6 +161,18 @@ test('no text makes it fail, and none is allowed that has an operator or a varia
   );
 });
 
+test('a limit that is met inside another command is told', () => {
+  for (const [text, shell, limit] of [
+    [`powershell -c "${'a;'.repeat(5_000)}"`, 'powershell', 'limit.commands'],
+    [`cmd /c "${'a&'.repeat(5_000)}"`, 'cmd', 'limit.commands'],
+    [`powershell -c "${'('.repeat(5_000)}"`, 'powershell', 'limit.nesting'],
+  ] as const) {
+    const found = codes(analyseWindows(text, shell));
+    const isLate = found.includes('limit.time');
+    assert.ok(isLate || found.includes(limit), `${text.slice(0, 40)}: ${found.join(' ')}`);
+  }
+});
+
 test('a block that was found wins over every limit', () => {
   const cases: readonly (readonly [string, 'powershell' | 'cmd', string])[] = [
     [`${'('.repeat(5_000)}iex x`, 'powershell', 'limit.nesting'],

@@ -17,7 +17,8 @@ export const appenders = {
   'has it open': 'exec 3>>f; for i in $(seq 0 29); do echo "c $i" >&3; sleep 0.1; done',
   // In the instant in which `f` gives way to a save, mv says ESTALE.
   'replaces it':
-    'for i in $(seq 0 29); do { cat f; echo "c $i"; } >t; mv t f || { sleep 0.2; mv t f; }; sleep 0.1; done',
+    'for i in $(seq 0 29); do { cat f; echo "c $i"; } >t; ' +
+    'mv t f || { sleep 0.2; mv t f; }; sleep 0.1; done',
 } as const;
 
 /** It watches, so that what the person saves is written through the view. */

@@ -116,7 +116,9 @@ function nested(text: string, dialect: Dialect, { walk, via, span }: Inside): vo
   found.read.add(key);
   const script = read(text, dialect, found.budget.deadline);
   judged(script, dialect, inside);
-  if (script.problems.some(({ code }) => code === 'unparseable')) {
-    report(walk, dynamicText, place, text);
+  for (const { code } of script.problems) {
+    // What was left unread in there may be anything.
+    if (code.startsWith('limit.')) report(walk, ofProblem(code), place, text);
+    else if (code === 'unparseable') report(walk, dynamicText, place, text);
   }
 }
