@@ -2,11 +2,12 @@
 // wrote was committed already. Every byte lands where it should.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { noOverlay } from './support/changes.ts';
-import { shareRuntime, type Json } from './support/daemon.ts';
+import { raw, shareRuntime, type Json } from './support/daemon.ts';
+import { eventually } from './support/processes.ts';
 import { filesOf, replaceDirectory, save, seenBy, startPaused } from './support/second-writer.ts';
 import { openSession, type TestSession } from './support/session.ts';
 
@@ -339,3 +340,21 @@ function noMounts(): string | false {
   const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', '/mnt']);
   return probe.status === 0 ? false : 'only root can mount';
 }
+
+test('a command whose workspace is moved away while it runs is told so', { skip }, async () => {
+  const { root: dir, socketPath } = await corner();
+  await using session = await openSession(socketPath, { working_dir: dir });
+  const running = session.ask('echo one >made; read _; echo two >made', { stdin_open: true });
+  using other = await raw(socketPath);
+  const exec = await eventually('it runs', async () => {
+    const { data } = await other.ask('exec.list', { session_id: session.id });
+    return data.execs.find(({ state }: Json) => state === 'running')?.exec_id;
+  });
+  await eventually('a look', () => existsSync(path.join(dir, 'made')));
+  renameSync(dir, `${dir}-moved`);
+  await other.ask('exec.write', { exec_id: exec, data: '\n', eof: true });
+  const { error } = await running;
+  renameSync(`${dir}-moved`, dir);
+  assert.equal(error?.code, 'BACKEND_UNAVAILABLE', JSON.stringify(error));
+  assert.match(error.message, /its workspace was moved or deleted meanwhile; what it changed/);
+});

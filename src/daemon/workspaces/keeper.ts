@@ -72,9 +72,18 @@ const inTree = 'what it changed is in the workspace, and cannot be undone';
 
 /** Says where the changes are that could not be recorded. */
 function unrecorded(error: unknown, where: string): unknown {
-  const known = isTrlError(error) ? error : diskFailure('look what a command changed', error);
+  const action = 'look what a command changed';
+  const known = isTrlError(error) ? error : (diskFailure(action, error) ?? gone(action, error));
   if (known === null) return error;
   return new TrlError(known.code, `${known.message}; ${where}`, { cause: error });
+}
+
+/** The workspace was moved or deleted meanwhile. `null`: it is no such failure. */
+function gone(action: string, error: unknown): TrlError | null {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : null;
+  if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ESTALE') return null;
+  const message = `Cannot ${action}: its workspace was moved or deleted meanwhile`;
+  return new TrlError('BACKEND_UNAVAILABLE', message, { cause: error });
 }
 
 function recordedOf({
