@@ -75,6 +75,20 @@ test('commits of sessions and of a person all stay', { skip }, async (t) => {
   assert.equal(onHost(dir, 'git status --porcelain'), '');
 });
 
+test('a branch does not go back to what gc had packed of it before', { skip }, async () => {
+  await using one = await scene(`${commit('a')}; git pack-refs --all`);
+  const { dir, session } = one;
+  await inside(session, commit('b'));
+  const before = onHost(dir, 'git rev-parse main');
+  // As a look that comes when gc has taken the file away sees it, without its new packed-refs.
+  await inside(session, 'rm .git/refs/heads/main');
+  assert.equal(onHost(dir, 'git rev-parse main'), before);
+  await inside(session, `git branch other; git reset -q --hard HEAD; git branch gone other`);
+  const back = await inside(session, 'git update-ref refs/heads/main HEAD~1; git branch -D gone');
+  assert.equal(back.exit_code, 0, back.stderr);
+  assert.equal(onHost(dir, 'git branch --list gone'), '');
+});
+
 test('a commit inside is the same commit on the host, with its log', { skip }, async () => {
   await using one = await scene();
   const receipt = await inside(one.session, `${commit('a')}; ${commit('b')}; git rev-parse HEAD`);

@@ -33,6 +33,12 @@ export async function decide(
   const { history } = deciding;
   const { name, base, now } = change;
   if (host === now) return { kind: 'none' };
+  if (change.isUnsure === true && isOid(host)) {
+    if (now === null) return { kind: 'none' };
+    // Never back to what was there before by mistake; what is newer comes by the next look.
+    const isOlder = isOid(now) && (await history?.isAncestor(now, host)) !== false;
+    if (isOlder) return { kind: 'none' };
+  }
   const kept = await keep(deciding, change, host);
   if (kept !== null) return kept;
   if (host === base) return { kind: 'set', from: host, to: now };

@@ -12,6 +12,8 @@ export interface RefChange {
   readonly now: RefValue;
   /** Commits of the host that the session's index was too old for. */
   readonly blind?: Blind | null;
+  /** The session's own log of it ends elsewhere: a part of what its git wrote was not seen yet. */
+  readonly isUnsure?: boolean;
 }
 
 /** What the host has changed between two commits, and a session's index does not know of. */

@@ -1,7 +1,7 @@
 /** From what a session has of a git directory: what it changed there since it was synced last. */
 import type { BytePath, StatKey } from '../../change.ts';
 import { joined } from '../byte-path.ts';
-import { addedLines, linesOf } from './logs.ts';
+import { addedLines, linesOf, newValueOf } from './logs.ts';
 import type { CheckoutChange, GitPlan, LogChange, RefChange, RefValue } from './plan.ts';
 import { isOid, parsePacked, parseRef } from './ref-values.ts';
 import { HostView, type GitRow, type SessionView } from './session-view.ts';
@@ -58,9 +58,24 @@ async function refsOf(
     if (base === now || host.ref(common, name) === now) continue;
     const path = joined(common, name);
     if (base !== undefined && !view.built.has(path)) view.built.set(path, base);
-    found.push({ name, now, ...(base === undefined ? {} : { base }) });
+    const isUnsure = await isUnsureOf(common, name, now, view);
+    found.push({ name, now, isUnsure, ...(base === undefined ? {} : { base }) });
   }
   return found;
+}
+
+/**
+ * `git gc` puts the value into `packed-refs`, then takes the file of the ref away: who saw the one
+ * and not the other has an old value, or none. The log has what it is.
+ */
+async function isUnsureOf(
+  common: BytePath,
+  name: string,
+  now: RefValue,
+  view: SessionView,
+): Promise<boolean> {
+  const last = linesOf((await view.text(joined(common, `logs/${name}`))) ?? '').at(-1);
+  return last !== undefined && newValueOf(last) !== now;
 }
 
 interface Sides {
