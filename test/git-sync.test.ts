@@ -331,3 +331,17 @@ test('a file that a person has modified is not overwritten by a merge', { skip }
   assert.match(readFileSync(path.join(one.dir, 'n'), 'utf8'), /nine\ndraft\n$/);
   assert.match(onHost(one.dir, 'git show HEAD:n'), /^one\n2[^]*nine$/);
 });
+
+test('a commit that cannot be brought yet stays in the view until it can', { skip }, async () => {
+  await using one = await scene();
+  const object = 'o=$(git rev-parse HEAD:two); rm .git/objects/${o:0:2}/${o:2}';
+  const isThere = 'until [ "$(git log -1 --format=%s)" = one ]; do sleep 0.05; done';
+  const receipt = await one.both(commit('one'), isThere, `${commit('two')}; ${object}`);
+  const branch = receipt.changes.find((change: Json) => change.path === '.git/refs/heads/main');
+  assert.deepEqual([branch.state, branch.reason], ['staged', 'git-objects']);
+  assert.equal(onHost(one.dir, 'git log -1 --format=%s'), 'one');
+  const again = await inside(one.session, 'git hash-object -w two; git log -1 --format=%s');
+  assert.match(again.stdout, /two$/m);
+  assert.equal(onHost(one.dir, 'git log -1 --format=%s'), 'two');
+  await isClean(one);
+});

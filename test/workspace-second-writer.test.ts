@@ -358,3 +358,15 @@ test('a command whose workspace is moved away while it runs is told so', { skip 
   assert.equal(error?.code, 'BACKEND_UNAVAILABLE', JSON.stringify(error));
   assert.match(error.message, /its workspace was moved or deleted meanwhile; what it changed/);
 });
+
+test('what was applied and is then made into what is held stays as it is', { skip }, async () => {
+  await using one = await scene();
+  const { dir, session } = one;
+  const run = await startPaused(session, 'echo two >f; pause; rm f; ln -s /etc/shadow f');
+  await run.reached();
+  await eventually('a look', () => filesOf(dir)['f'] === 'two\n');
+  await run.go();
+  assert.deepEqual(states(await run.ended()), ['f held']);
+  assert.equal(filesOf(dir)['f'], 'two\n');
+  assert.equal((await session.run('readlink f')).stdout, '/etc/shadow\n');
+});

@@ -326,7 +326,6 @@ export class Announcing {
 
   async #wanted(paths: readonly BytePath[]): Promise<Wanted[]> {
     const { layer, tree } = this.#parts;
-    const { shadowing, pending } = this.#committing;
     const wanted: Wanted[] = [];
     let room = this.#room();
     for (const path of paths) {
@@ -334,7 +333,7 @@ export class Announcing {
       if (inLayer === 'other') continue;
       const isOurs = inLayer !== 'none';
       // What a command made and the real tree has not got is merged, or waits.
-      if (isOurs && (!shadowing.has(path) || pending.find(path) !== null)) continue;
+      if (isOurs && !this.#committing.isSettled(path)) continue;
       const was = isOurs ? inLayer.entry : null;
       const upperKey = isOurs ? inLayer.upperKey : null;
       const known = this.#copies.get(path)?.[0]?.key ?? this.#committing.leftAt(path);

@@ -40,7 +40,6 @@ export class Committing {
   readonly #own = new Map<BytePath, StatKey | null>();
   /** Applied, and still in the upper layer above the real tree's. */
   readonly #shadowing = new Set<BytePath>();
-  readonly shadowing: ReadonlySet<BytePath> = this.#shadowing;
   readonly #putting: Putting;
   /** Still in the upper layer above somebody else's version, which stands. */
   #contested: ReadonlySet<BytePath> = new Set();
@@ -98,12 +97,23 @@ export class Committing {
     this.contest(waiting.map(({ change }) => change));
   }
 
-  /** What the upper layer has of these directories that was applied; not with more in conflict. */
+  /** What the upper layer has of these directories that was applied. */
   shadowsIn(directories: readonly BytePath[] | 'all'): BytePath[] {
     const known = directories === 'all' ? null : new Set(directories);
     const isMeant = (path: BytePath): boolean => known?.has(parentOf(path)) ?? true;
-    const stays = (path: BytePath): boolean => this.git.pins(path) || this.pending.isConflict(path);
-    return [...this.#shadowing].filter((path) => isMeant(path) && !stays(path));
+    const isFree = (path: BytePath): boolean => isMeant(path) && !this.git.pins(path);
+    return [...this.#shadowing].filter((path) => this.isSettled(path) && isFree(path));
+  }
+
+  /** What nobody needs in the upper layer once no command runs. */
+  clearable(): BytePath[] {
+    const settled = [...this.#shadowing].filter((path) => this.isSettled(path));
+    return [...settled, ...this.pending.conflicts('stored')];
+  }
+
+  /** Whether the layer has a path as it was applied, and nothing of it waits. */
+  isSettled(path: BytePath): boolean {
+    return this.#shadowing.has(path) && this.pending.find(path) === null;
   }
 
   /** Whether the real tree has something else now than what hides it. */
@@ -133,8 +143,7 @@ export class Committing {
    * @returns what that one is a delta against, should a command write to it
    */
   gaveWay(path: BytePath, was: FileEntry): SyncPoint {
-    const last = this.#merging.points.of(path).at(-1);
-    const point = last ?? pointOf(was, this.leftAt(path));
+    const point = this.points.of(path).at(-1) ?? pointOf(was, this.leftAt(path));
     this.#shadowing.delete(path);
     this.#own.set(path, this.#parts.tree.keyAt(path));
     this.#merging.shown(path, point);
@@ -294,19 +303,17 @@ export class Committing {
   /** What a change starts from, for a merge with what somebody else did. */
   async #wantedOf(captured: Captured, origin: Origin): Promise<Wanted> {
     const item = itemOfCaptured(captured);
-    const plain = { item };
     const { path, before, base, baseKey } = captured;
-    if (origin.start !== undefined) return { ...plain, start: origin.start };
-    if (!isFileOverFile(captured)) return { ...plain, start: null };
+    if (origin.start !== undefined) return { item, start: origin.start };
+    if (!isFileOverFile(captured)) return { item, start: null };
     const last = this.#merging.points.of(path).at(-1);
-    if (last?.isShown === false) return { ...plain, start: last };
+    if (last?.isShown === false) return { item, start: last };
     if (last === undefined && this.#shadowing.has(path) && before?.type === 'file') {
-      return { ...plain, start: pointOf(before, this.leftAt(path)) };
+      return { item, start: pointOf(before, this.leftAt(path)) };
     }
     const since = begunBefore(captured, origin);
-    const { versions } = this.#parts.tree;
     const isSaved = (at: number): boolean =>
-      isSavedAfter(captured, at, this.leftAt(path), versions);
+      isSavedAfter(captured, at, this.leftAt(path), this.#parts.tree.versions);
     const isBehind =
       last !== undefined ||
       this.#contested.has(path) ||
@@ -317,11 +324,11 @@ export class Committing {
         this.#contested.has(path) && last === undefined
           ? null
           : await this.#merging.startOf(captured, since);
-      if (start !== null) return { ...plain, start };
+      if (start !== null) return { item, start };
       // What nobody knows matches nothing.
-      if (isBehind) return { ...plain, item: { ...item, baseKey: '' }, start };
+      if (isBehind) return { item: { ...item, baseKey: '' }, start };
     }
-    return { ...plain, start: base?.type === 'file' ? pointOf(base, baseKey) : null };
+    return { item, start: base?.type === 'file' ? pointOf(base, baseKey) : null };
   }
 
   /** Notes what the next change of a file is a delta against. */
@@ -331,15 +338,14 @@ export class Committing {
     start: SyncPoint | null,
     origin: Origin,
   ): void {
-    const { points } = this.#merging;
     if (put === undefined || after?.type !== 'file') return;
     const { result, item } = put;
     if (result.state === 'applied' && item.after?.type === 'file') {
       const point = { ...pointOf(after, result.key), real: item.after };
       origin.synced?.(point);
       if (origin.start !== undefined) this.#merging.shown(path, point);
-      else if (put.isMerged || points.of(path).length > 0) points.set(path, point);
-    } else if (start !== null && origin.start === undefined) points.set(path, start);
+      else if (put.isMerged || this.points.of(path).length > 0) this.points.set(path, point);
+    } else if (start !== null && origin.start === undefined) this.points.set(path, start);
   }
 
   /** Whether somebody else changed the path while the command ran. */
@@ -378,7 +384,6 @@ export class Committing {
     const { tree } = this.#parts;
     const dropped = changes.filter((change) => change.state === 'discarded' && !isWaiting(change));
     for (const { path } of dropped) this.#shadowing.add(path);
-    this.pending.drop(dropped.map(({ path }) => path));
     const done = changes.filter(({ state }) => state === 'applied');
     const pace = new Pace();
     for (const { path, before, after, key } of done) {
@@ -388,7 +393,7 @@ export class Committing {
       if (this.filter !== null && isInLayer) this.#shadowing.add(path);
     }
     const paths = done.map(({ path }) => path);
-    this.pending.drop(paths);
+    this.pending.drop([...dropped, ...done].map(({ path }) => path));
     tree.versions.left(done);
     tree.changed(paths, done);
   }

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BytePath, Entry, StatKey } from '../change.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
-import { joined } from '../workspace/byte-path.ts';
+import { joined, textOf } from '../workspace/byte-path.ts';
 import type { Captured, LayerCapture } from '../workspace/changes/captured.ts';
 import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
 import { TreeSteps } from '../workspace/commit/steps.ts';
@@ -30,6 +30,7 @@ export interface GitSyncParts {
   readonly scratch: string;
   /** Makes the view show what the real tree has now, above all at these names. */
   readonly refresh: (names: readonly BytePath[]) => Promise<void>;
+  readonly log: (text: string) => void;
 }
 
 /** What became of a path; `reached`: where the real tree has something else than the session. */
@@ -179,7 +180,10 @@ export class GitSync {
     }
     for (const [common, own] of rows) {
       // Where `.git` may not be written, or the disk is full, it stays in the layer.
-      const refused = () => this.#wait(common, own, 'git-refused');
+      const refused = (error: unknown) => {
+        this.#parts.log(`git: ${textOf(common)}: ${String(error)}`);
+        return this.#wait(common, own, 'git-refused');
+      };
       const done = how.busy.has(common)
         ? this.#wait(common, own, 'git-busy')
         : await this.#bring(common, own, how).catch(refused);

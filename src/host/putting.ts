@@ -22,6 +22,8 @@ export interface CommittingParts {
   readonly scratch: string;
   /** Makes the overlay show what lies in its layers now, above all in these directories. */
   readonly refresh: (directories: readonly BytePath[] | 'all') => Promise<void>;
+  /** Must not throw. */
+  readonly log: (text: string) => void;
 }
 
 type PuttingParts = Pick<CommittingParts, 'tree' | 'owner' | 'store' | 'renames'>;

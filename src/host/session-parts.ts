@@ -21,8 +21,6 @@ export interface SessionWorkspaceParts extends CommittingParts {
   readonly adopted: readonly ExecId[];
   readonly isRunning: (id: ExecId) => boolean;
   readonly kept: Pick<KeptTrees, 'placeFor'>;
-  /** Must not throw. */
-  readonly log: (text: string) => void;
 }
 
 /** What the sessions see, for people. */

@@ -381,7 +381,7 @@ export class SessionWorkspace {
     const { layer, log } = this.parts;
     if (layer === null || this.#isOccupied()) return;
     this.#displaced.clear();
-    const paths = [...this.committing.shadowing, ...this.pending.conflicts('stored')];
+    const paths = this.committing.clearable();
     const isDue = layer.isClearDue(paths);
     try {
       if (isDue) await layer.clearApplied(paths);
