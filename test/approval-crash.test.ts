@@ -125,6 +125,7 @@ const reach: Question['reach'] = {
   protectedPaths: true,
   network: 'off',
   keysHidden: true,
+  undo: true,
   beyond: [],
 };
 

@@ -17,6 +17,7 @@ const held: Reach = {
   protectedPaths: true,
   network: 'off',
   keysHidden: true,
+  undo: true,
   beyond: [],
 };
 const online: Reach = { ...held, network: 'on' };
@@ -207,12 +208,14 @@ test('auto lets a command show a secret that it was granted, where it is held', 
     { command: `echo "$${name}$B_TOKEN"`, requested: [secret(name)] },
     { command: `sh -c 'echo "$${name}"; echo "$B_TOKEN"'`, requested: [secret(name)] },
     { command: `echo "$${name}"; cat .env`, requested: [secret(name)] },
-    { command: `echo "$${name}"; env`, requested: [secret(name)] },
   ];
   for (const one of others) assert.equal(verdictOf(auto, one).decision, 'block', one.command);
   const both = { command: `echo "$${name}" "$B_TOKEN"`, requested: [secret(name)] };
   const granted = { ...both, requested: [secret(name), secret('B_TOKEN')] };
   assert.equal(verdictOf(auto, granted).decision, 'allow');
+  // Nothing but what was granted is among the variables.
+  const all = { command: `echo "$${name}"; env`, requested: [secret(name)] };
+  assert.equal(verdictOf(auto, all).decision, 'allow');
   for (const profile of ['guarded', 'locked'] as const) {
     const verdict = verdictOf(profilePolicy(profile), { command, requested: [secret(name)] });
     assert.equal(verdict.decision, 'block', profile);

@@ -73,14 +73,14 @@ function mcp(args: object, headers: Readonly<Record<string, string>> = {}): Prom
     'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
-  const params = { name: 'terminal', arguments: args, _meta };
+  const params = { name: 'terminal_exec', arguments: args, _meta };
   return ask(daemon, '/mcp', {
     body: { jsonrpc: '2.0', id: 7, method: 'tools/call', params },
     headers: {
       Accept: 'application/json, text/event-stream',
       'MCP-Protocol-Version': '2026-07-28',
       'Mcp-Method': 'tools/call',
-      'Mcp-Name': 'terminal',
+      'Mcp-Name': params.name,
       ...headers,
     },
   });

@@ -183,16 +183,16 @@ for (const era of eras) {
 /** Who shows no forms is told what waits, and attaches by calling again. */
 async function attachesByCallingAgain(client: McpClient, name: string): Promise<void> {
   const args = { command: `echo once >> ${name}` };
-  const waiting = await callOf(client, 'terminal', args);
+  const waiting = await callOf(client, 'terminal_exec', args);
   assert.equal(waiting.status, 'waiting');
   assert.equal(waiting.isError, false);
   assert.match(waiting.text, /trl approvals approve a-[0-9a-f]{32}/);
-  const same = await callOf(client, 'terminal', args);
+  const same = await callOf(client, 'terminal_exec', args);
   assert.equal(same.approval_id, waiting.approval_id);
   await approve(waiting.approval_id);
   const output = { exec_id: waiting.exec_id, wait_ms: 60_000 };
   await callOf(client, 'terminal_output', output);
-  const done = await callOf(client, 'terminal', args);
+  const done = await callOf(client, 'terminal_exec', args);
   assert.equal(done.exec_id, waiting.exec_id);
   assert.equal(done.exit_code, 0, done.text);
   assert.equal(readFileSync(path.join(daemon.root, name), 'utf8'), 'once\n');

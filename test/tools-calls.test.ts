@@ -175,7 +175,7 @@ test('a call that is cancelled while it is asked about leaves no question', asyn
         };
       },
     });
-    const context = talk({ client: watched, signal: over.signal });
+    const context = talk({ client: watched, signal: over.signal, policy: 'guarded' });
     const command = `touch never-${background}`;
     await assert.rejects(call(context, 'terminal', { command, background }), /the caller left/);
     const { approvals } = await client.call('approval.list', {});
@@ -268,14 +268,24 @@ test('calls of one session wait for each other, and one key runs once', async ()
   assert.deepEqual([again.exec_id, again.stdout], [first.exec_id, 'x\n']);
 });
 
-test('the tools of a session with a milder policy still pass theirs', async () => {
+test('the strict tools of a session with a milder policy still pass theirs', async () => {
   const mild = await client.createSession({ working_dir: daemon.root, policy: 'trusted' });
   const asked = talk({ ask: async () => 'later' });
-  const args = { command: 'touch never', session_id: mild.id };
-  assert.equal(dataOf(await call(asked, 'terminal', args)).status, 'waiting');
-  const inProject = await call(asked, 'terminal', { command: 'touch never' });
+  const args = { script: 'open("never", "w")', session_id: mild.id };
+  assert.equal(dataOf(await call(asked, 'python_rpc', args)).status, 'waiting');
+  const inProject = await call(asked, 'terminal_exec', { command: 'touch never' });
   assert.equal(dataOf(inProject).status, 'waiting');
   assert.equal(inProject.approval?.state, 'pending');
+});
+
+test('the general tools ask about what reaches beyond the sandbox alone', async () => {
+  const asked = talk({ ask: async () => 'later' });
+  const work = 'mkdir -p made/x; rm -rf made; env | sort | tail -1 >out; eval "echo $((1+1))"';
+  const { status, exit_code, stdout } = dataOf(await call(asked, 'terminal', { command: work }));
+  assert.deepEqual([status, exit_code, stdout], ['exited', 0, '2\n']);
+  const online = await client.createSession({ working_dir: daemon.root, network: 'on' });
+  const args = { command: 'true', session_id: online.id };
+  assert.equal(dataOf(await call(asked, 'terminal', args)).status, 'waiting');
 });
 
 test('secrets are named, and changes shown and checked', async () => {

@@ -31,6 +31,8 @@ export interface Finding {
   readonly instead: string | null;
   /** Names of all variables that it is about. Default: they are not known. */
   readonly variables?: readonly string[];
+  /** Nobody means it, whatever holds it: `rm -rf /`. Default: not so. */
+  readonly isNeverMeant?: boolean;
 }
 
 /** The single plain command that an allow rule accepted, and how it may be run. */

@@ -22,6 +22,8 @@ export interface Reach {
   readonly network: 'off' | 'on';
   /** Whether the workspace is no place of keys, such as `~/.ssh` itself. */
   readonly keysHidden: boolean;
+  /** Whether what a command does to the workspace can be undone. */
+  readonly undo: boolean;
   /** Grants beyond the workspace, one clause each: `may write "/srv/data"`. */
   readonly beyond: readonly string[];
 }
@@ -61,7 +63,7 @@ export function decide(policy: Deciding, known: Known): Verdict {
   if (blocks.length > 0) return verdictOf(policy, 'block', blocks.map(ruleOf));
   switch (policy.base) {
     case 'auto':
-      return contained(policy, known);
+      return unlessBeyond(policy, known);
     case 'guarded':
       return listed(policy, known, found);
     case 'locked':
@@ -69,8 +71,26 @@ export function decide(policy: Deciding, known: Known): Verdict {
   }
 }
 
+/** What these do ends at the walls of a sandbox, and is undone with what else a command changed. */
+const contained: ReadonlySet<string> = new Set([
+  'fs.rm-rf',
+  'fs.dd',
+  'fs.mkfs',
+  'kill.force',
+  'shell.eval',
+  'shell.exec',
+  // A sandbox has a closed list of variables, and what is secret of them is hidden in the output.
+  'secrets.environment',
+]);
+
 /** Whether a block of the text does not hold for this command in its sandbox. */
-function isLifted({ code, variables }: Finding, { reach, requested = [] }: Known): boolean {
+function isLifted(
+  { code, variables, isNeverMeant = false }: Finding,
+  { reach, requested = [] }: Known,
+): boolean {
+  if (contained.has(code)) {
+    return !isNeverMeant && (reach === null || (reach.undo && staysInside(reach)));
+  }
   if (code === hiddenSecretCode) return holdsKeys(reach);
   if (code !== secretVariableCode || variables === undefined) return false;
   // What was granted is hidden in the output. With network a person is asked, for the grant.
@@ -89,7 +109,7 @@ function holdsKeys(reach: Reach | null): boolean {
 }
 
 /** `auto`: the sandbox holds what stays inside it; a person answers for what reaches beyond. */
-function contained(policy: Deciding, { reach }: Known): Verdict {
+function unlessBeyond(policy: Deciding, { reach }: Known): Verdict {
   if (reach === null) {
     const rule = allowing('auto.contained', 'is not asked while it stays inside its sandbox');
     const note = 'Text alone: what the plan reaches is known when it is run';

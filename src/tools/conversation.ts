@@ -1,10 +1,7 @@
 /** The default session of a conversation, found again by its name. */
 import type { Client, SessionId } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
-import type { Conversation } from './tool.ts';
-
-/** What sessions of tools must pass besides the runtime's policy. */
-export const toolPolicy = 'guarded';
+import type { Conversation, ToolPolicy } from './tool.ts';
 
 export interface ConversationOptions {
   readonly client: Client;
@@ -12,6 +9,8 @@ export interface ConversationOptions {
   readonly root: string;
   /** What the default session is called; an equal name means the same session. */
   readonly name: string;
+  /** What the commands of its sessions must pass besides the runtime's policy; default `auto`. */
+  readonly policy?: ToolPolicy;
   /** Default `/bin/bash`, or what the runtime has in its place. */
   readonly shell?: string;
   /** Whether its sessions end with the client; default: they are kept. */
@@ -23,13 +22,13 @@ export interface ConversationOptions {
  * that ended meanwhile is replaced.
  */
 export function conversation(options: ConversationOptions): Conversation {
-  const { client, root, name, shell = '/bin/bash', endsWithClient = false } = options;
-  const lifetime = endsWithClient ? 'client' : 'kept';
+  const { client, root, name, policy = 'auto', shell = '/bin/bash' } = options;
+  const lifetime = options.endsWithClient === true ? 'client' : 'kept';
   let known: Promise<SessionId> | null = null;
   const create = async (called: string): Promise<SessionId> => {
     const params = {
       working_dir: root,
-      policy: toolPolicy,
+      policy,
       shell,
       name: called,
       lifetime,

@@ -19,7 +19,7 @@ import { publishCheck, workspaceDiff } from './workspace.ts';
 export { conversation } from './conversation.ts';
 export { callUntil } from './registered.ts';
 export { bindingLines, decideFor, inputLines, setApart, takesAnswers, visible } from './asking.ts';
-export type { Conversation, Tool, ToolContext, ToolResult } from './tool.ts';
+export type { Conversation, Tool, ToolContext, ToolPolicy, ToolResult } from './tool.ts';
 
 /** Those that every runtime has, in the order in which they are listed. */
 export const builtinTools: readonly Tool[] = [

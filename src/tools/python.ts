@@ -45,7 +45,8 @@ export const pythonRpc: Tool = toolOf(
         ...(args.env_keys === undefined ? {} : { env_keys: args.env_keys }),
       } as const;
       // Its own calls take turns in the session, so the script itself takes none.
-      return runBounded(context, { sessionId, params, mode: 'detached' }, args.timeout);
+      const command = { sessionId, params, mode: 'detached', policy: 'guarded' } as const;
+      return runBounded(context, command, args.timeout);
     },
   },
   checkArguments,

@@ -6,8 +6,7 @@ import { isTrlError, TrlError } from '../errors.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import type { ExecParams, Receipt } from '../protocol/types.ts';
 import { decideFor, pendingOf } from './asking.ts';
-import { toolPolicy } from './conversation.ts';
-import type { ToolContext } from './tool.ts';
+import type { ToolContext, ToolPolicy } from './tool.ts';
 
 /** Bounds of the terminal tools. */
 export const terminalBounds = {
@@ -37,6 +36,7 @@ export interface Command {
   readonly params: Omit<ExecParams, 'session_id' | 'command'> & { readonly command: string };
   /** Whether it makes its session busy and carries its state on. */
   readonly mode: 'foreground' | 'detached';
+  readonly policy: ToolPolicy;
 }
 
 export type Ran =
@@ -77,11 +77,11 @@ export async function startCommand(
   command: Command,
 ): Promise<Started | ApprovalView> {
   const { client } = context;
-  const { sessionId, params } = command;
+  const { sessionId, params, policy } = command;
   return withPerson(context, keyOf(command), {
     begin: async () => {
       const { command: text, ...rest } = params;
-      const options = { ...common(context), ...rest };
+      const options = { ...common(context, policy), ...rest };
       const execId = await client.session(sessionId).start(text, options);
       await withdrawIfOver(context, execId);
       return { exec_id: execId, exit_code: null };
@@ -213,11 +213,11 @@ async function stillAsked(
   }
 }
 
-function common(context: ToolContext): Partial<ExecParams> {
+function common(context: ToolContext, policy: ToolPolicy): Partial<ExecParams> {
   const { callKey, approvalWaitMs = 0, traceparent } = context;
   return {
     ...(traceparent === undefined ? {} : { env: { TRACEPARENT: traceparent } }),
-    policy: toolPolicy,
+    policy,
     grace_ms: terminalBounds.graceMs,
     wait_ms: approvalWaitMs,
     ...(callKey === undefined ? {} : { exec_key: callKey }),
@@ -241,7 +241,7 @@ async function follow(context: ToolContext, command: Command): Promise<Receipt> 
 async function open(context: ToolContext, command: Command): Promise<ExecStream> {
   const { client, signal } = context;
   const { command: text, ...rest } = command.params;
-  const options = { ...common(context), ...rest };
+  const options = { ...common(context, command.policy), ...rest };
   const session = client.session(command.sessionId);
   if (command.mode === 'foreground') return session.stream(text, { ...options, signal });
   signal.throwIfAborted();

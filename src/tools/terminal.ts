@@ -77,6 +77,7 @@ export const terminal: Tool = toolOf(
     annotations: runs,
     run: async (args, context) => {
       const sessionId = await sessionOf(context, args.session_id);
+      const { policy = 'auto' } = context;
       const params = {
         command: args.command,
         ...(args.env_keys === undefined ? {} : { env_keys: args.env_keys }),
@@ -88,12 +89,13 @@ export const terminal: Tool = toolOf(
           sessionId,
           params: given,
           mode: 'detached',
+          policy,
         });
         return 'approval_id' in started
           ? waitingResult(started)
           : startedResult(sessionId, started);
       }
-      return runBounded(context, { sessionId, params, mode: 'foreground' }, args.timeout);
+      return runBounded(context, { sessionId, params, mode: 'foreground', policy }, args.timeout);
     },
   },
   checkArguments,
@@ -136,7 +138,8 @@ export const terminalExec: Tool = toolOf(
       const cwd = directoryIn(root, args.workingDirectory ?? '.');
       const sessionId = await context.sessions.session();
       const params = { command: args.command, cwd, cwd_within: root };
-      return runBounded(context, { sessionId, params, mode: 'detached' }, args.timeout);
+      const command = { sessionId, params, mode: 'detached', policy: 'guarded' } as const;
+      return runBounded(context, command, args.timeout);
     },
   },
   checkArguments,

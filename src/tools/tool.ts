@@ -43,6 +43,12 @@ export const readsOnly = {
   openWorldHint: false,
 } as const satisfies ToolAnnotations;
 
+/**
+ * A profile that commands of tools must pass besides the policies of the runtime and the session.
+ * `auto`: asked is what reaches beyond the sandbox. `guarded`: all but a short list.
+ */
+export type ToolPolicy = 'auto' | 'guarded';
+
 /** What a tool is called with besides its arguments. */
 export interface ToolContext {
   /** Calls as the one who asked: what they may not do, no tool does for them. */
@@ -58,6 +64,8 @@ export interface ToolContext {
   readonly workspace: { readonly root: string };
   /** The session of calls that name none. */
   readonly sessions: Conversation;
+  /** For the general tools, default `auto`; for the strict ones it is always `guarded`. */
+  readonly policy?: ToolPolicy;
   /**
    * Names this call for good: made again with the same key in the same session, it attaches to
    * the first execution and nothing runs twice. Default: every call is another one.

@@ -287,6 +287,8 @@ export function reachOf({ grants, assurance }: SessionRecord, ground: Ground): R
     protectedPaths: held?.enforced ?? true,
     network: grants.network,
     keysHidden: !/\/\.(?:ssh|aws|gnupg)(?:\/|$)/.test(ground.workspace ?? ''),
+    // A scan finds what changed, not what a file had before.
+    undo: ground.workspace === null || ground.layer !== null,
     beyond: ground.beyond,
   };
 }

@@ -144,12 +144,14 @@ async function contextOf(
   const info = await client.session(session).info();
   const root = info.workspace ?? info.working_dir;
   const { conversation } = await import('../../tools/index.ts');
-  const others = conversation({ client, root, name: `script in ${session}` });
+  const policy = 'guarded';
+  const others = conversation({ client, root, name: `script in ${session}`, policy });
   return {
     client,
     signal,
     progress: () => {},
     workspace: { root },
+    policy,
     sessions: {
       session: () => Promise.resolve(session),
       likely: () => Promise.resolve(session),

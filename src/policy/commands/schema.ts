@@ -43,6 +43,11 @@ export const rule = z.strictObject({
   /** What to do in its place. */
   instead: z.nullable(z.string()),
   when: condition,
+  /**
+   * What nobody means, of what the rule finds. `machine`: an operand is a tree of the machine
+   * (`/`, `/usr`), the home directory or a device.
+   */
+  never: z.optional(z.literal('machine')),
   /** Command lines in bash that this rule finds, and that it does not. */
   match: z.array(z.string()).check(z.minLength(1)),
   noMatch: z.array(z.string()).check(z.minLength(1)),

@@ -7,7 +7,7 @@ import { exhausted, openBudget } from '../syntax/budget.ts';
 import { readScript } from '../syntax/read.ts';
 import type { Budget, Command, Script } from '../syntax/script.ts';
 import { deedsOf } from './code.ts';
-import { holds } from './evaluate.ts';
+import { holds, namesMachine } from './evaluate.ts';
 import { isUnread, mention, noMentions, noteSource, unread } from './mentions.ts';
 import { nameContent } from './named.ts';
 import { anyOrigin, assignedFrom, originOf, within } from './origin.ts';
@@ -169,7 +169,9 @@ function classifyNode(level: Level, command: Command, given: Walk): void {
   const inner = [...unwrap(read), ...fromFar(read, walk)];
   const asked = { ...read, bare: level.bare, starts: inner.length > 0 };
   for (const rule of node.rules ?? []) {
-    if (holds(asked, rule.when)) report(walk, rule, whole);
+    if (!holds(asked, rule.when)) continue;
+    const isNeverMeant = rule.never === 'machine' && namesMachine(asked);
+    report(walk, { ...rule, isNeverMeant }, whole);
   }
   for (const started of inner) {
     if (!classifyStarted(started, through(walk, name))) break;

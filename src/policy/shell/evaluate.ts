@@ -1,6 +1,6 @@
 /** Whether the condition of a rule holds for a command line. */
 import type { Condition } from '../commands/schema.ts';
-import { legible } from './word.ts';
+import { legible, plainPath } from './word.ts';
 import type { Read } from './unwrap.ts';
 
 /** What a condition is asked of. */
@@ -45,5 +45,24 @@ function hasOperand({ parsed, command }: Asked, { operand }: Condition): boolean
     const text = legible(word).toLowerCase();
     const equal = word.value !== null && operand.equals?.includes(text) === true;
     return equal || operand.starts?.some((start) => text.startsWith(start)) === true;
+  });
+}
+
+const trees: ReadonlySet<string> = new Set(
+  '/ ~ /bin /boot /etc /home /lib /opt /root /sbin /usr /var'.split(' '),
+);
+const device = /^(?:of=)?\/dev\/(?!(?:null|zero|full|std(?:in|out|err)|fd|shm)(?:\/|$))/;
+
+/** Whether an operand is a tree of the machine, all that is in one, the home or a device. */
+export function namesMachine({ parsed, command }: Asked): boolean {
+  return parsed.operands.some((index) => {
+    const word = command.words[index];
+    if (word === undefined) return false;
+    const isHome = word.variables.length === 1 && word.variables[0] === 'HOME';
+    const text = word.pieces.map((piece) => piece ?? (isHome ? '~' : '\uFFFF')).join('');
+    const path = plainPath(text).replace(/\/(?:\.?\*)?$/, '');
+    // A file of that name.
+    if (path === '~' && !text.startsWith('~')) return false;
+    return trees.has(path === '' ? '/' : path) || device.test(text);
   });
 }

@@ -54,6 +54,8 @@ export interface Reason {
   readonly instead: string | null;
   /** Names of all variables that it is about. Default: they are not known. */
   readonly variables?: readonly string[];
+  /** See {@link Finding.isNeverMeant}. */
+  readonly isNeverMeant?: boolean;
 }
 
 /** Adds a finding about `command`; the same code at the same place is told once. */
@@ -70,7 +72,7 @@ export function report(walk: Walk, reason: Reason, command: Command, shown?: str
   }
   told.set(key, findings.length);
   const evidence = shown ?? evidenceOf(command.words);
-  const { code, bound, why, instead, variables } = reason;
+  const { code, bound, why, instead, variables, isNeverMeant = false } = reason;
   findings.push({
     code,
     bound,
@@ -80,11 +82,14 @@ export function report(walk: Walk, reason: Reason, command: Command, shown?: str
     why,
     instead,
     ...(variables === undefined ? {} : { variables }),
+    ...(isNeverMeant ? { isNeverMeant } : {}),
   });
 }
 
 /** With the variables of both; where those of one are not known, or many, they are not known. */
-function joined({ variables: before, ...finding }: Finding, { variables }: Reason): Finding {
+function joined({ variables: before, ...first }: Finding, reason: Reason): Finding {
+  const { variables } = reason;
+  const finding = reason.isNeverMeant === true ? { ...first, isNeverMeant: true } : first;
   if (before === undefined || variables === undefined) return finding;
   const all = [...new Set([...before, ...variables])];
   return all.length > variablesMax ? finding : { ...finding, variables: all };

@@ -19,6 +19,7 @@ const makesFileSystem = (name: string): Rule => ({
   why: 'makes a file system, which erases what the device holds',
   instead: null,
   when: { none: ['help'] },
+  never: 'machine',
   match: [`${name} /dev/sdb`, `/sbin/${name} -F x.img`],
   noMatch: [`man ${name}`, `echo ${name} /dev/sdb`, `${name} --help`],
 });
@@ -44,6 +45,7 @@ export const files: Commands = {
         why: 'deletes a tree by force',
         instead: elsewhere,
         when: { all: ['recursive', 'force'] },
+        never: 'machine',
         match: ['rm -rf x', 'rm -f a -R b', 'rm --recur --forc x', 'rm x -rf', 'RM -RF x'],
         noMatch: ['rm -r x', 'rm -f x', 'rm -- -rf', 'rm x y', 'echo rm -rf x'],
       },
@@ -92,6 +94,7 @@ export const files: Commands = {
         why: 'copies raw bytes, which overwrites files and devices',
         instead: 'Copy files with cp.',
         when: { operand: { starts: ['if='] } },
+        never: 'machine',
         match: ['dd if=/dev/zero of=x', 'dd of=x IF=y', 'dd "if=$x" of=y'],
         noMatch: ['dd --help', 'dd of=x', 'echo dd if=x'],
       },
