@@ -1,19 +1,53 @@
 /** Everyday commands of an agent at work in a small project, in their order. */
 
 /** Puts the project into the current directory: nothing of it comes from a network. */
-export const project = String.raw`git init -q -b main . && git config user.name w && git config user.email w@example.org
+export const project = String.raw`set -e
+git init -q -b main .
+git config user.name w; git config user.email w@example.org
 mkdir -p src test lib py c
-printf '{"name":"day","version":"1.0.0","scripts":{"build":"node build.js","test":"node --test test/"}}\n' >package.json
-printf 'exports.add = (a, b) => a + b;\nexports.one = 1;\n' >src/math.js
-printf 'const { add } = require("../src/math.js");\nrequire("node:test").test("adds", () => { if (add(1, 2) !== 3) throw new Error("no"); });\n' >test/math.test.js
-printf 'const fs = require("fs"); fs.mkdirSync("build", { recursive: true }); fs.copyFileSync("src/math.js", "build/math.js"); console.log("built");\n' >build.js
-printf 'def area(a, b):\n    return a * b\n' >py/shapes.py
-printf 'import unittest\nfrom shapes import area\n\nclass T(unittest.TestCase):\n    def test_area(self):\n        self.assertEqual(area(2, 3), 6)\n' >py/test_shapes.py
-printf '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n' >c/main.c
+cat >package.json <<'EOF'
+{
+  "name": "day",
+  "version": "1.0.0",
+  "scripts": { "build": "node build.js", "test": "node --test test/" }
+}
+EOF
+cat >src/math.js <<'EOF'
+exports.add = (a, b) => a + b;
+exports.one = 1;
+EOF
+cat >test/math.test.js <<'EOF'
+const { add } = require("../src/math.js");
+require("node:test").test("adds", () => { if (add(1, 2) !== 3) throw new Error("no"); });
+EOF
+cat >build.js <<'EOF'
+const fs = require("fs");
+fs.mkdirSync("build", { recursive: true });
+fs.copyFileSync("src/math.js", "build/math.js");
+console.log("built");
+EOF
+cat >py/shapes.py <<'EOF'
+def area(a, b):
+    return a * b
+EOF
+cat >py/test_shapes.py <<'EOF'
+import unittest
+from shapes import area
+
+class T(unittest.TestCase):
+    def test_area(self):
+        self.assertEqual(area(2, 3), 6)
+EOF
+cat >c/main.c <<'EOF'
+#include <stdio.h>
+int main(void) { puts("hello"); return 0; }
+EOF
 printf 'hello: main.c\n\tcc -o hello main.c\nclean:\n\trm -rf hello\n' >c/Makefile
 printf 'build/\nnode_modules/\n__pycache__/\n.venv/\nc/hello\n' >.gitignore
-seq 1 400 >lib/numbers.txt; printf 'A=1\nB=2\n' >.env.example; printf '# Day\n\nOne project.\n' >README.md
-git add -A && git commit -qm first`;
+seq 1 400 >lib/numbers.txt
+printf 'A=1\nB=2\n' >.env.example
+printf '# Day\n\nOne project.\n' >README.md
+git add -A; git commit -qm first`;
 
 const text = String.raw`echo hi
 pwd | xargs basename

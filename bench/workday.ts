@@ -47,7 +47,8 @@ function bareDay(cwd: string): Answer[] {
   let state = `cd '${cwd}'`;
   const kept = path.join(place, 'state');
   return commands.map((command) => {
-    const script = `${state}\n trap 'declare -px >${kept}; echo "cd \\"$PWD\\"" >>${kept}' EXIT\n${command}`;
+    const keep = `declare -px >${kept}; echo "cd \\"$PWD\\"" >>${kept}`;
+    const script = `${state}\n trap '${keep}' EXIT\n${command}`;
     const begun = performance.now();
     const { status, stdout } = spawnSync('bash', ['-c', script], {
       cwd,
@@ -105,7 +106,8 @@ function report(raw: readonly Answer[], own: readonly Answer[]): void {
   }
   const [rawMs, ownMs] = [raw, own].map((all) => all.reduce((sum, { ms }) => sum + ms, 0));
   process.stdout.write(
-    `${commands.length} commands: ${asked} asked, ${blocked} blocked, ${wrong} answered otherwise; ` +
-      `${((ownMs ?? 0) / 1e3).toFixed(1)} s, ${((ownMs ?? 0) / (rawMs ?? 1)).toFixed(2)} × bare\n`,
+    `${commands.length} commands: ${asked} asked, ${blocked} blocked, ` +
+      `${wrong} answered otherwise; ${((ownMs ?? 0) / 1e3).toFixed(1)} s, ` +
+      `${((ownMs ?? 0) / (rawMs ?? 1)).toFixed(2)} × bare\n`,
   );
 }

@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import { version } from '../protocol/version.ts';
 import type { Args } from './args.ts';
 import { Interrupts } from './interrupts.ts';
+import { projectOf } from './project.ts';
 import { reach } from './reach.ts';
 
 export async function mcp(args: Args): Promise<number> {
@@ -15,7 +16,8 @@ export async function mcp(args: Args): Promise<number> {
 async function serve(args: Args): Promise<void> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  const root = realpathSync(args.text('cwd') ?? process.cwd());
+  const given = args.text('cwd');
+  const root = realpathSync(given ?? projectOf(process.cwd()));
   const roots = args.all('workspace-root');
   const policy = args.text('policy');
   const ephemeral = {

@@ -1,5 +1,4 @@
 /** What `trl publish` is about, as it was typed; and the runtime that is asked. */
-import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isTrlError, TrlError } from '../client/index.ts';
@@ -8,6 +7,7 @@ import type { Client, PublishCheckParams, PushedRef } from '../client/index.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { sessionHere } from './here.ts';
+import { projectOf } from './project.ts';
 import { reach, toExecId } from './reach.ts';
 
 const textBytesMax = 4 * 1024 * 1024;
@@ -29,7 +29,10 @@ export async function targetOf(
     throw usage(verb, '--session goes with --changes');
   }
   const audience = args.text('audience');
-  const common = { path: rootHere(), ...(audience === undefined ? {} : { audience }) };
+  const common = {
+    path: projectOf(process.cwd()),
+    ...(audience === undefined ? {} : { audience }),
+  };
   if (exec !== undefined) {
     const { path: _, ...rest } = common;
     const output = args.has('output') ? { output: true } : {};
@@ -71,15 +74,6 @@ function refsIn(text: string): PushedRef[] {
   });
 }
 
-/** The worktree that this directory belongs to, else this directory. */
-function rootHere(): string {
-  const here = process.cwd();
-  for (let at = here; ; at = path.dirname(at)) {
-    if (existsSync(path.join(at, '.git'))) return at;
-    if (at === path.dirname(at)) return here;
-  }
-}
-
 /**
  * The runtime that runs, else one of the command's own: also where that one works elsewhere, for
  * files and commits are read by any.
@@ -89,7 +83,7 @@ export async function asking<T>(
   ask: (client: Client) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const ephemeral = { workspaceRoots: [rootHere()] };
+  const ephemeral = { workspaceRoots: [projectOf(process.cwd())] };
   try {
     await using client = await reach(args, { ephemeral, signal });
     return await ask(client);

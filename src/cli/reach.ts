@@ -4,6 +4,7 @@ import type { Client, ExecId, Session, SessionId } from '../client/index.ts';
 import type { EphemeralOptions } from '../local/index.ts';
 import { TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
+import { projectOf } from './project.ts';
 
 /** Of what an error says that several fit. */
 const namedMax = 5;
@@ -36,7 +37,7 @@ export async function reach(
  * command's own finds the records of all that ended.
  */
 export function reachRecords(args: Args): Promise<Client> {
-  return reach(args, { ephemeral: { workspaceRoots: [process.cwd()] } });
+  return reach(args, { ephemeral: { workspaceRoots: [projectOf(process.cwd())] } });
 }
 
 /**

@@ -16,6 +16,7 @@ import { isPiped } from './input.ts';
 import { Interrupts } from './interrupts.ts';
 import { checkSessionFlags, execParams, modeOf, sessionParams } from './options.ts';
 import { Progress } from './progress.ts';
+import { projectOf } from './project.ts';
 import { commandText } from './command-text.ts';
 import { findSession, reach } from './reach.ts';
 import { relay, terminalSize } from './relay.ts';
@@ -55,7 +56,7 @@ async function runIn(
   progress.begin('starting the runtime');
   // Nothing is looked up in a runtime that has no sessions yet.
   const policy = args.text('policy');
-  const own = { workspaceRoots: [cwd], ...(policy === undefined ? {} : { policy }) };
+  const own = { workspaceRoots: [projectOf(cwd)], ...(policy === undefined ? {} : { policy }) };
   const ephemeral = named === undefined ? { ephemeral: own } : {};
   await using client = await reach(args, { ...ephemeral, signal });
   signal.throwIfAborted();
