@@ -128,6 +128,55 @@ const alike: readonly string[] = [
   'The user or group is identified by group-email.',
 ];
 
+/** What programs hold beside a telling name, or that is as long as a key. */
+const source: readonly string[] = [
+  '    def test_contextManagerPropagatesTokenErrors(self):',
+  '  client: GoogleAuth | OAuth2Client | JWTAccess | Impersonated2Client;',
+  '    private_key: PKCS7PrivateKeyTypes,',
+  '  private_key: PKCS7PrivateKeyTypes',
+  '    password = passphrase',
+  '        self._password = DEFAULT_USER_PASSWORD',
+  'n.push({tokenValue:a}),e.next=b(c);return d',
+  'r({allOwnKeys:!0}),e.extend(o,cn.prototype)',
+  'o.key=r.C0.ESC+r.C0.ESC),n.key=t?r.C0.ESC:r.C0.DEL,o=1',
+  'extern const SEC_ASN1Template sec_PKCS12AuthenticatedSafeTemplate[];',
+  'xmlSecGnuTLSKeyDataDsaGetKlass()',
+  'SRP_user_pwd *SRP_VBASE_get1_by_user(SRP_VBASE *vb, char *username);',
+  '#define OBJ_userPassword                OBJ_X509,35L',
+  '#define SN_kx_rsa_psk           "KxRSA_PSK"',
+  '    my $pass = $assert->{pass};',
+  'my $token = qr/[\\x21\\x23-\\x27]/;',
+  'export declare const ZodJWT: core.$constructor<ZodJWT>;',
+  'const lastRunKey = `$throttle$lastRun$${key}`;',
+  "CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'",
+  'RegEnumKey = win32api.RegEnumKey',
+  '  { {PBES2-params IDENTIFIED BY id-PBES2}, ...}',
+  'return bits(static_cast<FSDiscriminatorToken>(getNumPasses()));',
+  'let duration = "P3Y6M4DT12H30M5S";',
+  'type K = SyntaxKind.LessThanSlashToken | SyntaxKind.EndOfFile | SyntaxKind.Trivia',
+  `    "${'5e8fe8bcaddf6031845b0e5697b52922d30497ad'.repeat(2)}",`,
+  '    "1f8995b0477e3f2365ab655b1e958cbe368aee83018c3c88",',
+  '  + "6nI7jPQ/QGgVeQbLwsscDl5mTIT5KHcyHcVvWvgsplBN4gIX" +',
+  'START = b"-----BEGIN RSA PRIVATE KEY-----"\nEND = b"-----END RSA PRIVATE KEY-----"',
+];
+
+/** Each beside one of the above. */
+const besideSource: readonly (readonly [string, string])[] = [
+  ['    private_key: "q7Wm2xLp9RtZ4vNcPKCS7"', '    private_key: "[key-value]"'],
+  ['    password = hunter2x', '    password = [key-value]'],
+  ['connect({token:q7Wm2xLp9RtZ4vNc}),e.next=b(c)', 'connect({token:[key-value]}),e.next=b(c)'],
+  ['#define WIFI_PASSWORD "hunter2x"', '#define WIFI_PASSWORD "[quoted]"'],
+  ['| ci_token | q7Wm2xLp9RtZ4vNc |', '| ci_token | [table] |'],
+  ['acme_prod_q7Wm2xLp9RtZ4vNc5Kd', '[random]'],
+  ['IDENTIFIED BY Winter5640', 'IDENTIFIED BY [sql-password]'],
+  ['<password>hunter2x</password>', '<password>[xml-element]</password>'],
+  [
+    'key = "-----BEGIN PRIVATE KEY-----"\n  "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj"',
+    'key = "-----BEGIN PRIVATE KEY-----"\n  [private-key]',
+  ],
+  ['token "1f8995b0477e3f2365ab655b1e958cbe368aee83018c3c88"', 'token "[quoted]"'],
+];
+
 /** Each beside one of the above. */
 const unlike: readonly (readonly [string, string])[] = [
   ['existingSecret: q7Wm2xLp9RtZ4vNc8', 'existingSecret: [key-value]'],
@@ -153,6 +202,12 @@ test('a value goes, and the syntax around it stays', () => {
 
 test('references, placeholders, names of secrets and hashes stay', () => {
   for (const text of readable) assert.equal(hide([`${text}\n`]), `${text}\n`);
+});
+
+test('source code comes back as it is, and a secret in it is hidden', () => {
+  const altered = source.filter((text) => hide([`${text}\n`]) !== `${text}\n`);
+  assert.deepEqual(altered, []);
+  for (const [text, expected] of besideSource) assert.equal(hide([`${text}\n`]), `${expected}\n`);
 });
 
 test('what only looks like a secret stays, and a secret beside it goes', () => {

@@ -35,6 +35,14 @@ export function findHeader({ text, end, spent }: Segment, at: number, report: Re
     report(armour(at, close));
     return false;
   }
+  // A constant of a program that reads keys: its own text ends here. A key may still follow it.
+  const quote = text.charAt(body);
+  const constant =
+    /["'`]/u.test(quote) && /^["'`][;)\s]*$/u.test(text.slice(body, Math.min(end, body + 16)));
+  if (constant && at > 0 && text.charAt(at - 1) === quote) {
+    spent.until = end;
+    return true;
+  }
   const rest = text
     .slice(body, Math.min(end, body + 4096))
     .replaceAll(/\\+[nr]|["'`\\+,;\s]/gu, '');
@@ -86,7 +94,9 @@ function findPemBody({ text, start, end }: Segment, report: Report): boolean {
   const close = endOf(text, start, end);
   const from = skip(text, start, end, BLANK);
   if (close !== null) {
-    report(armour(from, close));
+    // `END = b"-----END …"`: words stand before it, and no key.
+    const before = text.slice(from, text.indexOf('-----END', from));
+    if (!/^[\w]+\s*[:=]/u.test(before) || base64Run.test(before)) report(armour(from, close));
     return false;
   }
   if (from >= end) return true;

@@ -1,9 +1,10 @@
 /** Values behind `=`, `:` and `=>`. */
 import { ALNUM, BLANK, LETTER, LOWER, QUOTE, is, skip } from './characters.ts';
-import { isCompared as comparesNames } from './expression.ts';
+import { isCompared as comparesNames, namesSecret } from './expression.ts';
 import { found, type Report, type Segment } from './finder.ts';
 import { judge, judgeValue, leadsLine, quoteEnd, type Name, type Outcome } from './judge.ts';
 import { lengthMin } from './plausible.ts';
+import { isProgramName } from './program-name.ts';
 import { readValue, type Value } from './values.ts';
 
 const yamlTag = /!{1,2}(?:str|binary)[ \t]+/uy;
@@ -141,11 +142,15 @@ function assignedValue(
   const line = (leads || name.flag || (tight && shouts)) && !around && !parameter;
   if (at + 3 > end && /[|>][-+]?$/u.test(text.slice(at, Math.min(end, at + 4)))) return 'open';
   const style = parameter ? 'parameter' : 'field';
-  const value =
+  const whole =
     line && (tight || name.flag)
       ? readValue(text, at, end, 'assignment')
       : ((around ? quoteEnd(segment, at, opener) : null) ?? readValue(text, at, end, style));
-  if (value === null) return 'none';
+  if (whole === null) return 'none';
+  const value = tight && line && !isProgram(text, whole, end) ? whole : headOf(text, whole);
+  if (!tight && !value.quoted && namesAnother(text.slice(value.start, value.end), name)) {
+    return 'none';
+  }
   // `f(token=token)`: a bracket that was opened before the name.
   if (!shouts && value.end < end + 1 && closesMore(text, value)) {
     return judge(segment, name, { at, place: 'code', rule: 'key-value' }, report);
@@ -166,6 +171,32 @@ function assignedValue(
     { value, place: told ? 'prose' : strict ? 'code' : place, rule: 'key-value' },
     report,
   );
+}
+
+/** `key:!0}),f(a`: up to where minified code goes on behind the value. */
+function headOf(text: string, value: Value): Value {
+  if (value.quoted) return value;
+  goesOn.lastIndex = value.start;
+  const stop = goesOn.exec(text.slice(0, Math.min(value.end, value.start + 200)))?.index;
+  return stop === undefined ? value : { ...value, end: stop };
+}
+const goesOn = new RegExp(
+  [
+    String.raw`(?<=[\w$!"'\x60)\]])(?:[)\]}]{2,8}$|`,
+    String.raw`[)\]}]{1,8}(?:[,;?:|&.({=]|[A-Za-z_$][\w$]*[.=(]|`,
+    String.raw`(?:return|else|break|case|while|function|catch|finally|throw)(?![\w$]))|`,
+    String.raw`[,;](?:[A-Za-z_$][\w$.]*[=([{?]|`,
+    String.raw`(?:break|return|case|else|let|var|const|throw)(?![\w$])))`,
+  ].join(''),
+  'gu',
+);
+
+/** `private_key: PKCS7PrivateKeyTypes`, `password = MY_DEFAULT_PASSWORD`: a type, another name. */
+function namesAnother(value: string, name: Name): boolean {
+  const bare = value.replace(/[)\]};,:?!]+$/u, '');
+  if (/^[A-Za-z]+(?:_[A-Za-z]+)+$/u.test(bare)) return namesSecret(bare) && isProgramName(bare);
+  if (name.class === 'password' || !/[a-z]/u.test(name.text)) return false;
+  return /^[A-Z]\w*[a-z]\d?[A-Z]\w*[A-Za-z]$/u.test(bare) && isProgramName(bare);
 }
 
 function holdsNone(text: string, bits: number): boolean {

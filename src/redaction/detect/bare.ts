@@ -5,6 +5,7 @@ import { wordiness } from './bigram.ts';
 import { ALNUM, is } from './characters.ts';
 import { entropy } from './features.ts';
 import type { Report, Segment } from './finder.ts';
+import { isProgramName, isProgramPath } from './program-name.ts';
 import { scoreOf } from './score.ts';
 import { screen } from './screen.ts';
 import type { Thresholds, Vetoes } from './thresholds.ts';
@@ -53,6 +54,10 @@ function isPadded(text: string, start: number, end: number): boolean {
   return /^[A-Za-z0-9+/]+={1,2}$/u.test(text.slice(start, end));
 }
 
+/** `P3Y6M4DT12H30M5S`, of ISO 8601. */
+const duration =
+  /^P(?:\d{1,4}(?:\.\d{1,6})?[YMWD]){0,4}(?:T(?:\d{1,4}(?:\.\d{1,6})?[HMS]){1,3})?$/u;
+
 /**
  * @param run A run of characters of the segment, and where the last telling name of it ends; less
  *   than 0: there is none.
@@ -68,8 +73,9 @@ export function findBare(
   const [start, end] = token;
   const { vetoes, thresholds, prior } = judge;
   const family = screen(text, start, end, { start: lineStart, end: lineEnd });
-  if (family !== null && (prior !== 'secrets' || family !== 'digest')) return;
   const labelled = run.label <= start && start - run.label < labelMax;
+  const weak = family === 'dump' && (labelled || prior === 'secrets');
+  if (family !== null && !weak && (prior !== 'secrets' || family !== 'digest')) return;
   const alone = isAlone(text, token, lineStart, lineEnd);
   const place = labelled ? 'labelled' : alone ? 'alone' : 'inline';
   const least = thresholds[place][prior];
@@ -79,6 +85,8 @@ export function findBare(
   if (score < least && !padded) return;
   if (vetoes.bigramBitsMax !== null && wordiness(text, start, end) > vetoes.bigramBitsMax) return;
   if (vetoes.shannonBitsMin !== null && entropy(text, start, end) < vetoes.shannonBitsMin) return;
+  const shown = text.slice(start, end);
+  if (duration.test(shown) || isProgramName(shown) || isProgramPath(shown)) return;
   if (isExplained(text, token, { start: lineStart, end: lineEnd }, prior)) return;
   const finding: Finding = { start, end, kind: 'score', rule: 'random', score, key: null };
   report(finding);

@@ -16,6 +16,7 @@ import { merge } from './merge.ts';
 import { priorOf, promptOf } from './prior.ts';
 import { isBody, isTail } from './screen.ts';
 import { defaultVetoes, thresholdsOf, type Thresholds, type Vetoes } from './thresholds.ts';
+import { isProgramName } from './program-name.ts';
 import { findRuns, type Runs } from './tokens.ts';
 import { forgetValues } from './values.ts';
 import { isWide, narrow, widen } from './wide.ts';
@@ -213,6 +214,9 @@ function nextLine({ text, end }: Segment): number {
 
 /** A form that arose by chance: of words, or in the middle of a symbol or a line of base64. */
 function isChance(text: string, { start, end, score }: Finding): boolean {
+  const shown = text.slice(start, end);
+  // Drawn letters hardly ever read like words, and never without a digit among them.
+  if ((score < 0.9 || !/\d/u.test(shown)) && isProgramName(shown)) return true;
   if (score < 0.9) {
     let from = start;
     while (is(text, from - 1, NAME)) from--;

@@ -1,13 +1,14 @@
 /** Whether what stands in the place of a value is a piece of a program: a type, a name, a call. */
 import { isWords } from '../recognise/places.ts';
 import { wordiness } from './bigram.ts';
+import { isProgramPath } from './program-name.ts';
 import type { NameClass } from './names.ts';
 
 const pathOfNames = /^(?:::)?[A-Za-z_$@][\w$-]*(?:(?:\.|::|->|\?\.)#?[A-Za-z_$][\w$-]*)+[!?;]*$/u;
 /** Also `Token![;]`, a macro of Rust. */
 const call = /^[A-Za-z_$][\w$.:]*!?[([]/u;
 /** `Option<Zeroizing<[u8`, `Map<string`. */
-const generic = /^[A-Z][\w.:]*<[A-Za-z[(&*]/u;
+const generic = /^(?:[A-Z][\w.:]*|[A-Za-z]\w*(?:\.[$\w]+)+)<[A-Za-z$[({&*]/u;
 /** `*const`, `*uint16`, `&str`, `*mut`. */
 const pointer = new RegExp(
   [
@@ -17,6 +18,14 @@ const pointer = new RegExp(
   ].join(''),
   'u',
 );
+/** `1<<8` */
+const shift = /^\w+<<\w+$/u;
+/** `/[a-z]+$/i`, `qr/\d/`: a pattern, with a sign that base64 has not. */
+const pattern = /^(?:\/(?=.*[[({^$|\\]).+\/[dgimsuvxy]{0,6}(?:\.\w.*)?|(?:qr|m|tr|s)[/{|!].+)$/u;
+/** `$self->{x}`, `$arg{Domain}`, `$ftp->pwd`, of Perl and PHP. */
+const field = /^\$[A-Za-z_][\w:]*(?:->|\{|\[)/u;
+/** `:py:data:`, of documentation. */
+const role = /^:\w+:/u;
 const hexNumber = /^-?0x[\da-f]{1,16}[ul]{0,3}$/iu;
 const comparison = /\w(?:===?|!==?|&&|\|\|)[\w(]/u;
 /** `SYSTEMD-CREDS(1)`, of a manual. */
@@ -30,10 +39,22 @@ const identifier = /^[A-Za-z_$][\w$]*$/u;
 /** Of a value without quotes that is no line of a configuration. */
 export function isExpression(value: string): boolean {
   if (/^[([{<]/u.test(value) || generic.test(value) || pointer.test(value)) return true;
-  if (comparison.test(value) || page.test(value)) return true;
+  if (comparison.test(value) || page.test(value) || shift.test(value)) return true;
+  if (pattern.test(value) || field.test(value) || role.test(value)) return true;
+  if (isProgramPath(value.replace(/[!?;]+$/u, '')) || isSum(value)) return true;
   if (pathOfNames.test(value) && wordiness(value, 0, value.length) > 0.2) return true;
   return call.test(value) || /\($|\(\)/u.test(value);
 }
+
+/** `s.C0.ESC+i`, `b.ESC+r.key`, `t?r.C0.ESC`: names with dots, joined by operators. */
+function isSum(value: string): boolean {
+  if (choice.test(value)) return true;
+  const terms = value.replaceAll(/[()[\]{}]/gu, '').split(/[+?:]|&&|\|\|/u);
+  if (terms.length < 2 || !terms.some((term) => isProgramPath(term))) return false;
+  return terms.every((term) => isProgramPath(term) || /^(?:[\w$]{1,4}|["'`].*)$/u.test(term));
+}
+/** `fe?T:void` */
+const choice = /^[$\w.]{1,16}\?[$\w.!]{1,16}:(?:void|null|[$\w.]{0,16})$/u;
 
 /** `0x02`, `-0x7f879679`: a number, not the hundreds of bits of a key. */
 export function isHexNumber(value: string): boolean {
@@ -63,8 +84,9 @@ export function isCompared(value: string, name: NameClass): boolean {
 /** `accessToken`, `password-field`, `DB_PASS`: the name of a secret rather than one. */
 export function namesSecret(value: string): boolean {
   return (
-    /pass(?:w|$|[^a-z])|passwd|pwd|secret|token|credential|cred(?:s|$)/iu.test(value) ||
-    /(?:^|[_.-])keys?(?:$|[_.-])|Keys?(?![a-z])/u.test(value)
+    /pass(?:w|$|[^a-z])|passphrase|passcode|passwd|pwd|secret|token|credential|cred(?:s|$)/iu.test(
+      value,
+    ) || /(?:^|[_.-])keys?(?:$|[_.-])|Keys?(?![a-z])/u.test(value)
   );
 }
 

@@ -21,6 +21,7 @@ import {
 import { behindFullColon } from './languages.ts';
 import { classifyName } from './names.ts';
 import { mixes } from './plausible.ts';
+import { isProgramName, isProgramPath } from './program-name.ts';
 import { readValue, type Value } from './values.ts';
 
 const nameMax = 80;
@@ -152,6 +153,9 @@ function element(segment: Segment, name: Name, after: number, report: Report): O
   const open = text.lastIndexOf('<', name.start);
   if (open < low || !tagged.test(text.slice(open, name.start))) return 'none';
   const close = text.indexOf('<', after + 1);
+  // `Ref<AsmToken> buf(tok)`, `(?<password>[\w]+)`, `<user>:<password>@host`
+  const joined = open > start && (is(text, open - 1, NAME) || ':?'.includes(text.charAt(open - 1)));
+  if (joined && (close < 0 || close > end || text.charAt(close + 1) !== '/')) return 'none';
   const stop = close < 0 || close > end ? end : close;
   let from = skip(text, after + 1, stop, BLANK);
   let to = stop;
@@ -189,9 +193,11 @@ function cell(segment: Segment, name: Name, bar: number, report: Report): Outcom
 /** `encodePath | encodePassword | encodeZone`: names joined by an operator, with the same head. */
 function isAlternative({ text }: Segment, name: Name, { start, end }: Value): boolean {
   const head = /^(?:[a-z]+(?=[A-Z])|[A-Z]+_)/u.exec(name.text)?.[0];
-  return (
-    head !== undefined && text.startsWith(head, start) && /^\w*$/u.test(text.slice(start, end))
-  );
+  const value = text.slice(start, end).replace(/[)\]};,]+$/u, '');
+  if (head !== undefined && text.startsWith(head, start) && /^\w*$/u.test(value)) return true;
+  // `GoogleAuth | OAuth2Client`: types. Of words people make passwords, too.
+  if (isProgramPath(value) || /^\$?[A-Z][\w.]*</u.test(value)) return true;
+  return name.class !== 'password' && isProgramName(value);
 }
 
 /** `("key", "v")`, `['--key', 'v1']`: only a text in quotes. */
@@ -215,7 +221,8 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
     if (isHelp(segment, name, after)) return 'none';
     return judge(segment, name, { at: after, place: 'shell', rule: 'flag' }, report);
   }
-  if (isProper(name.text)) return 'none';
+  if (isProper(name.text) || declaresPointer.test(text.slice(after, after + 80))) return 'none';
+  if (isMacro(segment, name, after)) return 'none';
   if (declares(segment, name)) {
     return judge(segment, name, { at: after, place: 'shell', rule: 'key-value' }, report);
   }
@@ -231,6 +238,7 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
     if (link.test(text) && link.lastIndex < end) return told(segment, name, link.lastIndex, report);
   }
   const value = readValue(text, after, end, 'field');
+  if (text.startsWith('--', after) && is(text, after + 2, LETTER)) return 'label';
   if (value === null || assignment.test(text.slice(value.start, value.start + 40))) return 'label';
   if ('([{<'.includes(text.charAt(value.start))) return 'label';
   const gap = after - name.end;
@@ -262,6 +270,21 @@ function prose(segment: Segment, name: Name, after: number, report: Report): Out
   const outcome = judgeValue(segment, name, { value, place: 'prose', rule: 'prose' }, report);
   return outcome === 'found' ? 'found' : 'label';
 }
+
+/** `PrivateKey *PK11_Find(`: what a function of C returns. */
+const declaresPointer = /^[*&]{1,2}[A-Za-z_]\w*[ \t]*(?:[(;,=[]|$)/u;
+
+/** `#define X_PSK 7L`: no text of C; `#define SN_kx_psk "kx-psk"`: the name once more. */
+function isMacro({ text, start, end }: Segment, name: Name, after: number): boolean {
+  if (!defining.test(text.slice(Math.max(start, name.start - 40), name.start))) return false;
+  if (!is(text, after, QUOTE)) return true;
+  const value = readValue(text, after, end, 'field');
+  if (value === null || value.end - value.start > nameMax) return false;
+  const bare = (one: string): string => one.replaceAll(/[^A-Za-z0-9]/gu, '').toLowerCase();
+  const said = bare(text.slice(value.start, value.end));
+  return said.length > 4 && bare(name.text).endsWith(said);
+}
+const defining = /^[ \t]*#[ \t]*define[ \t]+$/u;
 
 /** `--- PASS: TestLogin2 (0.01s)`, `PASS: gcc/a2.c`: what a test came to. */
 function isResult({ text, end }: Segment, colon: number): boolean {

@@ -83,6 +83,9 @@ const alerting = set('pagerduty pd opsgenie alert alerts integration');
 /** Before `cookie`: a secret that two sides share, or a session. */
 const cookieOwners = set('erlang magic rabbitmq session auth login remember secret');
 
+/** Before `pass`: a turn through something rather than a password. */
+const beforePass = set(`by ask first second third multi two one render single each last next result
+  final initial loop function machine debug print optimization analysis codegen compiler r`);
 const negating = set('is has no not without');
 const products = set(`publickeytoken jsonwebtoken 1password onepassword lastpass keepass gopass`);
 
@@ -144,10 +147,7 @@ function passwordClass(words: readonly string[], last: number): NameClass {
   const word = words[last] ?? '';
   const before = words[last - 1] ?? '';
   // `pass` and `pw` alone are short enough to be something else: `by_pass`, `first_pass`.
-  if (
-    word === 'pass' &&
-    ['by', 'ask', 'first', 'second', 'multi', 'two', 'one', 'render'].includes(before)
-  ) {
+  if (word === 'pass' && beforePass.has(before)) {
     return 'none';
   }
   // The directory, not the password.

@@ -5,6 +5,7 @@
 import { ALNUM, DIGIT, JOINER, LETTER, LOWER, QUOTE, UPPER, classes, is } from './characters.ts';
 import { isExpression, isHexNumber, isIdentifier, isSequence, namesSecret } from './expression.ts';
 import type { NameClass } from './names.ts';
+import { isProgramName } from './program-name.ts';
 import type { Value } from './values.ts';
 import { wordiness } from './bigram.ts';
 
@@ -23,7 +24,8 @@ const words = new Set(
   required optional requisite sufficient include files compat systemd changeme change_me
   changeit change-me placeholder example sample dummy fake secret password passwd pass token key
   apikey default empty unset set not hidden masked redacted filtered encrypted protected secure
-  invalid missing expired failed success incorrect wrong correct accepted denied must should may
+  invalid missing expired failed passed success incorrect wrong correct accepted denied must may
+  should
   can is was are be been will has have for from with and the this that your my our an to in of
   or if as at by use using used new old prompt login auth bearer basic digest xxx abc foo bar
   baz test todo tbd n/a na self this const let var function return import export static final
@@ -39,7 +41,8 @@ const words = new Set(
 const identifier = /^[A-Za-z_$][\w$]*$/u;
 const reference = new RegExp(
   [
-    String.raw`^(?:\$[A-Za-z_][\w.:-]*$|\$\{|\$\(|%\(|%[A-Za-z_]\w*%$|\{\{|\{%|#\{|<%|`,
+    String.raw`^(?:\$[A-Za-z_][\w.:-]*$|\$\{|\$\(|%\(|%[A-Za-z_]\w*%$|`,
+    String.raw`%[A-Z][A-Z\d]+(?:_[A-Z\d]+)+[.,;]?$|\{\{|\{%|#\{|<%|`,
     String.raw`<[A-Za-z][\w .:/-]*>?$|\$ENV\b|ENV\[|env\.|process\.env|os\.|System\.|config\.|`,
     String.raw`var\.|local\.|data\.|module\.|secrets?\.|!Ref|!Sub|!GetAtt|vault:|op:\/\/|ssm:|`,
     String.raw`arn:|file:|env:|secretKeyRef|valueFrom|github\.|steps\.|inputs\.|params\.)`,
@@ -64,7 +67,7 @@ const digest = /^(?:sha(?:1|256|384|512)|md5)[-:=]/iu;
 const date = /^\d{4}-\d\d-\d\d(?:[T ]|$)/u;
 /** Of a regular expression, or the `\&` of a manual's source. */
 const expression = /\\&|\(\?[:=!<]|\[\^|\\[SsdDwWbB](?:[*+)]|$)/u;
-const version = /^[\^~<>=v]*\d+(?:\.\d+){1,3}(?:[-+~][\w.+~-]{0,24})?$/u;
+const version = /^[\^~<>=v]*\d+(?:\.\d+){1,12}(?:[-+~][\w.+~-]{0,24})?$/u;
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/iu;
 const fileName = new RegExp(
   [
@@ -113,6 +116,7 @@ export function plausible(text: string, value: Value, name: NameClass, place: Pl
   if (refers(shown, signs) || holdsPlace(shown, signs)) return 0;
   if (shown.length <= wordMax && words.has(shown.toLowerCase())) return 0;
   if (digest.test(shown) || date.test(shown)) return 0;
+  if (value.quoted && isTemplate(shown, text.charAt(value.start - 1), name)) return 0;
   if (!value.quoted && place !== 'shell' && isCode(shown, signs, name)) return 0;
   if (!value.quoted && isHexNumber(shown)) return 0;
   const shellWord = place === 'shell' && name === 'password' && !shown.startsWith('/');
@@ -121,6 +125,17 @@ export function plausible(text: string, value: Value, name: NameClass, place: Pl
   return name === 'password'
     ? passwordLike(shown, value, place)
     : keyLike(shown, value, name, place);
+}
+
+const filled = /^(?:%[-.\d]{0,4}[sdrxv]|%\(\w+\)s|[^A-Za-z\d%])+$/u;
+
+/** `%s:%s`, and in backticks `$throttle$${key}`: what a program fills in, with words between. */
+function isTemplate(value: string, quote: string, name: NameClass): boolean {
+  if (value.includes('%') && filled.test(value)) return true;
+  if (quote !== '`' || !value.includes('${')) return false;
+  const fixed = value.replaceAll(/\$\{[^{}]*\}/gu, '').split(/[^A-Za-z\d]+/u);
+  if (name === 'password') return fixed.every((part) => part === '');
+  return fixed.every((part) => part.length < 4 || isProgramName(part));
 }
 
 export function isReference(value: string): boolean {
@@ -185,6 +200,8 @@ function passwordLike(value: string, { quoted }: Value, place: Place): number {
 function keyLike(value: string, { quoted }: Value, name: NameClass, place: Place): number {
   const traits = traitsOf(value);
   const length = value.length;
+  // Words of a script that is not Latin, in UTF-8.
+  if (isForeign(value)) return 0;
   if (traits.letters === 0) {
     if (traits.signs > 2 && length >= 16) return 0.85;
     return name === 'secret' && length >= 16 && traits.signs < 2 ? 0.8 : 0;
@@ -195,12 +212,20 @@ function keyLike(value: string, { quoted }: Value, name: NameClass, place: Place
   if (place === 'prose' && (length < 12 || traits.digits === 0)) return 0;
   const bits = wordiness(value, 0, length);
   if (traits.digits === 0 && traits.odd < 3) {
+    if (traits.turns > 0 && isProgramName(value)) return 0;
     if (identifier.test(value) && length < 16 && !quoted && place !== 'shell') return 0;
     return bits < (length >= 16 ? 0.2 : -0.4) ? 0.85 : chosenWord(value, name, place);
   }
+  if (place !== 'shell' && !quoted && isProgramName(value)) return 0;
   if (bits < wordy || traits.digits * 3 >= length) return name === 'secret' ? 0.95 : 0.9;
   if (place === 'prose' || place === 'code') return 0;
   return longestWord(value) * 2 < length ? 0.85 : chosenWord(value, name, place);
+}
+
+function isForeign(value: string): boolean {
+  let high = 0;
+  for (let at = 0; at < value.length; at++) if (value.charCodeAt(at) > 127) high++;
+  return high * 2 > value.length;
 }
 
 /** `PAYMENTS-PLAN-138`, or the id of a key of OpenPGP. */

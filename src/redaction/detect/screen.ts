@@ -1,6 +1,6 @@
 /** Which tokens are told apart from keys by their form alone, before any score. */
 import { wordiness } from './bigram.ts';
-import { ALNUM, BLANK, is, skip } from './characters.ts';
+import { ALNUM, BLANK, QUOTE, is, skip } from './characters.ts';
 import { isSequence } from './expression.ts';
 
 const digests = new Set([24, 32, 40, 56, 64, 96, 128]);
@@ -15,13 +15,25 @@ export function screen(
 ): string | null {
   if (wordiness(text, start, end) > 0.7) return 'words';
   const length = end - start;
-  if (digests.has(length) && isHex(text, start, end)) return 'digest';
+  if (isHex(text, start, end)) {
+    if (digests.has(length)) return 'digest';
+    // A dump or a test's vector: whole bytes, in the quotes of a program.
+    const quoted = is(text, start - 1, QUOTE) && is(text, end, QUOTE);
+    if (quoted && length % 2 === 0) return 'dump';
+  }
   if (length === 36 && uuid.test(text.slice(start, end))) return 'uuid';
   if (longestRun(text, start, end) < runMin || isObjectId(text, start, end)) return 'identifier';
   if (isSequence(text, start, end)) return 'alphabet';
   if (text.startsWith('_Z', start) || text.startsWith('__Z', start)) return 'symbol';
-  return isBody(text, line) ? 'base64' : null;
+  if (isBody(text, line)) return 'base64';
+  const before = text.slice(Math.max(line.start, start - 16), start);
+  const after = text.slice(end, Math.min(line.end, end + 8));
+  return goesOnBefore.test(before) || goesOnAfter.test(after) ? 'dump' : null;
 }
+
+/** `+ "iVBORw0KGgo…"`, `"…" +`, `"…" \`: a long text in parts of a line each. */
+const goesOnBefore = /^[ \t]*\+[ \t]*["'`]$/u;
+const goesOnAfter = /^=*(?:\\n)?["'`][ \t]*[+\\]$/u;
 
 /** `evt_1Mq…`, `chatcmpl-9x…`, `call_…`: identifiers of objects in well-known interfaces. */
 function isObjectId(text: string, start: number, end: number): boolean {

@@ -13,7 +13,11 @@ export function findIdentified({ text, start, end }: Segment, at: number, report
   if (value === null || text.charAt(by.lastIndex) === '`') return;
   // "It is identified by checking …"
   const before = text.slice(Math.max(start, at - 200), at);
-  if (!value.quoted && !before.endsWith('IDENTIFIED') && !account.test(before)) return;
+  const single = value.quoted && text.charAt(value.start - 1) === "'";
+  if (!single && !before.endsWith('IDENTIFIED') && !account.test(before)) return;
+  // `IDENTIFIED BY id-PBES2`, of ASN.1.
+  const asn1 = before.includes('{') || /^(?:\{|id-[a-z])/u.test(text.slice(value.start, value.end));
+  if (!value.quoted && asn1) return;
   if (plausible(text, value, 'password', 'shell') === 0) return;
   report(found([value.start, value.end], 'sql-password', 0.95, 'IDENTIFIED BY'));
 }
