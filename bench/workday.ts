@@ -31,7 +31,7 @@ try {
     execFileSync('bash', ['-c', project], { cwd: path.join(dir, 'day'), env: surroundings() });
   }
   mkdirSync(home);
-  const raw = await bareDay(path.join(bare, 'day'));
+  const raw = bareDay(path.join(bare, 'day'));
   const own = await protectedDay(path.join(inside, 'day'));
   report(raw, own);
 } finally {

@@ -180,6 +180,19 @@ for (const era of eras) {
   });
 }
 
+for (const era of eras) {
+  test(`${era}: a server that was started in the home directory says what to do`, async () => {
+    const client = mcpClient(era, nobody());
+    await client.connect(stdioOf(daemon, { own: true, cwd: daemon.home, home: daemon.home }));
+    const { tools } = await client.listTools();
+    assert.equal(tools.length, builtinTools.length);
+    const refused = await callOf(client, 'terminal', { command: 'ls' });
+    assert.deepEqual([refused.isError, refused.error.code], [true, 'INVALID_PARAMS']);
+    assert.match(refused.text, /"--cwd", "\/path\/to\/project"/);
+    await client.close();
+  });
+}
+
 /** Who shows no forms is told what waits, and attaches by calling again. */
 async function attachesByCallingAgain(client: McpClient, name: string): Promise<void> {
   const args = { command: `echo once >> ${name}` };

@@ -1,9 +1,10 @@
 /** `trl mcp`: the tools for an agent's program, on standard input and output. */
 import { realpathSync } from 'node:fs';
+import { TrlError } from '../errors.ts';
 import { version } from '../protocol/version.ts';
 import type { Args } from './args.ts';
 import { Interrupts } from './interrupts.ts';
-import { projectOf } from './project.ts';
+import { isTooWide, projectOf } from './project.ts';
 import { reach } from './reach.ts';
 
 export async function mcp(args: Args): Promise<number> {
@@ -19,6 +20,10 @@ async function serve(args: Args): Promise<void> {
   const given = args.text('cwd');
   const root = realpathSync(given ?? projectOf(process.cwd()));
   const roots = args.all('workspace-root');
+  if (isTooWide(root) && roots.length === 0 && !args.has('socket-path')) {
+    const { serveMcpWithout } = await import('../mcp/without.ts');
+    return await serveMcpWithout(noProject(root), { version: version(), signal });
+  }
   const policy = args.text('policy');
   const ephemeral = {
     workspaceRoots: roots.length === 0 ? [root] : roots,
@@ -28,4 +33,15 @@ async function serve(args: Args): Promise<void> {
   // Loaded here alone: no other verb pays for it.
   const { serveMcpOnStdio } = await import('../mcp/stdio.ts');
   await serveMcpOnStdio({ client, root, version: version(), signal });
+}
+
+function noProject(root: string): TrlError {
+  const place =
+    root === '/' ? 'the root directory' : `"${root}", which is or holds the home directory`;
+  return new TrlError(
+    'INVALID_PARAMS',
+    `Cannot work without a project: "trl mcp" was started in ${place}. Ask the person to have it ` +
+      'started in the project, or to name that in the entry of this server: ' +
+      '"args": ["mcp", "--cwd", "/path/to/project"]; some programs take "${workspaceFolder}" there',
+  );
 }

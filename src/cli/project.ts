@@ -8,12 +8,16 @@ import path from 'node:path';
  * user made above it, or the home directory, is no project.
  */
 export function projectOf(directory: string): string {
-  const home = homedir();
   for (let at = directory; at !== path.dirname(at); at = path.dirname(at)) {
     const git = lstatSync(path.join(at, '.git'), { throwIfNoEntry: false });
     if (git === undefined) continue;
     const isOwn = git.uid === process.getuid?.() && (git.isDirectory() || git.isFile());
-    return isOwn && !`${home}/`.startsWith(`${at}/`) ? at : directory;
+    return isOwn && !isTooWide(at) ? at : directory;
   }
   return directory;
+}
+
+/** Whether it is the home directory, or holds it: no project, but where programs start servers. */
+export function isTooWide(directory: string): boolean {
+  return `${homedir()}/`.startsWith(directory === '/' ? directory : `${directory}/`);
 }

@@ -100,7 +100,7 @@ export function mcpServer(options: McpOptions): Server {
   return server;
 }
 
-const listedTool = (tool: Tool): ListedTool => ({
+export const listedTool = (tool: Tool): ListedTool => ({
   name: tool.name,
   title: tool.title,
   description: tool.description,
@@ -225,7 +225,7 @@ function progressOf({ mcpReq }: ServerContext): ToolContext['progress'] {
   };
 }
 
-function toolResult({ text, data, error }: ToolResult): CallToolResult {
+export function toolResult({ text, data, error }: ToolResult): CallToolResult {
   return {
     content: [{ type: 'text', text }],
     structuredContent: { ...data },

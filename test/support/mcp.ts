@@ -46,14 +46,18 @@ export function mcpClient(era: Era, person: Person): McpClient {
 /** `trl mcp` of a daemon's project, as an agent's program starts it. */
 export function stdioOf(
   daemon: Daemon,
-  more: { readonly own?: boolean; readonly cwd?: string } = {},
+  more: { readonly own?: boolean; readonly cwd?: string; readonly home?: string } = {},
 ): StdioClientTransport {
   const socket = more.own === true ? [] : ['--socket-path', daemon.socketPath];
   return new StdioClientTransport({
     command: trl,
     args: ['mcp', ...socket],
     cwd: more.cwd ?? daemon.root,
-    env: { ...variables(), ...surroundings(daemon.home) },
+    env: {
+      ...variables(),
+      ...surroundings(daemon.home),
+      ...(more.home === undefined ? {} : { HOME: more.home }),
+    },
     stderr: 'inherit',
   });
 }
