@@ -4,6 +4,7 @@ import type { SessionId } from '../client/index.ts';
 import type { ApprovalView } from '../protocol/approval.ts';
 import type { Receipt } from '../protocol/types.ts';
 import { askedText } from './asking.ts';
+import { redactionsField, redactionsOf } from './redactions.ts';
 import { terminalBounds, type Started } from './running.ts';
 import type { ToolResult } from './tool.ts';
 
@@ -34,6 +35,7 @@ export const commandOutput = {
   changes: z.array(z.string()).check(z.describe('paths it changed, with what became of them')),
   notes: z.array(z.string()),
   approval_id: text('what a person is asked'),
+  redactions: redactionsField,
 } as const;
 
 /** The answer to a command that ended, at its time-out too. */
@@ -71,6 +73,7 @@ export function endedResult(
     cwd: more.cwd === undefined ? receipt.cwd : more.cwd,
     changes: changesOf(receipt),
     notes,
+    ...redactionsOf(receipt.redactions),
   };
   return { data, text: endedText(data) };
 }

@@ -6,6 +6,7 @@ import { limits } from '../limits.ts';
 import type { ExecReadAnswer, ExecView, StreamChunk } from '../protocol/types.ts';
 import { argument, checkArguments } from './arguments.ts';
 import { toExecId, toSessionId } from './handles.ts';
+import { redactionsField } from './redactions.ts';
 import { terminalBounds } from './running.ts';
 import { readsOnly, toolOf } from './tool.ts';
 import type { Tool } from './tool.ts';
@@ -50,6 +51,7 @@ export const terminalOutput: Tool = toolOf(
       next: z.int().check(z.describe('offset to ask for next')),
       gap: z.object({ from: z.int(), to: z.int() }),
       omitted_lines: z.int().check(z.describe('found and not answered whole: over max')),
+      redactions: redactionsField,
     },
     annotations: readsOnly,
     run: async (args, { client, signal }) => {

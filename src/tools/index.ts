@@ -10,6 +10,7 @@ import {
   terminalStop,
 } from './executions.ts';
 import { pythonRpc } from './python.ts';
+import { withRedactions } from './redactions.ts';
 import { registeredTool, registeredTools } from './registered.ts';
 import { secrets } from './secrets.ts';
 import { terminal, terminalExec } from './terminal.ts';
@@ -56,10 +57,10 @@ export async function callTool(
   args: Readonly<Record<string, unknown>>,
 ): Promise<ToolResult> {
   try {
-    return await (await toolNamed(context.client, name)).call(args, context);
+    return withRedactions(await (await toolNamed(context.client, name)).call(args, context));
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return failedResult(error);
+    return withRedactions(failedResult(error));
   }
 }
 

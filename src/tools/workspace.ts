@@ -6,6 +6,7 @@ import { publishKinds } from '../protocol/publish.ts';
 import type { PublishCheckParams, PublishVerdict } from '../protocol/publish.ts';
 import { argument, checkArguments } from './arguments.ts';
 import { sessionOf, toExecId } from './handles.ts';
+import { redactionsField } from './redactions.ts';
 import { readsOnly, toolOf } from './tool.ts';
 import type { Tool, ToolContext } from './tool.ts';
 
@@ -48,6 +49,7 @@ export const workspaceDiff: Tool = toolOf(
         }),
       ),
       truncated: z.boolean(),
+      redactions: redactionsField,
     },
     annotations: readsOnly,
     run: async (args, context) => {
