@@ -113,7 +113,7 @@ describe('of a question that is over', { skip: whyNoBox, concurrency: 4 }, () =>
         signal: AbortSignal.timeout(60_000),
         progress: () => {},
         workspace: { root: daemon.root },
-        sessions: { session: given, likely: given, open: given, parked: new Map() },
+        sessions: { session: given, likely: given, open: given, online: given, parked: new Map() },
       };
       const call = { command: 'touch tool', session_id: own.id, background: true };
       const { approval } = await callTool(context, 'terminal', call);
@@ -158,7 +158,7 @@ describe('of a question that is over', { skip: whyNoBox, concurrency: 4 }, () =>
       signal: AbortSignal.timeout(60_000),
       progress: () => {},
       workspace: { root: daemon.root },
-      sessions: { session: given, likely: given, open: given, parked: new Map() },
+      sessions: { session: given, likely: given, open: given, online: given, parked: new Map() },
     };
     const call = { command: 'touch ran; exit 3', session_id: own.id, background: true };
     const { approval } = await callTool(context, 'terminal', call);

@@ -110,7 +110,7 @@ describe('of a megabyte of output', { skip: whyNoBox }, () => {
       signal: AbortSignal.timeout(240_000),
       progress: () => {},
       workspace: { root: daemon.root },
-      sessions: { session: never, likely: never, open: never, parked: new Map() },
+      sessions: { session: never, likely: never, open: never, online: never, parked: new Map() },
     };
     const tool = await callTool(context, 'terminal_output', { exec_id: id, tail: 1 });
     assert.equal(tool.data['output'], '299999\n');

@@ -100,7 +100,13 @@ describe('on the socket', { skip: whyNoBox }, () => {
     await endAll(other, [free]);
     await using runtime = await connect({ socketPath: daemon.socketPath });
     const context = { client: runtime, signal: AbortSignal.timeout(240_000), progress: () => {} };
-    const sessions = { session: never, likely: never, open: never, parked: new Map() };
+    const sessions = {
+      session: never,
+      likely: never,
+      open: never,
+      online: never,
+      parked: new Map(),
+    };
     const full = { ...context, sessions, workspace: { root: daemon.root } };
     const closed = await callTool(full, 'terminal_close', { session_id: oldest });
     assert.deepEqual(closed.data, { session_id: oldest, state: 'terminated' });

@@ -114,6 +114,7 @@ function keeping(inner: Conversation): {
       session: () => note(inner.session()),
       likely: () => note(inner.likely()),
       open: () => note(inner.open()),
+      online: () => note(inner.online()),
       parked: inner.parked,
     },
     made: () => made,

@@ -50,6 +50,7 @@ export function endedResult(
 ): ToolResult {
   const notes = [...more.notes, ...receipt.hints, ...receipt.warnings];
   if (receipt.truncated) notes.push(readOn(receipt));
+  if (missedNetwork(receipt)) notes.push(offline);
   const seconds = more.timeoutSeconds;
   const late = `[ended after ${seconds} s, its time-out: what it wrote until then is kept]`;
   const stderr = receipt.timed_out ? joined(receipt.stderr, late, receipt.stderr_encoding) : null;
@@ -101,6 +102,22 @@ export function waitingResult(approval: ApprovalView): ToolResult {
     text: askedText(approval),
     approval,
   };
+}
+
+const offline =
+  'It had no network. Where it needs it, call terminal with "network": true: a person is asked';
+/** What resolvers and programs say without one. */
+const unreachable = new RegExp(
+  [
+    'EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|network is unreachable|dns error',
+    'could ?n.t resolve|could not resolve|name resolution|name or service not known',
+    'failed to lookup address|no such host|failed to establish a new connection',
+  ].join('|'),
+  'i',
+);
+
+function missedNetwork({ exit_code: code, sandbox, stdout, stderr }: Receipt): boolean {
+  return code !== 0 && sandbox.network === 'off' && unreachable.test(`${stdout}\n${stderr}`);
 }
 
 function readOn({ exec_id: id, stdout_omitted_bytes: out, stderr_omitted_bytes: err }: Receipt) {

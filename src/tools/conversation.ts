@@ -24,42 +24,64 @@ export interface ConversationOptions {
 export function conversation(options: ConversationOptions): Conversation {
   const { client, root, name, policy = 'auto', shell = '/bin/bash' } = options;
   const lifetime = options.endsWithClient === true ? 'client' : 'kept';
-  let known: Promise<SessionId> | null = null;
-  const create = async (called: string): Promise<SessionId> => {
-    const params = {
-      working_dir: root,
-      policy,
-      shell,
-      name: called,
-      lifetime,
-    } as const;
-    return (await client.createSession(params)).id;
+  const create = async (called: string, network: 'off' | 'on' = 'off'): Promise<SessionId> => {
+    const params = { working_dir: root, policy, shell, name: called, lifetime } as const;
+    return (await client.createSession(network === 'on' ? { ...params, network } : params)).id;
   };
-  const find = async (): Promise<SessionId> => {
-    const found = (await client.sessions()).find(
-      (one) => one.name === name && one.state !== 'terminated' && one.workspace !== null,
+  const own = new NamedSession(client, name, () => create(name));
+  const net = `${name} network`;
+  const online = new NamedSession(client, net, () => create(net, 'on'));
+  return {
+    session: () => own.id(),
+    likely: () => own.likely(),
+    open: () => create(`${name} +`),
+    online: () => online.id(),
+    parked: new Map(),
+  };
+}
+
+/** Found by its name, or made. */
+class NamedSession {
+  readonly #client: Client;
+  readonly #name: string;
+  readonly #make: () => Promise<SessionId>;
+  #known: Promise<SessionId> | null = null;
+
+  constructor(client: Client, name: string, make: () => Promise<SessionId>) {
+    this.#client = client;
+    this.#name = name;
+    this.#make = make;
+  }
+
+  async id(): Promise<SessionId> {
+    const before = this.#known;
+    if (before !== null) {
+      const id = await before.catch(() => null);
+      if (id !== null && (await this.#isThere(id))) return id;
+      // Of several calls that find it gone, one makes another.
+      if (this.#known !== before && this.#known !== null) return this.#known;
+    }
+    this.#known = this.#find();
+    return this.#known;
+  }
+
+  async likely(): Promise<SessionId> {
+    return (await this.#known?.catch(() => null)) ?? this.id();
+  }
+
+  async #find(): Promise<SessionId> {
+    const found = (await this.#client.sessions()).find(
+      (one) => one.name === this.#name && one.state !== 'terminated' && one.workspace !== null,
     );
-    return found?.session_id ?? create(name);
-  };
-  const isThere = async (id: SessionId): Promise<boolean> => {
+    return found?.session_id ?? this.#make();
+  }
+
+  async #isThere(id: SessionId): Promise<boolean> {
     try {
-      return (await client.session(id).info()).state !== 'terminated';
+      return (await this.#client.session(id).info()).state !== 'terminated';
     } catch (error) {
       if (isTrlError(error, 'SESSION_NOT_FOUND')) return false;
       throw error;
     }
-  };
-  const session = async (): Promise<SessionId> => {
-    const before = known;
-    if (before !== null) {
-      const id = await before.catch(() => null);
-      if (id !== null && (await isThere(id))) return id;
-      // Of several calls that find it gone, one makes another.
-      if (known !== before && known !== null) return known;
-    }
-    known = find();
-    return known;
-  };
-  const likely = async (): Promise<SessionId> => (await known?.catch(() => null)) ?? session();
-  return { session, likely, open: () => create(`${name} +`), parked: new Map() };
+  }
 }

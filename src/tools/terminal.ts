@@ -1,6 +1,7 @@
 /** `terminal` and `terminal_exec`: one command, in the conversation's session or in the project. */
 import * as z from 'zod/mini';
 import type { SessionId } from '../client/index.ts';
+import { TrlError } from '../errors.ts';
 import { commandOutput, endedResult, startedResult, waitingResult } from './answers.ts';
 import { argument, checkArguments } from './arguments.ts';
 import { directoryIn } from './directory.ts';
@@ -70,18 +71,25 @@ export const terminal: Tool = toolOf(
           .string({ error: 'a directory of the project' })
           .check(z.describe('directory, relative to the project; default: where the session is')),
       ),
+      network: z.optional(
+        argument.flag.check(z.describe('it needs the network: a person is asked')),
+      ),
       timeout: z.optional(timeoutArgument),
       background: z.optional(argument.flag.check(z.describe('start it and answer at once'))),
     }),
     output: commandOutput,
     annotations: runs,
     run: async (args, context) => {
-      const sessionId = await sessionOf(context, args.session_id);
       const { policy = 'auto' } = context;
+      const place =
+        args.network === true
+          ? await onlineIn(context, args)
+          : { sessionId: await sessionOf(context, args.session_id), cwd: args.cwd };
+      const { sessionId, cwd } = place;
       const params = {
         command: args.command,
         ...(args.env_keys === undefined ? {} : { env_keys: args.env_keys }),
-        ...(args.cwd === undefined ? {} : await cwdIn(context, args, sessionId)),
+        ...(cwd === undefined ? {} : await cwdIn(context, { ...args, cwd }, sessionId)),
       };
       if (args.background === true) {
         const given = { ...params, stdin_open: true };
@@ -100,6 +108,26 @@ export const terminal: Tool = toolOf(
   },
   checkArguments,
 );
+
+/**
+ * The session with network, in the directory where the conversation's own is.
+ *
+ * @throws TrlError `INVALID_PARAMS` where the call names a session: that has network, or not
+ */
+async function onlineIn(
+  { client, sessions, workspace }: ToolContext,
+  args: { readonly cwd?: string | undefined; readonly session_id?: string | undefined },
+): Promise<{ readonly sessionId: SessionId; readonly cwd: string }> {
+  if (args.session_id !== undefined) {
+    const message = 'Cannot take "network" with "session_id": it runs in a session of its own';
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  const sessionId = await sessions.online();
+  if (args.cwd !== undefined) return { sessionId, cwd: args.cwd };
+  const { root } = workspace;
+  const { cwd } = await client.session(await sessions.likely()).state();
+  return { sessionId, cwd: cwd !== null && `${cwd}/`.startsWith(`${root}/`) ? cwd : root };
+}
 
 /** In a session that the call names, the project is that session's workspace. */
 async function cwdIn(

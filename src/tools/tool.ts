@@ -89,6 +89,8 @@ export interface Conversation {
   likely(): Promise<SessionId>;
   /** Another session like it. */
   open(): Promise<SessionId>;
+  /** One of which each command has network, once a person has agreed; found or made. */
+  online(): Promise<SessionId>;
   /** Commands that wait for a person, by the calls that asked for them; the tools keep it. */
   readonly parked: Map<string, ExecId>;
 }

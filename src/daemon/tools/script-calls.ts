@@ -156,6 +156,7 @@ async function contextOf(
       session: () => Promise.resolve(session),
       likely: () => Promise.resolve(session),
       open: () => others.open(),
+      online: () => others.online(),
       parked: new Map(),
     },
     // The script waits, as long as it may run itself.
