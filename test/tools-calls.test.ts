@@ -1,9 +1,7 @@
 // Tools over a real runtime: what an agent calls, what it gets, and what it is refused.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
@@ -376,33 +374,4 @@ test('one approved script does the work of many calls, each decided by policy', 
   const ran = await call(context, 'python_rpc', { script });
   assert.equal(dataOf(ran).stdout, `${daemon.root} 0\n`, ran.text);
   assert.deepEqual(asked, [script]);
-});
-
-test('a command gets the network once a person agrees, where the session is', async (t) => {
-  const server = createServer((_, response) => response.end('from afar'));
-  t.after(() => server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const address = server.address();
-  assert.ok(typeof address === 'object' && address !== null);
-  const url = `http://127.0.0.1:${address.port}`;
-  const fetching = `node -e 'fetch("${url}").then((r) => r.text()).then(console.log)'`;
-  const seen: string[] = [];
-  const context = talk({
-    ask: async ({ asked }) => {
-      seen.push(asked.network);
-      return 'approve';
-    },
-  });
-  const ran = async (command: string, more: object = {}): Promise<Json> =>
-    dataOf(await call(context, 'terminal', { command, ...more }));
-  await ran('mkdir -p net; cd net');
-  assert.notEqual((await ran(fetching)).exit_code, 0);
-  const online = await ran(`${fetching} >page; pwd`, { network: true });
-  assert.deepEqual([online.exit_code, online.stdout], [0, `${daemon.root}/net\n`], online.stderr);
-  assert.equal((await ran('cat page')).stdout, 'from afar\n');
-  assert.deepEqual(seen, ['on']);
-  const lost = await ran('echo "getaddrinfo EAI_AGAIN registry.npmjs.org" >&2; exit 1');
-  assert.match(lost.notes.join(), /It had no network[^]*"network": true/);
-  const both = await ran('true', { network: true, session_id: 'new' });
-  assert.equal(both.error.code, 'INVALID_PARAMS');
 });

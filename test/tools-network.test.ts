@@ -1,0 +1,57 @@
+// How a command of an agent gets the network, and what it reads where it has none.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import type { Client } from '../src/client/index.ts';
+import { connect } from '../src/local/index.ts';
+import { callTool, conversation } from '../src/tools/index.ts';
+import type { ToolContext } from '../src/tools/index.ts';
+import { startRuntime } from './support/daemon.ts';
+import type { Daemon, Json } from './support/daemon.ts';
+
+let daemon: Daemon;
+let client: Client;
+before(async () => {
+  daemon = await startRuntime();
+  client = await connect({ socketPath: daemon.socketPath });
+});
+after(async () => {
+  await client?.close();
+  await daemon?.stop();
+});
+
+test('a command gets the network once a person agrees, where the session is', async (t) => {
+  const server = createServer((_, response) => response.end('from afar'));
+  t.after(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const url = `http://127.0.0.1:${address.port}`;
+  const fetching = `node -e 'fetch("${url}").then((r) => r.text()).then(console.log)'`;
+  const seen: string[] = [];
+  const { root } = daemon;
+  const context: ToolContext = {
+    client,
+    signal: new AbortController().signal,
+    progress: () => {},
+    ask: async ({ asked }) => {
+      seen.push(asked.network);
+      return 'approve';
+    },
+    workspace: { root },
+    sessions: conversation({ client, root, name: 'test' }),
+  };
+  const ran = async (command: string, more: object = {}): Promise<Json> =>
+    (await callTool(context, 'terminal', { command, ...more })).data;
+  await ran('mkdir -p net; cd net');
+  assert.notEqual((await ran(fetching)).exit_code, 0);
+  const online = await ran(`${fetching} >page; pwd`, { network: true });
+  assert.deepEqual([online.exit_code, online.stdout], [0, `${daemon.root}/net\n`], online.stderr);
+  assert.equal((await ran('cat page')).stdout, 'from afar\n');
+  assert.deepEqual(seen, ['on']);
+  const lost = await ran('echo "getaddrinfo EAI_AGAIN registry.npmjs.org" >&2; exit 1');
+  assert.match(lost.notes.join(), /It had no network[^]*"network": true/);
+  const both = await ran('true', { network: true, session_id: 'new' });
+  assert.equal(both.error.code, 'INVALID_PARAMS');
+});
