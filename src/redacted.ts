@@ -35,6 +35,16 @@ export interface RedactionEntry {
   readonly count: number;
 }
 
+/** Every tag of a text, also one that nothing hidden stands behind. */
+export const tagPattern = /\[HIDDEN:[0-9a-f]{6,64}\]/gu;
+
+/** Tags that this runtime put in the place of secrets. */
+export interface IssuedTags {
+  /** Whether there is one at all. */
+  readonly isUsed: boolean;
+  has(tag: string): boolean;
+}
+
 /** What was hidden in the output of one execution. */
 export interface RedactionSummary {
   /** Every replacement. */

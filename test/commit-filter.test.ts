@@ -363,3 +363,22 @@ test('git goes on in the real tree with what is free, and runs nothing that is h
   );
   assert.equal(seen, 'two\none\nthree\n2\n');
 });
+
+test('a tag that was given out is held; one of the file before, or of nobody, is not', async () => {
+  const given = '[HIDDEN:8f2a1b]';
+  using trees = makeTrees(`echo 'k=${given}' >had.md; echo 'k=value' >lost.conf`);
+  trees.run(
+    `echo more >>had.md; echo 'k=${given}' >lost.conf; echo '"a ${given}"' >new.ts; ` +
+      "echo '[HIDDEN:0a0b0c] stands for a value' >about.md; echo plain >plain.md",
+  );
+  const items = itemsBetween(trees.real, trees.session);
+  const tags = { isUsed: true, has: (tag: string) => tag === given };
+  assert.deepEqual(
+    await judge(trees, items, { tags }),
+    new Map([
+      ['lost.conf', 'redaction-tag'],
+      ['new.ts', 'redaction-tag'],
+    ]),
+  );
+  assert.deepEqual(await judge(trees, items), new Map());
+});

@@ -1,6 +1,6 @@
 // Answers of tools that were altered say so, over a real runtime.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client } from '../src/client/index.ts';
@@ -67,4 +67,31 @@ test('an answer that was altered says where, by which tags, and not to write it 
   const diff = await call(context, 'workspace_diff', {});
   assert.ok(dataOf(diff).redactions.count >= 1, diff.text);
   assert.match(diff.text, /\[note\] \d+ places? .* Do not write this text back/u);
+});
+
+test('a tag that was given out is held where it is written back, with the reason', async () => {
+  const context = talk('written back');
+  const file = path.join(daemon.root, 'back.conf');
+  const text = 'name=a\napi_key=Xq7Wm2xLp9RtZ4vNc5Kd8Hf3\n';
+  writeFileSync(file, text);
+  const read = dataOf(await call(context, 'terminal', { command: 'cat back.conf' }));
+  const written = read.stdout.replace('name=a', 'name=b');
+  assert.match(written, /^name=b\napi_key=\[HIDDEN:[0-9a-f]+\]\n$/u);
+  const command = `printf '%s' '${written}' > back.conf; echo '[HIDDEN:0a0b0c0d]' > about-tags.md`;
+  const back = await call(context, 'terminal', { command });
+  assert.deepEqual(dataOf(back).changes.toSorted(), [
+    'added about-tags.md',
+    'modified back.conf (held: redaction-tag)',
+  ]);
+  assert.match(back.text, /\[note\] 1 path is held as a tag/u);
+  assert.equal(readFileSync(file, 'utf8'), text);
+  assert.ok(existsSync(path.join(daemon.root, 'about-tags.md')));
+  // Of no output, but of a diff.
+  const secret = 'Zq8Wm2xLp9RtZ4vNc5Kd8Hf4';
+  await call(context, 'terminal', { command: `echo 'api_key=${secret}' > made.conf` });
+  const diff = dataOf(await call(context, 'workspace_diff', { paths: ['made.conf'] }));
+  const ofDiff = /\[HIDDEN:[0-9a-f]+\]/u.exec(diff.diff)?.[0] ?? '';
+  const again = `echo '${ofDiff}' > from-diff.txt`;
+  const held = dataOf(await call(context, 'terminal', { command: again }));
+  assert.deepEqual(held.changes, ['added from-diff.txt (held: redaction-tag)']);
 });

@@ -100,7 +100,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const auditLog = new LateLog(auditDirectory);
   const shown = shownBy({ options: redaction, tags }, masking);
   const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
-  boundRawLogs(runners, auditing, masked);
+  watchExits(runners, { auditing, tags, log: masked });
   await tellPolicies(policies, auditing);
   const identities = identitiesOf({ env, enrolment, policies, auditing, log: masked });
   const core = new Core({
@@ -129,7 +129,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     opened: new OpenWorkspaces(store),
     redaction: { options: redaction, tags },
     shown,
-    workspaceHost: hostOf({ stateDir, facts: host, runners, log: masked }),
+    workspaceHost: hostOf({ stateDir, facts: host, runners, tags, log: masked }),
     ...endingOf(args, env),
     log: masked,
   });
@@ -201,11 +201,16 @@ function sealingOf({
   return { directory: rawDirectory(), recipients, bytesMax, required };
 }
 
-function boundRawLogs(runners: Runners, auditing: Auditing, log: Log): void {
+/** Bounds the raw logs, and notes the tags that commands' output was given. */
+function watchExits(
+  runners: Runners,
+  { auditing, tags, log }: { readonly auditing: Auditing; readonly tags: Tags; readonly log: Log },
+): void {
   const isRunning = (exec: string): boolean => runners.expects(exec);
   const rawLogs = new RawLogs({ directory: rawDirectory(), auditing, isRunning, log });
-  runners.onExit = ({ raw_log: left }) => {
+  runners.onExit = ({ raw_log: left, redactions }) => {
     if (left !== null) rawLogs.added(left);
+    for (const { tag } of redactions?.entries ?? []) tags.note(tag);
   };
 }
 
@@ -214,15 +219,17 @@ function hostOf(given: {
   readonly stateDir: string;
   readonly facts: HostFacts;
   readonly runners: Runners;
+  readonly tags: Tags;
   readonly log: (text: string) => void;
 }): LocalHost {
-  const { stateDir, facts, runners, log } = given;
+  const { stateDir, facts, runners, tags, log } = given;
   return new LocalHost({
     stateDirectory: stateDir,
     dataDirectory: stateHome(),
     facts,
     key: (directory) => openKey(directory, 'key'),
     mounts: () => runners.link(),
+    tags,
     log,
   });
 }

@@ -5,6 +5,7 @@ import { isAtOrBelow } from '../workspace/byte-path.ts';
 import { openFilter } from '../workspace/commit/filter.ts';
 import type { CommitFilter } from '../workspace/commit/held.ts';
 import { filterInput } from '../workspace/commit/input.ts';
+import type { IssuedTags } from '../redacted.ts';
 import { gitView } from './masks.ts';
 import type { PathRules } from '../command.ts';
 import type { MaskState } from '../workspace/projection/mask.ts';
@@ -14,13 +15,15 @@ export interface Place {
   readonly root: string;
   /** Of the person on the host. */
   readonly home: string;
+  /** Given out in the place of secrets. */
+  readonly tags: IssuedTags;
   /** Whether a path leads to what every sandbox shows read-only, and to nothing of these. */
   readonly systemOf: (hidden: readonly string[]) => (target: BytePath) => boolean;
 }
 
 /** @returns `null` where there is no layer */
 export function filterOf(
-  { root, home, systemOf }: Place,
+  { root, home, tags, systemOf }: Place,
   given: {
     readonly facts: WorkspaceFacts | null;
     readonly write: PathRules;
@@ -42,6 +45,7 @@ export function filterOf(
     links: facts.links ?? [],
     isReserved: (path) => !isProjected(path) && (hidden?.hides(path) ?? false),
     isSystem: systemOf([root, ...facts.covers.map(({ path }) => path)]),
+    tags,
     isProjectedGit: gitView(root, hidden) === 'projected',
     changesMax: limits.commitChanges.default,
     bytesMax: limits.commitBytes.default,

@@ -12,7 +12,7 @@ import type { SessionSource, WorkspaceHost } from './port.ts';
 import { Stores } from './stores.ts';
 import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
 
-export interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'log'> {
+export interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'tags' | 'log'> {
   /** Layers end with the daemon whose state lies here. */
   readonly stateDirectory: string;
   /** Contents and records are for every later daemon of the user. */
@@ -30,7 +30,7 @@ export class LocalHost implements WorkspaceHost {
   readonly survey = surveyWorkspace;
   readonly guard = openGuard;
 
-  constructor({ stateDirectory, dataDirectory, facts, key, log, mounts }: LocalHostOptions) {
+  constructor({ stateDirectory, dataDirectory, facts, key, log, mounts, tags }: LocalHostOptions) {
     const directory = join(dataDirectory, 'snapshots');
     const onLate = (at: Buffer): void => {
       log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
@@ -40,6 +40,7 @@ export class LocalHost implements WorkspaceHost {
     const stores = new Stores({ renames, directory, key: () => key(directory), log });
     this.views = new Workspaces({
       mounts,
+      tags,
       directory: join(stateDirectory, 'workspaces'),
       host: facts,
       stores,

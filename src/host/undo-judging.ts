@@ -54,6 +54,8 @@ export async function heldFromUndo(
       isReserved: () => false,
       isSystem,
       isProjectedGit: false,
+      // What comes back was there before.
+      tags: { isUsed: false, has: () => false },
       changesMax: Number.POSITIVE_INFINITY,
       bytesMax: Number.POSITIVE_INFINITY,
     }),

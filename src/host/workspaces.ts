@@ -23,7 +23,7 @@ import type { WorkspaceFacts } from '../workspace/protect.ts';
 import { readRules } from '../workspace/rules.ts';
 import { bytePathOf } from '../workspace/byte-path.ts';
 import { DryRuns } from './dry-runs.ts';
-import { filterOf } from './filters.ts';
+import { filterOf, type Place } from './filters.ts';
 import { watchedMount, type MountRequests } from './announcing.ts';
 import { Layering, mountedIn, pinnedIn, type Layers } from './layering.ts';
 import { gitView, Masks } from './masks.ts';
@@ -43,7 +43,7 @@ import type { Stores } from './stores.ts';
 import { Trees } from './tree.ts';
 import { modeOf, viewOf } from '../session/views.ts';
 
-export interface WorkspacesOptions {
+export interface WorkspacesOptions extends Pick<Place, 'tags'> {
   /** Private to the runtime, outside every workspace. */
   readonly directory: string;
   readonly host: HostFacts;
@@ -376,12 +376,12 @@ export class Workspaces implements Views {
   }
 
   #ground(workspace: SessionWorkspace, id: SessionId, root: string, ground: ViewGround): void {
-    const { facts, write } = ground;
+    const [{ facts, write }, { tags }] = [ground, this.#options];
     const layered = this.#layeredBy(ground);
     const hidden = layered?.hidden ?? null;
     const granted = facts?.granted.filter(({ path, writable }) => writable && path !== root) ?? [];
     workspace.committing.filter = filterOf(
-      { root, home: this.home, systemOf: (hidden) => this.systemOf(hidden) },
+      { root, home: this.home, tags, systemOf: (hidden) => this.systemOf(hidden) },
       { facts, write, hidden: layered === null ? 'no-layer' : layered.hidden },
     );
     const gits = facts?.gitDirectories.filter((path) => isBelow(path, root) && path !== root) ?? [];

@@ -3,6 +3,7 @@
  * the secret's own bytes, so that equal secrets can be told to be equal and nothing else is told.
  */
 import { createHmac } from 'node:crypto';
+import type { IssuedTags } from '../redacted.ts';
 
 const digitsMin = 6;
 const digitsStep = 2;
@@ -17,10 +18,12 @@ const recentBytesMax = 256;
  * The tags of one installation. 24 bits are shared by two of a few thousand secrets: the registry
  * of whole digests makes the later one's tag longer.
  */
-export class Tags {
+export class Tags implements IssuedTags {
   readonly #key: Uint8Array;
   /** Digits → the digest that has them. */
   readonly #taken = new Map<string, string>();
+  /** What other redactors of this key gave out. */
+  readonly #noted = new Set<string>();
   /** The same few secrets come again and again. */
   readonly #recent = new Map<string, string>();
 
@@ -42,6 +45,19 @@ export class Tags {
     return tag;
   }
 
+  /** A redactor of this key gave it out. */
+  note(tag: string): void {
+    if (this.#noted.size < rememberedMax) this.#noted.add(tag);
+  }
+
+  get isUsed(): boolean {
+    return this.#taken.size > 0 || this.#noted.size > 0;
+  }
+
+  has(tag: string): boolean {
+    return this.#noted.has(tag) || this.#taken.has(tag.slice(hiddenStart.length, -1));
+  }
+
   #make(secret: Uint8Array): string {
     const digest = createHmac('sha256', this.#key).update(domain).update(secret).digest('hex');
     for (let digits = digitsMin; digits < digest.length; digits += digitsStep) {
@@ -56,4 +72,5 @@ export class Tags {
   }
 }
 
-const hidden = (digits: string): string => `[HIDDEN:${digits}]`;
+const hiddenStart = '[HIDDEN:';
+const hidden = (digits: string): string => `${hiddenStart}${digits}]`;

@@ -131,8 +131,10 @@ function readOn({ exec_id: id, stdout_omitted_bytes: out, stderr_omitted_bytes: 
 const changesShown = 50;
 
 function changesOf({ changes, changes_omitted: omitted }: Receipt): string[] {
-  const shown = changes.slice(0, changesShown).map(({ kind, path, state }) => {
-    return state === 'applied' ? `${kind} ${path}` : `${kind} ${path} (${state})`;
+  const shown = changes.slice(0, changesShown).map(({ kind, path, state, reason }) => {
+    if (state === 'applied') return `${kind} ${path}`;
+    const why = state === 'held' && reason !== null ? `: ${reason}` : '';
+    return `${kind} ${path} (${state}${why})`;
   });
   const more = omitted + Math.max(0, changes.length - changesShown);
   return more === 0 ? shown : [...shown, `and ${more} more`];

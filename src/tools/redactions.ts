@@ -1,10 +1,9 @@
 /** What an answer of a tool does not show: how many places, by which tags, and what follows. */
 import * as z from 'zod/mini';
-import type { RedactionSummary } from '../redacted.ts';
+import { tagPattern, type RedactionSummary } from '../redacted.ts';
 import type { ToolResult } from './tool.ts';
 
 const tagsShown = 20;
-const tag = /\[HIDDEN:[0-9a-f]{6,64}\]/gu;
 
 export const redactionsField = z
   .object({
@@ -30,7 +29,7 @@ export function redactionsOf(summary: RedactionSummary | null): {
 /** The result with its altered places named, in its data and in its text. */
 export function withRedactions(result: ToolResult): ToolResult {
   const given = redactionsField.safeParse(result.data['redactions']);
-  const tags = result.text.match(tag) ?? [];
+  const tags = result.text.match(tagPattern) ?? [];
   const redactions = given.success ? given.data : counted(tags.length, tags, 0);
   if (redactions.count === 0) return result;
   const text = `${result.text}${result.text.endsWith('\n') ? '' : '\n'}[note] ${redactions.note}`;

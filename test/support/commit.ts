@@ -5,6 +5,7 @@ import { lstatSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { BytePath, Entry, StatKey } from '../../src/change.ts';
+import type { IssuedTags } from '../../src/redacted.ts';
 import type { HeldReason } from '../../src/workspace/commit/held.ts';
 import { applyChanges } from '../../src/workspace/commit/apply.ts';
 import type { CommitItem, ItemResult } from '../../src/workspace/commit/item.ts';
@@ -140,6 +141,7 @@ export interface Policy {
   readonly bytesMax?: number;
   readonly home?: string;
   readonly isSystem?: (target: BytePath) => boolean;
+  readonly tags?: IssuedTags;
 }
 
 /** What the filter holds of `items`, as the survey of `trees.real` sees it. */
@@ -171,6 +173,7 @@ export async function judgeWith(
       isReserved: policy.reserved ?? (() => false),
       isSystem: policy.isSystem ?? (() => false),
       isProjectedGit: false,
+      tags: policy.tags ?? { isUsed: false, has: () => false },
       changesMax: policy.changesMax ?? 1e6,
       bytesMax: policy.bytesMax ?? 1e12,
     }),

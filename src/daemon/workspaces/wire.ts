@@ -114,6 +114,8 @@ export function receiptViews(
   return { changes, changes_omitted: views.length - changes.length + omitted };
 }
 
+const taggedReason = 'redaction-tag';
+
 /** Sentences of a receipt about what did not simply happen. */
 export function changeHints(changes: readonly Change[], session: string): string[] {
   const count = (state: ChangeState): number =>
@@ -123,12 +125,19 @@ export function changeHints(changes: readonly Change[], session: string): string
   const beside = changes.filter(({ reason }) => divergedRef(reason) !== null).length;
   const [held, conflicts] = [count('held'), count('conflict') - beside];
   const staged = count('staged') - waiting;
+  const tagged = changes.filter(({ state, reason }) => state === 'held' && reason === taggedReason);
   return [
     ...(held === 0
       ? []
       : [
           `${paths(held)} held back from the real tree until a person lets it: ` +
             `trl workspace apply --held --session ${session}`,
+        ]),
+    ...(tagged.length === 0
+      ? []
+      : [
+          `${paths(tagged.length)} held as a tag ([HIDDEN:…]) stands in place of a hidden value: ` +
+            'put the file back as it was, and edit it without printing the value and writing it',
         ]),
     ...(conflicts === 0
       ? []

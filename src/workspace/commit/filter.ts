@@ -4,6 +4,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
+import { tagPattern } from '../../redacted.ts';
 import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
 import type { CommitFilter, FilterInput, HeldReason, Judged } from './held.ts';
 import { isPlainModules } from './plain-edit.ts';
@@ -18,6 +19,8 @@ const setUid = 0o4000;
 const setGid = 0o2000;
 const changesPerTurn = 256;
 const textBytesMax = 256 * 1024;
+/** Longer files are no text that somebody writes back. */
+const tagBytesMax = 4 * 1024 * 1024;
 const gitName = '.git';
 const configName = 'config';
 const modulesName = '.gitmodules';
@@ -75,8 +78,23 @@ class Judgement {
     if (isUnder(name, input.isDenied)) return 'denied';
     const found = this.#byEntry(change) ?? this.#byPlace(change);
     if (found !== null) return found;
-    if (lifted.size > 0 && isUnder(name, (one) => lifted.has(one))) return null;
-    return this.#builtIn(change);
+    const isLifted = lifted.size > 0 && isUnder(name, (one) => lifted.has(one));
+    const reason = isLifted ? null : this.#builtIn(change);
+    if (reason instanceof Promise) return reason.then((one) => one ?? this.#byTag(change));
+    return reason ?? this.#byTag(change);
+  }
+
+  /** A tag in the place of a value: of a text that was read, hidden in part, and written back. */
+  #byTag({ path: name, before, after }: Judged): Promise<Answer> | null {
+    const { input, view } = this.#parts;
+    if (!input.tags.isUsed || after?.type !== 'file' || after.size > tagBytesMax) return null;
+    if (before?.type === 'file' && before.sha256 === after.sha256) return null;
+    return view.text(name, tagBytesMax).then(async (text) => {
+      const found = (text?.match(tagPattern) ?? []).filter((tag) => input.tags.has(tag));
+      if (found.length === 0) return null;
+      const was = view.real(name) === null ? '' : await view.realText(name, tagBytesMax);
+      return found.every((tag) => was?.includes(tag) === true) ? null : 'redaction-tag';
+    });
   }
 
   /** By what it is. */

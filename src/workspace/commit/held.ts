@@ -1,5 +1,6 @@
 /** The words of the commit filter: what it is asked, and why it holds a change. */
 import type { BytePath, Entry } from '../../change.ts';
+import type { IssuedTags } from '../../redacted.ts';
 
 /** Why a change does not reach the real tree until a person says yes. */
 const heldReasons = [
@@ -23,6 +24,8 @@ const heldReasons = [
   'set-gid',
   'device',
   'special',
+  /** Its content has a tag that was given out in the place of a secret. */
+  'redaction-tag',
   'too-many',
   'too-large',
 ] as const;
@@ -64,6 +67,8 @@ export interface FilterInput {
   /** Protected names that were links then. */
   readonly links: readonly BytePath[];
   readonly isProjectedGit: boolean;
+  /** What may not come into a file: whoever wrote it back has lost the value. */
+  readonly tags: IssuedTags;
   readonly changesMax: number;
   readonly bytesMax: number;
 }

@@ -9,7 +9,7 @@ import type { FilterInput } from './held.ts';
 
 export interface FilterFacts extends Pick<
   FilterInput,
-  'home' | 'isReserved' | 'isSystem' | 'isProjectedGit' | 'changesMax' | 'bytesMax'
+  'home' | 'isReserved' | 'isSystem' | 'isProjectedGit' | 'tags' | 'changesMax' | 'bytesMax'
 > {
   /** Real path of the workspace. */
   readonly root: string;
