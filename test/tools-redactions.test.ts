@@ -95,3 +95,28 @@ test('a tag that was given out is held where it is written back, with the reason
   const held = dataOf(await call(context, 'terminal', { command: again }));
   assert.deepEqual(held.changes, ['added from-diff.txt (held: redaction-tag)']);
 });
+
+test('a tag that an earlier daemon gave out is held, too', async () => {
+  const first = await startRuntime();
+  const { home, root } = first;
+  writeFileSync(path.join(root, 'app.conf'), 'api_key=Wq7Wm2xLp9RtZ4vNc5Kd8Hf2\n');
+  const talkTo = async (one: Daemon, command: string): Promise<Json> => {
+    const own = await connect({ socketPath: one.socketPath });
+    try {
+      const sessions = conversation({ client: own, root, name: 'again' });
+      const context = { ...talk('again'), client: own, workspace: { root }, sessions };
+      return dataOf(await call(context, 'terminal', { command }));
+    } finally {
+      await own.close();
+    }
+  };
+  let read: Json;
+  try {
+    read = await talkTo(first, 'cat app.conf');
+  } finally {
+    await first.kill('SIGTERM');
+  }
+  await using second = await startRuntime({ home });
+  const written = await talkTo(second, `echo '${read.stdout.trim()}' > new.conf`);
+  assert.deepEqual(written.changes, ['added new.conf (held: redaction-tag)']);
+});

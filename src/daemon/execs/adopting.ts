@@ -43,6 +43,11 @@ export function endsOf(
   return auditing.ends(new Set(found.map(({ id }) => id)), since);
 }
 
+/** What its output was given may be written back under this daemon. */
+export function noteTags({ redaction }: Pick<CoreOptions, 'redaction'>, outcome: Ended | null) {
+  for (const { tag } of outcome?.exit.redactions?.entries ?? []) redaction.tags.note(tag);
+}
+
 /** Why there is no receipt of one that the runner does not know. */
 export function lostBecause(end: ToldEnd | undefined): TrlError {
   if (end?.failure) return end.failure;

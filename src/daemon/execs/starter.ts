@@ -20,7 +20,7 @@ import type { SessionDesk } from '../sessions/desk.ts';
 import { reachOf } from '../sessions/ground.ts';
 import type { Grounds } from '../sessions/grounds.ts';
 import type { ToldEnd } from '../auditing/told-ends.ts';
-import { asSigned, endsOf, lostBecause, notStarted, revertSurveyed } from './adopting.ts';
+import { asSigned, endsOf, lostBecause, noteTags, notStarted, revertSurveyed } from './adopting.ts';
 import { begunRecord, type Starting } from './begun-record.ts';
 import { hinted } from './hints.ts';
 import { ExecKeys } from './keys.ts';
@@ -92,9 +92,9 @@ export class Starter {
   async adopt(): Promise<void> {
     const stored = this.#execs.stored();
     const open = stored.filter(({ outcome, lost }) => outcome === null && lost === null);
-    for (const record of stored) {
-      if (open.includes(record)) continue;
+    for (const record of stored.filter((one) => !open.includes(one))) {
       const { outcome, lost } = record;
+      noteTags(this.#options, outcome);
       const known = outcome === null ? Promise.reject(fromWire(lost)) : Promise.resolve(outcome);
       this.#execs.track(record, known);
     }
