@@ -48,9 +48,9 @@ export function endedResult(
     readonly cwd?: string | null;
   },
 ): ToolResult {
-  const notes = [...more.notes, ...receipt.hints, ...receipt.warnings];
+  const hints = receipt.hints.map((hint) => (/^The network is off/.test(hint) ? offline : hint));
+  const notes = [...more.notes, ...hints, ...receipt.warnings];
   if (receipt.truncated) notes.push(readOn(receipt));
-  if (missedNetwork(receipt)) notes.push(offline);
   const seconds = more.timeoutSeconds;
   const late = `[ended after ${seconds} s, its time-out: what it wrote until then is kept]`;
   const stderr = receipt.timed_out ? joined(receipt.stderr, late, receipt.stderr_encoding) : null;
@@ -106,20 +106,6 @@ export function waitingResult(approval: ApprovalView): ToolResult {
 
 const offline =
   'It had no network. Where it needs it, call terminal with "network": true: a person is asked';
-/** What resolvers and programs say without one. */
-const unreachable = new RegExp(
-  [
-    'EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|network is unreachable|dns error',
-    'could ?n.t resolve|could not resolve|name resolution|name or service not known',
-    'failed to lookup address|no such host|failed to establish a new connection',
-  ].join('|'),
-  'i',
-);
-
-function missedNetwork({ exit_code: code, sandbox, stdout, stderr }: Receipt): boolean {
-  return code !== 0 && sandbox.network === 'off' && unreachable.test(`${stdout}\n${stderr}`);
-}
-
 function readOn({ exec_id: id, stdout_omitted_bytes: out, stderr_omitted_bytes: err }: Receipt) {
   const half = terminalBounds.outputBytes / 2;
   return (

@@ -13,8 +13,15 @@ import { changeHints, incompleteHint, receiptChanges } from '../workspaces/wire.
 const tailBytes = 4 * 1024;
 
 const notFound = /([A-Za-z0-9._+-]+): (?:command )?not found\s*$/m;
-const noNetwork =
-  /Could not resolve host|failure in name resolution|ENOTFOUND|EAI_AGAIN|Network is unreachable/;
+/** What resolvers and programs say: curl, git, node, python, go, cargo, wget. */
+const noNetwork = new RegExp(
+  [
+    'Could not resolve host|unable to resolve host|failure in name resolution|ENOTFOUND|EAI_AGAIN',
+    'ENETUNREACH|Network is unreachable|Name or service not known|getaddrinfo failed|dns error',
+    'failed to lookup address|no such host|Failed to establish a new connection',
+  ].join('|'),
+  'i',
+);
 
 const otherDevice = /Invalid cross-device link|EXDEV/;
 const otherNumber = /hardlink different from source/;
