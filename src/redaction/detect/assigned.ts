@@ -7,6 +7,8 @@ import { lengthMin } from './plausible.ts';
 import { isProgramName } from './program-name.ts';
 import { readValue, type Value } from './values.ts';
 
+/** The longest name that something is set to. */
+const nameMax = 100;
 const yamlTag = /!{1,2}(?:str|binary)[ \t]+/uy;
 /** `val password: String = "…"` */
 const typed = /[A-Za-z_&][\w.<>[\]?| ]{0,40}?[ \t]?=[ \t]*(?=["'])/uy;
@@ -148,7 +150,7 @@ function assignedValue(
       : ((around ? quoteEnd(segment, at, opener) : null) ?? readValue(text, at, end, style));
   if (whole === null) return 'none';
   const value = tight && line && !isProgram(text, whole, end) ? whole : headOf(text, whole);
-  if (!tight && !value.quoted && namesAnother(text.slice(value.start, value.end), name)) {
+  if (!tight && !value.quoted && namesAnother(text, value, name)) {
     return 'none';
   }
   // `f(token=token)`: a bracket that was opened before the name.
@@ -176,10 +178,21 @@ function assignedValue(
 /** `key:!0}),f(a`: up to where minified code goes on behind the value. */
 function headOf(text: string, value: Value): Value {
   if (value.quoted) return value;
-  goesOn.lastIndex = value.start;
-  const stop = goesOn.exec(text.slice(0, Math.min(value.end, value.start + 200)))?.index;
-  return stop === undefined ? value : { ...value, end: stop };
+  if (!holdsAny(text, value)) return value;
+  const { start, end } = value;
+  const at = text.slice(start, Math.min(end, start + headMax)).search(goesOn);
+  return at < 0 ? value : { ...value, end: start + at };
 }
+/** How far the end of a value is looked for. */
+const headMax = 200;
+/** Signs that `goesOn` begins with. */
+const ends = new Uint8Array(256);
+for (const sign of ')]},;') ends[sign.charCodeAt(0)] = 1;
+function holdsAny(text: string, { start, end }: Value): boolean {
+  for (let at = start; at < end; at++) if (ends[text.charCodeAt(at)] === 1) return true;
+  return false;
+}
+
 const goesOn = new RegExp(
   [
     String.raw`(?<=[\w$!"'\x60)\]])(?:[)\]}]{2,8}$|`,
@@ -188,12 +201,13 @@ const goesOn = new RegExp(
     String.raw`[,;](?:[A-Za-z_$][\w$.]*[=([{?]|`,
     String.raw`(?:break|return|case|else|let|var|const|throw)(?![\w$])))`,
   ].join(''),
-  'gu',
+  'u',
 );
 
 /** `private_key: PKCS7PrivateKeyTypes`, `password = MY_DEFAULT_PASSWORD`: a type, another name. */
-function namesAnother(value: string, name: Name): boolean {
-  const bare = value.replace(/[)\]};,:?!]+$/u, '');
+function namesAnother(text: string, { start, end }: Value, name: Name): boolean {
+  if (end - start > nameMax || !is(text, start, LETTER)) return false;
+  const bare = text.slice(start, end).replace(/[)\]};,:?!]+$/u, '');
   if (/^[A-Za-z]+(?:_[A-Za-z]+)+$/u.test(bare)) return namesSecret(bare) && isProgramName(bare);
   if (name.class === 'password' || !/[a-z]/u.test(name.text)) return false;
   return /^[A-Z]\w*[a-z]\d?[A-Z]\w*[A-Za-z]$/u.test(bare) && isProgramName(bare);

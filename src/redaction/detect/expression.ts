@@ -26,6 +26,8 @@ const pattern = /^(?:\/(?=.*[[({^$|\\]).+\/[dgimsuvxy]{0,6}(?:\.\w.*)?|(?:qr|m|t
 const field = /^\$[A-Za-z_][\w:]*(?:->|\{|\[)/u;
 /** `:py:data:`, of documentation. */
 const role = /^:\w+:/u;
+const forms = [pattern, field, role];
+const firstOfForms = new Set(Buffer.from('/qmts$:'));
 const hexNumber = /^-?0x[\da-f]{1,16}[ul]{0,3}$/iu;
 const comparison = /\w(?:===?|!==?|&&|\|\|)[\w(]/u;
 /** `SYSTEMD-CREDS(1)`, of a manual. */
@@ -40,19 +42,28 @@ const identifier = /^[A-Za-z_$][\w$]*$/u;
 export function isExpression(value: string): boolean {
   if (/^[([{<]/u.test(value) || generic.test(value) || pointer.test(value)) return true;
   if (comparison.test(value) || page.test(value) || shift.test(value)) return true;
-  if (pattern.test(value) || field.test(value) || role.test(value)) return true;
-  if (isProgramPath(value.replace(/[!?;]+$/u, '')) || isSum(value)) return true;
+  if (firstOfForms.has(value.charCodeAt(0)) && forms.some((form) => form.test(value))) return true;
+  if (isProgramPath(value) || isSum(value)) return true;
   if (pathOfNames.test(value) && wordiness(value, 0, value.length) > 0.2) return true;
   return call.test(value) || /\($|\(\)/u.test(value);
 }
 
 /** `s.C0.ESC+i`, `b.ESC+r.key`, `t?r.C0.ESC`: names with dots, joined by operators. */
 function isSum(value: string): boolean {
+  if (!sum.test(value)) return false;
   if (choice.test(value)) return true;
   const terms = value.replaceAll(/[()[\]{}]/gu, '').split(/[+?:]|&&|\|\|/u);
   if (terms.length < 2 || !terms.some((term) => isProgramPath(term))) return false;
   return terms.every((term) => isProgramPath(term) || /^(?:[\w$]{1,4}|["'`].*)$/u.test(term));
 }
+/** A name or a bracket, and an operator somewhere. */
+const sum = new RegExp(
+  [
+    String.raw`^[([!]{0,3}[$\w]{1,40}(?:\.[$\w]{1,40}){0,6}[)\]]{0,3}(?:[+?]|&&|\|\|)`,
+    String.raw`[$\w.)(["'\x60+?:&|]{0,160}[^;{}]?$`,
+  ].join(''),
+  'u',
+);
 /** `fe?T:void` */
 const choice = /^[$\w.]{1,16}\?[$\w.!]{1,16}:(?:void|null|[$\w.]{0,16})$/u;
 

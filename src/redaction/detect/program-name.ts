@@ -4,8 +4,10 @@
  */
 import { wordiness } from './bigram.ts';
 
+const nameMax = 80;
 const name = /^[$_]{0,3}[A-Za-z]\w*$/u;
-const path = /^(?:::)?[$_]{0,3}[A-Za-z]\w*(?:(?:\.|::|->|\?\.)#?[$_]{0,3}[A-Za-z]\w*)+$/u;
+const path = /^(?:::)?[$_]{0,3}[A-Za-z]\w*(?:(?:\.|::|->|\?\.)#?[$_]{0,3}[A-Za-z]\w*)+[!?;]{0,2}$/u;
+const between = /\?\.|\.|::|->/u;
 const pieces = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/gu;
 /** `win32api`, `py3k` */
 const module = /^[a-z]{2,8}\d{0,2}[a-z]{0,4}$/u;
@@ -24,7 +26,8 @@ const drawnBitsOfOneCase = 0;
 
 /** Whether a text is one name that is built of words. */
 export function isProgramName(value: string): boolean {
-  if (value.length > 120 || !name.test(value)) return false;
+  if (value.length > nameMax || !name.test(value)) return false;
+  if (wordiness(value, 0, value.length) <= drawnBits) return false;
   // A key behind words with `_`: `acme_prod_…`.
   const last = value.slice(value.lastIndexOf('_') + 1);
   return isWordy(value) && (last.length < partMin || last === value || isWordy(last));
@@ -51,7 +54,10 @@ function isWordy(value: string): boolean {
 /** `OSSL.Kind.AtToken`, `r.C0.ESC`, `self->passwd`: names with dots or arrows between. */
 export function isProgramPath(value: string): boolean {
   if (value.length > 160 || !path.test(value)) return false;
-  const names = value.split(/\.|::|->|\?\./u).filter((one) => one !== '');
+  const names = value
+    .replace(/[!?;]+$/u, '')
+    .split(between)
+    .filter((one) => one !== '');
   return names.every(
     (one) => one.length <= 4 || module.test(one) || isTitled(one) || isProgramName(one),
   );
