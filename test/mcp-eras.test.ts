@@ -180,6 +180,25 @@ for (const era of eras) {
   });
 }
 
+test('a server offers the general tools alone, or has all of them pass guarded', async () => {
+  const client = mcpClient('2026-07-28', nobody());
+  await client.connect(stdioOf(daemon, { tools: 'general' }));
+  const { tools } = await client.listTools();
+  const strict = ['terminal_exec', 'python_rpc'];
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    builtinTools.map(({ name }) => name).filter((name) => !strict.includes(name)),
+  );
+  const refused = await callOf(client, 'terminal_exec', { command: 'pwd' });
+  assert.match(refused.text, /INVALID_PARAMS: Cannot call terminal_exec/);
+  await client.close();
+  const strictly = mcpClient('2026-07-28', nobody());
+  await strictly.connect(stdioOf(daemon, { tools: 'strict' }));
+  const asked = await callOf(strictly, 'terminal', { command: 'touch never' });
+  assert.equal(asked.status, 'waiting', asked.text);
+  await strictly.close();
+});
+
 for (const era of eras) {
   test(`${era}: a server that was started in the home directory says what to do`, async () => {
     const client = mcpClient(era, nobody());

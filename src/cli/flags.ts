@@ -168,7 +168,7 @@ export const flags = {
   yes: { value: null, about: 'do it without a question' },
   tools: {
     value: 'DIR',
-    about: 'a directory of tools, beside that of the user',
+    about: 'a directory of tools; of mcp: general, strict or all',
     many: true,
     complete: 'directory',
   },

@@ -71,7 +71,7 @@ async function statusAt(
     if (entry === null) return { ...nothing, installed: false, problem: 'it has no command' };
     const command = [entry.command, ...entry.args];
     // A project's file is the text of others: what it names is not started to see what it does.
-    if (!isOwnProgram(entry.command) || entry.args.join(' ') !== 'mcp') {
+    if (!isOwnProgram(entry.command) || !/^mcp(?: --tools \w+)?$/.test(entry.args.join(' '))) {
       const problem = 'it starts another program, which was not asked';
       return { ...nothing, installed: false, command, problem };
     }

@@ -1,7 +1,10 @@
 /** `trl mcp`: the tools for an agent's program, on standard input and output. */
 import { realpathSync } from 'node:fs';
 import { TrlError } from '../errors.ts';
+import { toolSets } from '../mcp/tool-sets.ts';
+import type { ToolSet } from '../mcp/tool-sets.ts';
 import { version } from '../protocol/version.ts';
+import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { Interrupts } from './interrupts.ts';
 import { isTooWide, projectOf } from './project.ts';
@@ -19,6 +22,7 @@ async function serve(args: Args): Promise<void> {
   const { signal } = interrupts;
   const given = args.text('cwd');
   const root = realpathSync(given ?? projectOf(process.cwd()));
+  const tools = toolSetOf(args);
   const roots = args.all('workspace-root');
   if (isTooWide(root) && roots.length === 0 && !args.has('socket-path')) {
     const { serveMcpWithout } = await import('../mcp/without.ts');
@@ -32,7 +36,7 @@ async function serve(args: Args): Promise<void> {
   await using client = await reach(args, { ephemeral, signal });
   // Loaded here alone: no other verb pays for it.
   const { serveMcpOnStdio } = await import('../mcp/stdio.ts');
-  await serveMcpOnStdio({ client, root, version: version(), signal });
+  await serveMcpOnStdio({ client, root, tools, version: version(), signal });
 }
 
 function noProject(root: string): TrlError {
@@ -44,4 +48,13 @@ function noProject(root: string): TrlError {
       'started in the project, or to name that in the entry of this server: ' +
       '"args": ["mcp", "--cwd", "/path/to/project"]; some programs take "${workspaceFolder}" there',
   );
+}
+
+function toolSetOf(args: Args): ToolSet {
+  const [given = 'all', ...rest] = args.all('tools');
+  const found = toolSets.find((one) => one === given);
+  if (found === undefined || rest.length > 0) {
+    throw usage('mcp', `"--tools" takes one of ${toolSets.join(', ')}`);
+  }
+  return found;
 }

@@ -11,8 +11,8 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'serve the tools by MCP on standard input and output, for the program that starts it',
-      flags: ['socket-path', 'cwd', 'workspace-root', 'policy', 'help'],
-      examples: ['trl mcp --cwd ~/projects/app'],
+      flags: ['socket-path', 'cwd', 'workspace-root', 'policy', 'tools', 'help'],
+      examples: ['trl mcp --cwd ~/projects/app', 'trl mcp --tools strict'],
       load: async () => (await import('./mcp.ts')).mcp,
     },
   ],

@@ -29,6 +29,8 @@ import {
 import type { Conversation, Tool, ToolContext, ToolResult } from '../tools/index.ts';
 import { answerIn, askingResult, showsForms } from './approving.ts';
 import type { Answer, Asked } from './approving.ts';
+import { isOffered } from './tool-sets.ts';
+import type { ToolSet } from './tool-sets.ts';
 
 export interface McpOptions {
   /** Calls as the one who is served. */
@@ -36,6 +38,8 @@ export interface McpOptions {
   /** The project's directory, absolute. */
   readonly root: string;
   readonly sessions: Conversation;
+  /** Default `all`. */
+  readonly tools?: ToolSet;
   /** Of this program. */
   readonly version: string;
   /** Whether the caller may decide about what it asked itself. */
@@ -85,7 +89,8 @@ export function mcpServer(options: McpOptions): Server {
     },
   );
   server.setRequestHandler('tools/list', async () => {
-    const tools = await listTools(options.client);
+    const { client, tools: set = 'all' } = options;
+    const tools = (await listTools(client)).filter(({ name }) => isOffered(set, name));
     options.listed?.(tools);
     return { tools: tools.map(listedTool) };
   });
@@ -121,9 +126,13 @@ async function answer(
   options: McpOptions,
   call: Call,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { client, codec } = options;
+  const { client, codec, tools: set = 'all' } = options;
   const { name, args, ctx } = call;
   const digest = callDigest(name, args);
+  if (!isOffered(set, name)) {
+    const message = `Cannot call ${name}: this server offers the general tools alone`;
+    return toolResult(failedResult(new TrlError('INVALID_PARAMS', message)));
+  }
   try {
     const before = ctx.mcpReq.requestState<Asked>();
     // State of another call says nothing of this one.
@@ -198,6 +207,7 @@ async function contextOf(
     signal,
     sessions,
     workspace: { root },
+    ...(options.tools === 'strict' ? { policy: 'guarded' } : {}),
     progress: progressOf(ctx),
     ...(callKey === null ? {} : { callKey }),
     ...(of.asked === undefined ? {} : { resume: of.asked.exec_id }),

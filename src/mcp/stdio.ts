@@ -14,6 +14,7 @@ import type { Asked } from './approving.ts';
 import { GivenKeys } from './call-keys.ts';
 import { ListChanges } from './list-changes.ts';
 import { mcpServer } from './server.ts';
+import type { ToolSet } from './tool-sets.ts';
 import { Wire } from './wire.ts';
 
 export interface StdioOptions {
@@ -21,6 +22,8 @@ export interface StdioOptions {
   readonly client: Client;
   /** The project's directory, absolute and real. */
   readonly root: string;
+  /** Default `all`. */
+  readonly tools?: ToolSet;
   readonly version: string;
   /** Ends it. */
   readonly signal: AbortSignal;
@@ -38,10 +41,11 @@ const stateSeconds = 900;
  * default one again, and a call that is made again attaches to what runs.
  */
 export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
-  const { client, root, version, signal } = options;
+  const { client, root, tools = 'all', version, signal } = options;
   const parent = process.ppid;
   const name = `mcp ${parentName(parent)}`;
-  const kept = keeping(conversation({ client, root, name, endsWithClient: true }));
+  const policy = tools === 'strict' ? 'guarded' : 'auto';
+  const kept = keeping(conversation({ client, root, name, policy, endsWithClient: true }));
   const codec = createRequestStateCodec<Asked>({
     key: randomBytes(32),
     ttlSeconds: stateSeconds,
@@ -55,6 +59,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
       client,
       root,
       sessions,
+      tools,
       version,
       mayDecide: true,
       codec,

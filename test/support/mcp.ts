@@ -46,12 +46,17 @@ export function mcpClient(era: Era, person: Person): McpClient {
 /** `trl mcp` of a daemon's project, as an agent's program starts it. */
 export function stdioOf(
   daemon: Daemon,
-  more: { readonly own?: boolean; readonly cwd?: string; readonly home?: string } = {},
+  more: {
+    readonly own?: boolean;
+    readonly cwd?: string;
+    readonly home?: string;
+    readonly tools?: string;
+  } = {},
 ): StdioClientTransport {
   const socket = more.own === true ? [] : ['--socket-path', daemon.socketPath];
   return new StdioClientTransport({
     command: trl,
-    args: ['mcp', ...socket],
+    args: ['mcp', ...socket, ...(more.tools === undefined ? [] : ['--tools', more.tools])],
     cwd: more.cwd ?? daemon.root,
     env: {
       ...variables(),
