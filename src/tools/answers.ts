@@ -48,7 +48,8 @@ export function endedResult(
     readonly cwd?: string | null;
   },
 ): ToolResult {
-  const hints = receipt.hints.map((hint) => (/^The network is off/.test(hint) ? offline : hint));
+  const isOffline = (hint: string): boolean => hint.startsWith('The network is off');
+  const hints = receipt.hints.map((hint) => (isOffline(hint) ? offline : hint));
   const notes = [...more.notes, ...hints, ...receipt.warnings];
   if (receipt.truncated) notes.push(readOn(receipt));
   const seconds = more.timeoutSeconds;
