@@ -1,6 +1,6 @@
 /** Values behind `=`, `:` and `=>`. */
 import { ALNUM, BLANK, LETTER, LOWER, QUOTE, is, skip } from './characters.ts';
-import { isCompared as comparesNames, namesSecret } from './expression.ts';
+import { isCompared as comparesNames, isExpression, namesSecret } from './expression.ts';
 import { found, type Report, type Segment } from './finder.ts';
 import { judge, judgeValue, leadsLine, quoteEnd, type Name, type Outcome } from './judge.ts';
 import { lengthMin } from './plausible.ts';
@@ -180,11 +180,18 @@ function headOf(text: string, value: Value): Value {
   if (value.quoted) return value;
   if (!holdsAny(text, value)) return value;
   const { start, end } = value;
-  const at = text.slice(start, Math.min(end, start + headMax)).search(goesOn);
-  return at < 0 ? value : { ...value, end: start + at };
+  const shown = text.slice(start, Math.min(end, start + headMax));
+  const at = shown.search(goesOn);
+  // Code has none of these signs there; a password drawn at random mostly has one.
+  if (at < 0 || /[@#%^~*]/u.test(shown)) return value;
+  const head = shown.slice(0, at);
+  const isHead = heads.test(head) || isProgramName(head) || isExpression(head);
+  return isHead ? { ...value, end: start + at } : value;
 }
 /** How far the end of a value is looked for. */
 const headMax = 200;
+/** `!0`, `null`, a name of few letters; or as long as a key is. */
+const heads = /^(?:!?[01]|[$A-Za-z_][$\w]{0,2}|null|void|true|false|this|[\w+/=-]{12,})$/u;
 /** Signs that `goesOn` begins with. */
 const ends = new Uint8Array(256);
 for (const sign of ')]},;') ends[sign.charCodeAt(0)] = 1;
@@ -208,8 +215,13 @@ const goesOn = new RegExp(
 function namesAnother(text: string, { start, end }: Value, name: Name): boolean {
   if (end - start > nameMax || !is(text, start, LETTER)) return false;
   const bare = text.slice(start, end).replace(/[)\]};,:?!]+$/u, '');
-  if (/^[A-Za-z]+(?:_[A-Za-z]+)+$/u.test(bare)) return namesSecret(bare) && isProgramName(bare);
+  // Of small words people make passwords: `password: my_secret_password` may be one.
+  const isConstant = /^[A-Z]+(?:_[A-Z]+)+$/u.test(bare);
+  if (isConstant || (name.text.includes('.') && /^[a-z]+(?:_[a-z]+)+$/u.test(bare))) {
+    return namesSecret(bare) && isProgramName(bare);
+  }
   if (name.class === 'password' || !/[a-z]/u.test(name.text)) return false;
+  if (/[a-z]\d{2}/u.test(bare)) return false;
   return /^[A-Z]\w*[a-z]\d?[A-Z]\w*[A-Za-z]$/u.test(bare) && isProgramName(bare);
 }
 

@@ -197,7 +197,8 @@ function isAlternative({ text }: Segment, name: Name, { start, end }: Value): bo
   if (head !== undefined && text.startsWith(head, start) && /^\w*$/u.test(value)) return true;
   // `GoogleAuth | OAuth2Client`: types. Of words people make passwords, too.
   if (isProgramPath(value) || /^\$?[A-Z][\w.]*</u.test(value)) return true;
-  return name.class !== 'password' && isProgramName(value);
+  const isType = /^\$?[A-Z]\w*[a-z][A-Z]|^[A-Z]+_[A-Z]/u.test(name.text);
+  return name.class !== 'password' && isType && isProgramName(value);
 }
 
 /** `("key", "v")`, `['--key', 'v1']`: only a text in quotes. */
