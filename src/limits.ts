@@ -96,6 +96,13 @@ export const limits = {
   },
   drainMs: { unit: 'ms', default: 10_000, max: 600_000, about: 'waiting for commands at SIGUSR2' },
   stopMs: { unit: 'ms', default: 10_000, max: 20_000, about: 'TERM to KILL at the end of all' },
+  idleExitMs: { unit: 'ms', default: 120_000, max: null, about: 'runtime that nobody uses' },
+  cacheBytes: {
+    unit: 'bytes',
+    default: 10 * 1024 * MiB,
+    max: null,
+    about: 'caches in HOME of one project',
+  },
   runnerLingerMs: { unit: 'ms', default: 600_000, max: null, about: 'runner without a daemon' },
   workspaceEntries: { unit: 'count', default: 200_000, max: 2_000_000, about: 'entries walked' },
   policyBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'script text analysed' },

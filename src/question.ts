@@ -2,12 +2,17 @@
  * What a question to a person is made of: what the text of a command names, as it is now, and
  * everything that an answer binds.
  */
+import path from 'node:path';
+import type { RuleSubject } from './approval/lasting.ts';
 import type { Asked } from './approval/request.ts';
-import type { Plan } from './command.ts';
+import type { Plan, Verdict } from './command.ts';
 import { bind, type Bound } from './policy/binding/bind.ts';
 import { gatherFacts, type Facts } from './policy/facts.ts';
+import { isInside } from './policy/inside.ts';
 import type { Reading } from './policy/judge.ts';
 import { interpreterName } from './policy/python/interpreter.ts';
+import { steadyProject } from './policy/shapes/project.ts';
+import { shapeOf } from './policy/shapes/shape.ts';
 import { mentionsOf, readsInputWhy, withCarried } from './policy/shell/mentions.ts';
 import type { Asking, Ground, Standing, World } from './world.ts';
 import { parseGitConfig } from './workspace/git-config.ts';
@@ -69,6 +74,54 @@ export async function lookUpNamed(
   return { facts, cwd, macs: Object.entries(macs).map(([name, mac]) => ({ name, mac })), bound };
 }
 
+/** Variables that each call has anew, and no program of a known shape obeys. */
+const harmless: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_', 'TRACEPARENT']);
+
+/**
+ * What an answer for the project would be about: a command of a known shape that asks for the
+ * network and nothing else, as it starts where nothing of the session or the project leads it
+ * elsewhere. `null`: no such answer is taken.
+ */
+function ruleOf(
+  world: World,
+  { ground, standing, tool, plan, macs, verdict }: Parameters<typeof question>[1],
+  { contents }: Bound,
+): RuleSubject | null {
+  const { reach, session } = standing;
+  const { workspace, place } = ground;
+  const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
+  const isOfNetwork = asks.length > 0 && asks.every(({ id }) => id === 'reach.network');
+  const isHeld = reach.level === 'full' && ground.network === 'on' && reach.beyond.length === 0;
+  if (!isOfNetwork || !isHeld || workspace === null || place === null) return null;
+  if (tool !== undefined || plan.language !== undefined || plan.argv !== null) return null;
+  // Functions and aliases of the shell go by any name.
+  if (plan.carry === 'shell') return null;
+  const own = [...Object.keys(plan.command_env), ...session.requested, ...session.given];
+  const led = macs.filter(({ name, mac }) => mac !== world.mac(name, plan.env[name] ?? ''));
+  if (![...own, ...led.map(({ name }) => name)].every((name) => harmless.has(name))) return null;
+  const shape = shapeOf(plan.command);
+  if (shape === null) return null;
+  const program = contents.find((one) => one.role === 'executable' && one.name === shape.program);
+  if (program === undefined || program.path === null || program.sha256 === null) return null;
+  if (!isFirst(plan.env['PATH'] ?? '', path.dirname(program.path), ground)) return null;
+  const isElsewhere = (file: string): boolean => ground.changes?.isWaiting(file) === true;
+  const project = steadyProject(shape.project, { root: workspace, cwd: plan.cwd, isElsewhere });
+  if (project === null) return null;
+  const { requester } = standing;
+  const { words } = shape;
+  return { words, program: program.path, network: true, workspace: place, requester, project };
+}
+
+/** Whether commands can put nothing before it, nor beside what it starts by name. */
+function isFirst(search: string, directory: string, ground: Ground): boolean {
+  const { workspace } = ground;
+  const isOurs = (one: string): boolean =>
+    !path.isAbsolute(one) ||
+    ground.isPrivate(one) ||
+    (workspace !== null && isInside(path.normalize(one), workspace));
+  return !isOurs(directory) && !search.split(':').some(isOurs);
+}
+
 /** Everything that a person's answer binds. */
 export function question(
   world: World,
@@ -78,6 +131,7 @@ export function question(
     readonly tool: Asking['tool'];
     readonly plan: Plan & { readonly cwd: string };
     readonly macs: Asked['env'];
+    readonly verdict: Verdict;
   },
   bound: Bound,
 ): Asked {
@@ -88,6 +142,7 @@ export function question(
   const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
   const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
   const { stdin } = plan;
+  const rule = ruleOf(world, parts, bound);
   return {
     v: 1,
     command: plan.command,
@@ -112,6 +167,7 @@ export function question(
     policy: { name: judge.name, version: judge.version },
     session: plan.session_id,
     requester,
+    ...(rule === null ? {} : { rule }),
     ...bound,
     binding: typed(bound.binding, plan),
   };

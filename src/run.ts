@@ -4,7 +4,15 @@
  * Each stage takes what is to its left and answers the next word; none looks back.
  */
 import type { Approval } from './approval/approval.ts';
-import { approve, approveAsked, confirmSame, Refused } from './approval/approve.ts';
+import {
+  approve,
+  approveAsked,
+  approveLasting,
+  confirmLasting,
+  confirmSame,
+  Refused,
+} from './approval/approve.ts';
+import type { LastingRule } from './approval/lasting.ts';
 import type { Asked } from './approval/request.ts';
 import type { ExecId, Exit, Plan, Verdict } from './command.ts';
 import { checkVariable, isWithheld } from './environment/base.ts';
@@ -90,7 +98,7 @@ export async function prepare(
       const { cwd, macs } = found;
       const { tool } = request;
       const starts = { ...plan, cwd };
-      const parts = { ground, standing, tool, plan: starts, macs };
+      const parts = { ground, standing, tool, plan: starts, macs, verdict };
       const look = found.bound;
       const again = async (): Promise<Asked> => question(world, parts, await look());
       // The directory of a script is another one each time it starts: its parent is what is asked.
@@ -163,6 +171,24 @@ export function permitted(question: Question, approval: Approval): Decided {
   const confirm = async (): Promise<void> => confirmSame(approval.asked, await again());
   const { requester, contents } = asked;
   return { ...rest, approved, approval, requester, contents, confirm };
+}
+
+/**
+ * The second half of a command that a rule of the person's answers.
+ *
+ * @param find the rule by which a question is answered now, or `null`
+ * @throws TrlError `APPROVAL_REQUIRED` when the rule is another question's
+ */
+export function permittedBy(
+  question: Question,
+  rule: LastingRule,
+  find: (asked: Asked) => LastingRule | null,
+): Decided {
+  const { asked, plan, again, verdict: before, ...rest } = question;
+  const { approved, verdict } = approveLasting(plan, before, { asked, rule });
+  const confirm = async (): Promise<void> => confirmLasting(rule, find(await again()));
+  const { requester, contents } = asked;
+  return { ...rest, verdict, approved, approval: null, requester, contents, confirm };
 }
 
 /**

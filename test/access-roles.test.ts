@@ -15,6 +15,14 @@ import { onSocket, startInside, type Asker, type Inside } from './support/inside
 const passphrase = 'correct horse battery staple';
 
 /** What a person's role may not, said apart from the table: each of these is refused. */
+const ofSocket = [
+  'cache.clear',
+  'cache.list',
+  'console.login',
+  'workspace.forget',
+  'workspace.list',
+  'workspace.trust',
+];
 const refused: Readonly<Record<Exclude<Role, 'admin'>, readonly string[]>> = {
   agent: [
     'approval.decide',
@@ -22,7 +30,7 @@ const refused: Readonly<Record<Exclude<Role, 'admin'>, readonly string[]>> = {
     'audit.verify',
     'tool.register',
     'tool.answer',
-    'console.login',
+    ...ofSocket,
   ],
   approver: [
     'session.create',
@@ -39,7 +47,7 @@ const refused: Readonly<Record<Exclude<Role, 'admin'>, readonly string[]>> = {
     'tool.call',
     'tool.register',
     'tool.answer',
-    'console.login',
+    ...ofSocket,
   ],
   auditor: [
     'session.create',
@@ -68,7 +76,7 @@ const refused: Readonly<Record<Exclude<Role, 'admin'>, readonly string[]>> = {
     'tool.call',
     'tool.register',
     'tool.answer',
-    'console.login',
+    ...ofSocket,
   ],
 };
 
@@ -118,9 +126,9 @@ describe('roles', () => {
     });
   }
 
-  test('admin: may everything but ask for a link to the console', async () => {
+  test('admin: may everything but what is for the socket alone', async () => {
     const caller = callerOf('admin');
-    assert.deepEqual(notPermitted(caller), ['console.login']);
+    assert.deepEqual(notPermitted(caller), ofSocket);
     using asker = inside.as(caller);
     assert.equal((await asker.ask('console.login')).error.code, 'PERMISSION_DENIED');
   });

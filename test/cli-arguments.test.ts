@@ -215,8 +215,8 @@ test('bash completes verbs, flags and values', () => {
     return spawnSync('bash', ['-c', text], { encoding: 'utf8' }).stdout.trim();
   };
   assert.deepEqual(
-    [complete('ru'), complete('session', 'des'), complete('run', '--ne'), complete('exec', '')],
-    ['run', 'destroy', '--net', 'start list attach cancel read write'],
+    [complete('ru'), complete('session', 'des'), complete('run', '--timeo'), complete('exec', '')],
+    ['run', 'destroy', '--timeout', 'start list attach cancel read write'],
   );
   assert.equal(complete('run', '--net', ''), 'off on');
   assert.equal(complete('session', 'destroy', '--fo'), '--force');
@@ -238,7 +238,7 @@ test('fish completes verbs, flags and values, and prints no error', (t) => {
   const wanted = {
     'trl ru': ['run'],
     'trl session des': ['destroy'],
-    'trl run --ne': ['--net'],
+    'trl run --ne': ['--net', '--network'],
     'trl run --net ': ['off', 'on'],
     'trl exec ': ['attach', 'cancel', 'list', 'read', 'start', 'write'],
     'trl session destroy --fo': ['--force'],
@@ -268,7 +268,7 @@ test('zsh completes verbs, flags and values, and prints no error', (t) => {
   const wanted = {
     'trl ru': 'trl run ',
     'trl session des': 'trl session destroy ',
-    'trl run --ne': 'trl run --net ',
+    'trl run --timeo': 'trl run --timeout ',
     'trl run --net of': 'trl run --net off ',
     'trl session destroy --fo': 'trl session destroy --force ',
   };

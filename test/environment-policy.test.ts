@@ -237,6 +237,26 @@ test('the strictest layer wins: what one allows, another one still asks or block
   assert.equal(judge.decide(reading, known).decision, 'block');
 });
 
+test('what passes auto as its caller says so is asked about what no rule allows it to get', () => {
+  const decided = (text: string, atLeast: 'auto' | null, requested = [secret('A')]): string => {
+    const judge = judgeFor(fileOf(text), null, atLeast);
+    const known = { facts: null, reach: held, variables: [], requested };
+    return judge.decide(judge.read('make', 'bash'), known).decision;
+  };
+  for (const [text, own, asked] of [
+    ['base: auto', 'allow', 'ask'],
+    ['base: trusted', 'allow', 'ask'],
+    ['base: auto\nsecrets: {allow: [A]}', 'allow', 'allow'],
+    ['base: auto\nsecrets: {allow: [B]}', 'allow', 'ask'],
+    ['base: auto\nsecrets: {block: [A]}', 'block', 'block'],
+  ] as const) {
+    assert.deepEqual([decided(text, null), decided(text, 'auto')], [own, asked], text);
+  }
+  assert.equal(decided('base: auto', 'auto', [plain('A')]), 'ask');
+  const rule = 'base: auto\nenvironment: {grants: {allow: [A]}}';
+  assert.equal(decided(rule, 'auto', [plain('A')]), 'allow');
+});
+
 test('a rule names the variable', () => {
   const { rules } = verdictOf(profilePolicy('guarded'), {
     requested: [secret('MY_TOKEN'), plain('MY_PLAIN')],

@@ -126,3 +126,9 @@ test('loader, shell and interpreter hooks do not carry, ordinary variables do', 
     [],
   );
 });
+
+test('where certificates are is said where the command sees them', () => {
+  const env = { PIP_CERT: '/usr/share/ca.pem', SSL_CERT_FILE: '/srv/own/ca.pem' };
+  const found = baseEnvironment({ ...input, env, visible: ['/usr'] });
+  assert.deepEqual([found['PIP_CERT'], found['SSL_CERT_FILE']], ['/usr/share/ca.pem', undefined]);
+});

@@ -297,6 +297,20 @@ test('an object that is not what its name says does not enter', { skip }, async 
   isSound(one.dir);
 });
 
+test('undo brings back the stashes that a command took away', { skip }, async () => {
+  const stashed = (n: number): string => `echo ${n} >>base; git stash -q`;
+  await using one = await scene(`${stashed(1)}; ${stashed(2)}; ${stashed(3)}`);
+  const all = 'git stash list; git show-ref; git reflog; cat .git/logs/refs/stash || :';
+  const before = onHost(one.dir, all);
+  for (const command of ['git stash clear', 'git stash drop -q', 'git stash pop -q']) {
+    const cleared = await inside(one.session, command);
+    assert.notEqual(onHost(one.dir, all), before, command);
+    const undone = await one.undo(cleared);
+    assert.equal(onHost(one.dir, all), before, `${command} ${JSON.stringify(undone)}`);
+    assert.deepEqual([undone.totals.conflicts, undone.totals.impossible], [0, 0], command);
+  }
+});
+
 test('undo of a commit takes the branch back, where it still is there', { skip }, async () => {
   await using one = await scene();
   const head = onHost(one.dir, 'git rev-parse HEAD');

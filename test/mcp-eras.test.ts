@@ -1,6 +1,6 @@
 // The official client in both eras, over stdio and over HTTP, does what an agent does.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Client as McpClient } from '@modelcontextprotocol/client';
@@ -180,6 +180,30 @@ for (const era of eras) {
   });
 }
 
+for (const era of eras) {
+  test(`${era}: progress grows with each notice, also while a call waits`, async () => {
+    await talk('stdio', era, nobody(), async (client) => {
+      const begun = Promise.withResolvers<void>();
+      const command = `while [ ! -e go-${era} ]; do sleep 0.05; done`;
+      const onbegun = { onprogress: () => begun.resolve() };
+      const first = callOf(client, 'terminal', { command }, onbegun);
+      await begun.promise;
+      const counts: number[] = [];
+      const onprogress = ({ progress }: { progress: number }): void => {
+        const go = { path: `go-${era}`, content: '' };
+        if (counts.push(progress) === 4) void callOf(client, 'write', go);
+      };
+      const next = await callOf(client, 'terminal', { command: 'echo next' }, { onprogress });
+      assert.equal(next.stdout, 'next\n', next.text);
+      assert.equal((await first).exit_code, 0);
+      assert.ok(counts.length >= 4);
+      for (const [at, count] of counts.slice(1).entries()) {
+        assert.ok(count > (counts[at] ?? 0), counts.join(', '));
+      }
+    });
+  });
+}
+
 test('a server offers the general tools alone, or has all of them pass guarded', async () => {
   const client = mcpClient('2026-07-28', nobody());
   await client.connect(stdioOf(daemon, { tools: 'general' }));
@@ -212,6 +236,16 @@ for (const era of eras) {
   });
 }
 
+test('in the home directory the project is what the client has open', async () => {
+  const project = path.join(daemon.root, 'open in the editor');
+  mkdirSync(project);
+  const client = mcpClient('2025-11-25', nobody(), [daemon.home, project]);
+  await client.connect(stdioOf(daemon, { own: true, cwd: daemon.home, home: daemon.home }));
+  const { text } = await callOf(client, 'terminal', { command: 'pwd' });
+  assert.ok(text.includes(project), text);
+  await client.close();
+});
+
 /** Who shows no forms is told what waits, and attaches by calling again. */
 async function attachesByCallingAgain(client: McpClient, name: string): Promise<void> {
   const args = { command: `echo once >> ${name}` };
@@ -229,3 +263,17 @@ async function attachesByCallingAgain(client: McpClient, name: string): Promise<
   assert.equal(done.exit_code, 0, done.text);
   assert.equal(readFileSync(path.join(daemon.root, name), 'utf8'), 'once\n');
 }
+
+test('a yes for the session, given in the form, holds for equal commands of it', async () => {
+  const person: Person = { says: 'approve', scope: 'session', seen: [] };
+  await talk('stdio', '2025-11-25', person, async (client) => {
+    const args = { command: 'echo again >> for-the-session' };
+    assert.equal((await callOf(client, 'terminal_exec', args)).exit_code, 0);
+    assert.equal((await callOf(client, 'terminal_exec', args)).exit_code, 0);
+    assert.equal(person.seen.length, 1);
+    person.scope = 'once';
+    await callOf(client, 'terminal_exec', { command: 'echo other >> for-the-session' });
+    await callOf(client, 'terminal_exec', { command: 'echo other >> for-the-session' });
+    assert.equal(person.seen.length, 3);
+  });
+});

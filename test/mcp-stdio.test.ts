@@ -133,7 +133,8 @@ test('it ends with its input, though nobody reads its answers', bounded, async (
   const peer = onSocket();
   t.after(() => peer.child.kill('SIGKILL'));
   await peer.open();
-  peer.child.stdout?.pause();
+  // Nor what is left of one, which is cut.
+  peer.child.stdout?.removeAllListeners('data').removeAllListeners('end').pause();
   for (let id = 1; id <= 100; id += 1) peer.send({ id, method: 'tools/list', params: {} });
   // More than a pipe holds.
   peer.child.stdin?.end();

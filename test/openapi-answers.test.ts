@@ -234,6 +234,11 @@ test('the audit log', async () => {
 /** Methods that are not called here, and where their answers are held against their schemas. */
 const elsewhere: ReadonlyMap<string, string> = new Map([
   ['audit.verify', 'for a person: test/openapi-live.test.ts asks as an admin'],
+  ['workspace.trust', 'for the socket alone: test/projects.test.ts'],
+  ['workspace.forget', 'for the socket alone: test/projects.test.ts'],
+  ['workspace.list', 'for the socket alone: test/projects.test.ts'],
+  ['cache.list', 'for the socket alone: test/caches.test.ts'],
+  ['cache.clear', 'for the socket alone: test/caches.test.ts'],
   ['console.login', 'for a terminal, with an HTTP door: test/openapi-live.test.ts asks for it'],
 ]);
 

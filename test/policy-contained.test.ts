@@ -101,6 +101,18 @@ test('where a wall is missing, what is held there stays blocked', () => {
   }
 });
 
+test('where nothing can be undone, what is not on the short list is asked', () => {
+  const lasting = { ...held, undo: false };
+  for (const command of ['make', 'rm notes', `perl -e 'unlink glob "*"'`, 'git clean -fdx', '>x']) {
+    assert.equal(outcome(command, lasting), 'ask reach.undo', command);
+    assert.equal(outcome(command, { ...lasting, network: 'on' }), 'ask reach.network', command);
+    assert.equal(outcome(command, held), 'allow', command);
+  }
+  for (const command of ['ls src', 'git status', 'npm test']) {
+    assert.equal(outcome(command, lasting), 'allow', command);
+  }
+});
+
 test('what nobody means is blocked in any sandbox', () => {
   for (const command of [...neverMeant, ...never]) {
     for (const reach of [held, null, { ...held, network: 'on' } as const]) {

@@ -112,6 +112,41 @@ test('over its bound the store gives up the oldest changes and stays within it',
   assert.deepEqual(again.get('commit', 'c'), { stays: true });
 });
 
+test('what people made stays for a day, however much commands make meanwhile', async () => {
+  await using place = new Place();
+  const bounds = { storeBytesMax: 4 * MiB, segmentBytes: MiB };
+  let store = await place.open(bounds);
+  const [precious, made] = [0, 1].map(() => store.put(randomBytes(100_000)));
+  assert.ok(precious && made);
+  const first = { contents: [made, precious], originals: [precious] };
+  store.append('changes', 'x-first', { of: 'first' }, first);
+  await store.sync();
+  const flood = async (name: string, isOriginal: boolean): Promise<boolean[]> => {
+    const kept: boolean[] = [];
+    for (let n = 0; n < 60; n += 1) {
+      const contents = [store.put(randomBytes(100_000))];
+      kept.push(contents.every((sha256) => store.has(sha256)));
+      const more = isOriginal ? { originals: contents } : {};
+      store.append('changes', `x-${name}-${n}`, { n }, { contents, ...more });
+      await store.sync();
+    }
+    return kept;
+  };
+  assert.ok((await flood('made', false)).every(Boolean));
+  store = await place.open(bounds);
+  assert.ok((await flood('again', false)).every(Boolean));
+  assert.deepEqual(store.get('changes', 'x-first'), { of: 'first' });
+  assert.equal((await store.read(precious))?.length, 100_000);
+  assert.equal(store.has(made), false);
+  // Said once more, without them, it has them still.
+  store.append('changes', 'x-first', { of: 'more' }, { contents: [precious] });
+  assert.ok((await flood('theirs', true)).includes(false));
+  assert.equal((await store.read(precious))?.length, 100_000);
+  place.nowMs += day + 1;
+  assert.ok((await flood('later', true)).slice(0, 15).every(Boolean));
+  assert.equal(store.has(precious), false);
+});
+
 test('what does not fit is refused, and nothing is given up for it in vain', async () => {
   await using place = new Place();
   const store = await place.open({ storeBytesMax: 2 * MiB });

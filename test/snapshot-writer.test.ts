@@ -38,7 +38,7 @@ for (const { steps, code, told } of failures) {
       };
       const writer = new Writer({ catalog, directory: dir, segment });
       const append = (id: string): void => {
-        const at = { kind: 'changes', id, atMs: 1, pinned: false, contents: [] };
+        const at = { kind: 'changes', id, atMs: 1, pinned: false, contents: [], originals: 0 };
         const record = { ...at, place: null, text: new RecordText({ id }) };
         catalog.addRecord(record, 1);
         writer.add({ type: 'record', record, payload: null });

@@ -59,7 +59,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['private-file.ts', place([])],
   ['file-lock.ts', place([])],
   ['identity', place(['private-file.ts', 'file-lock.ts'])],
-  ['approval', place(['private-file.ts'])],
+  ['approval', place(['private-file.ts', 'file-lock.ts'])],
   // What people write in files is read in one way.
   ['yaml', place(['file-lock.ts'], ['yaml', 'zod'])],
   ['provenance', place([], ['zod'])],
@@ -170,6 +170,8 @@ test('the daemon reaches the files of workspaces through the port of their host 
   const pure = new RegExp(`/workspace/(?:${files}|${below})\\.ts$`);
   const exceptions = new Map([
     ['src/daemon/open-core.ts', /\/host\/local\.ts$/],
+    // Whether the directory it was started in can be a root.
+    ['src/daemon/args.ts', /\/workspace\/project\.ts$/],
     // Where the runtime's own configuration lies.
     ['src/daemon/authority.ts', /\/workspace\/(?:hardlinks|way)\.ts$/],
   ]);

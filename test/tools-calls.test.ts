@@ -230,6 +230,29 @@ test('a command that runs late ends with 124, its partial output and a note', as
   assert.equal(capped.exit_code, 0);
 });
 
+test('the end of a command in the background is said once, by the next answer', async () => {
+  const context = talk();
+  const args = { command: 'read -r line; exit 3', background: true };
+  const { exec_id: id } = dataOf(await call(context, 'terminal', args));
+  await call(context, 'terminal_input', { exec_id: id, eof: true });
+  await client.attach(id).drain();
+  const next = await call(context, 'terminal', { command: 'echo next' });
+  const row = { exec_id: id, command: args.command, state: 'exited', exit_code: 3 };
+  assert.deepEqual(dataOf(next).ended, [row]);
+  assert.match(next.text, new RegExp(`In the background ${id} ended, exit 3: read -r line`));
+  assert.equal(dataOf(await call(context, 'terminal_list', {})).ended, undefined);
+  // So does an answer that fails; who reads its end there is not told again.
+  const second = dataOf(await call(context, 'terminal', { command: 'exit 4', background: true }));
+  await client.attach(second.exec_id).drain();
+  const failed = second.ended ?? dataOf(await call(context, 'read', { path: 'nowhere' })).ended;
+  assert.deepEqual([failed[0].exec_id, failed[0].exit_code], [second.exec_id, 4]);
+  const third = dataOf(await call(context, 'terminal', args));
+  await call(context, 'terminal_input', { exec_id: third.exec_id, eof: true });
+  await client.attach(third.exec_id).drain();
+  const read = dataOf(await call(context, 'terminal_output', { exec_id: third.exec_id }));
+  assert.deepEqual([read.exit_code, read.ended], [3, undefined]);
+});
+
 test('a command in the background is read, fed, listed and ended', async () => {
   const context = talk();
   const begun = dataOf(await call(context, 'terminal', { command: 'cat', background: true }));
@@ -317,7 +340,7 @@ test('what does not fit a schema is refused with a code, and names the argument'
     for (const key of Object.keys(properties)) {
       for (const value of [{}, [{}], 1e300, -1, 'x'.repeat(1_100_000), 'a\ud800', true, '\0']) {
         // What is sent, or fed to a command, may hold any character.
-        const isFree = ['text', 'data'].includes(key) && value === '\0';
+        const isFree = ['text', 'data', 'content', 'old', 'new'].includes(key) && value === '\0';
         if (isFree || fits(properties[key], value)) continue;
         wrong.push({ ...whole, [key]: value });
       }

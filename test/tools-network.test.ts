@@ -44,14 +44,36 @@ test('a command gets the network once a person agrees, where the session is', as
   };
   const ran = async (command: string, more: object = {}): Promise<Json> =>
     (await callTool(context, 'terminal', { command, ...more })).data;
-  await ran('mkdir -p net; cd net');
+  await ran('mkdir -p net; cd net; export DAY=one');
   assert.notEqual((await ran(fetching)).exit_code, 0);
-  const online = await ran(`${fetching} >page; pwd`, { network: true });
-  assert.deepEqual([online.exit_code, online.stdout], [0, `${daemon.root}/net\n`], online.stderr);
+  const online = await ran(`${fetching} >page; pwd; echo $DAY`, { network: true });
+  assert.equal(online.exit_code, 0, online.stderr);
+  assert.equal(online.stdout, `${daemon.root}/net\none\n`);
   assert.equal((await ran('cat page')).stdout, 'from afar\n');
   assert.deepEqual(seen, ['on']);
   const lost = await ran('echo "getaddrinfo EAI_AGAIN registry.npmjs.org" >&2; exit 1');
   assert.match(lost.notes.join(), /It had no network[^]*"network": true/);
+  // Seen from the text, it is asked about before it starts, where somebody may answer.
+  const { length: before } = seen;
+  const pages = 'git fetch; curl -sS --max-time 5 https://localhost/nothing';
+  const alone = await ran(pages);
+  assert.match(alone.notes.join(), /"git fetch" needs the network, and nobody can be asked/);
+  assert.equal(seen.length, before);
+  const answered = { ...context, isAnswered: true };
+  const { data } = await callTool(answered, 'terminal', { command: pages });
+  assert.match(String(Reflect.get(data, 'notes')), /it ran in the session that has it/);
+  assert.equal(seen.length, before + 1);
+  await callTool(answered, 'terminal', { command: `cd .. && mkdir -p sub && cd sub; ${pages}` });
+  assert.equal((await ran('pwd')).stdout, `${daemon.root}/sub\n`);
+  const { length: after } = seen;
+  for (const more of [{ network: false }, { session_id: lost.session_id }]) {
+    await callTool(answered, 'terminal', { command: pages, ...more });
+  }
+  await callTool({ ...answered, policy: 'guarded' }, 'terminal', { command: 'git fetch' });
+  assert.ok(
+    seen.slice(after).every((one) => one === 'off'),
+    seen.join(),
+  );
   const both = await ran('true', { network: true, session_id: 'new' });
   assert.equal(both.error.code, 'INVALID_PARAMS');
 });

@@ -297,6 +297,12 @@ test('undo takes back what the command wrote and leaves a paragraph', { skip }, 
   assert.deepEqual(totals, { restored: 1, conflicts: 0, impossible: 0 });
 });
 
+test('undo of a command that changed nothing says so', { skip }, async () => {
+  await using one = await scene({ f: 'one\n' });
+  const { exec_id: id } = await one.session.run('cat f');
+  assert.equal((await one.ask('exec.undo', { exec_id: id })).nothing, 'it changed nothing');
+});
+
 test('an edit above is no matter to what both do at the end', { skip }, async () => {
   const old = '1\n2\n3\n';
   await using one = await scene({ f: old });

@@ -1,9 +1,9 @@
 // Hot reload beside kill -9 of the daemon: what a person saved stays the person's, and is seen.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
@@ -28,6 +28,19 @@ fs.watch('src', (type, name) => {
 });
 fs.appendFileSync('seen', 'watching\\n');
 setInterval(() => {}, 1000);`;
+
+/** Adds a line to `a` when it has heard of a save, and ends when `end` is there. */
+const adding = `const fs = require('fs');
+let isAdded = false;
+fs.watch('.', () => {
+  if (isAdded || !fs.readFileSync('a', 'utf8').includes('yours')) return;
+  isAdded = true;
+  fs.appendFileSync('a', 'mine\\n');
+});
+fs.writeFileSync('watching', '');
+setInterval(() => {
+  if (fs.existsSync('end')) process.exit();
+}, 50);`;
 
 interface Person {
   readonly save: (name: string, text: string) => void;
@@ -122,18 +135,37 @@ async function killed({ before, between, there }: Kill): Promise<void> {
 const strace = spawnSync('strace', ['-V']).status === 0;
 const noStrace = strace ? false : 'needs strace to kill at a system call';
 
-/** Kills the daemon instead of its `count`-th call of `name` from here on. */
-async function cutAt(daemon: Daemon, name: string, count: number): Promise<() => Promise<void>> {
-  const inject = `inject=${name}:error=EIO:signal=KILL:when=${count}`;
+/** Does to the daemon what strace calls `what`, at a call of `name` from here on. */
+async function trace(daemon: Daemon, name: string, what: string): Promise<ChildProcess> {
+  const inject = `inject=${name}:${what}`;
   const args = ['-f', '-e', `trace=${name}`, '-e', inject, '-p', String(daemon.pid)];
   const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const ended = once(tracer, 'exit', { signal: AbortSignal.timeout(60_000) });
   const [line] = await once(createInterface(tracer.stderr), 'line');
   assert.match(String(line), /attached/);
+  return tracer;
+}
+
+/** Kills the daemon instead of its `count`-th call of `name` from here on. */
+async function cutAt(daemon: Daemon, name: string, count: number): Promise<() => Promise<void>> {
+  const tracer = await trace(daemon, name, `error=EIO:signal=KILL:when=${count}`);
+  const ended = once(tracer, 'exit', { signal: AbortSignal.timeout(60_000) });
   return async () => {
     // It ends with the daemon.
     await ended.finally(() => tracer.kill('SIGKILL'));
   };
+}
+
+/** Stops the daemon when it is about to tell what `lead` saved, and lets it go on after `work`. */
+async function whileStopped(daemon: Daemon, lead: () => void, work: () => void): Promise<void> {
+  const tracer = await trace(daemon, 'mkdir', 'signal=STOP:when=1');
+  lead();
+  const state = (): string => readFileSync(`/proc/${daemon.pid}/stat`, 'utf8');
+  await eventually('a stop', () => /\) [tT] /.test(state()), 60_000);
+  work();
+  const ended = once(tracer, 'exit');
+  tracer.kill('SIGINT');
+  await ended;
+  process.kill(daemon.pid, 'SIGCONT');
 }
 
 interface Cut extends Omit<Kill, 'before'> {
@@ -210,6 +242,62 @@ describe('watchers and a kill of the daemon', { concurrency: 3 }, () => {
         },
         there: { a: 'three', b: 'three', c: 'back', d: 'two' },
       }),
+  );
+
+  test(
+    'a save while the one before it is on its way is heard, too',
+    { skip: noOverlay() || noStrace },
+    () =>
+      killed({
+        before: async ({ replace, heard }, daemon) => {
+          await whileStopped(
+            daemon,
+            () => replace('a', 'two'),
+            () => replace('a', 'three'),
+          );
+          await heard('a=three');
+        },
+        there: { ...start, a: 'three' },
+      }),
+  );
+
+  test(
+    'what a command adds to what it heard of is merged after a kill',
+    { skip: noOverlay() },
+    async () => {
+      const first = await startRuntime();
+      const { home, root } = first;
+      const file = path.join(root, 'a');
+      writeFileSync(file, 'one\n');
+      writeFileSync(path.join(root, 'add.js'), adding);
+      const session = await openSession(first.socketPath, { working_dir: root });
+      const exec = await session.start('node add.js');
+      const layers = path.join(home, 'state/trl/workspaces/layers');
+      const isAdded = (): boolean =>
+        readdirSync(layers).some((view) => {
+          const at = path.join(layers, view, 'upper/a');
+          return existsSync(at) && readFileSync(at, 'utf8').endsWith('mine\n');
+        });
+      await eventually('a watcher', () => existsSync(path.join(root, 'watching')), 60_000);
+      appendFileSync(file, 'yours\n');
+      await eventually('an addition', isAdded, 60_000);
+      await first.kill();
+      session.client.drop();
+      appendFileSync(file, 'later\n');
+      await using second = await startRuntime({ home });
+      using client = await raw(second.socketPath);
+      writeFileSync(path.join(root, 'end'), '');
+      const receipt = async (): Promise<Json> =>
+        (await client.ask('exec.info', { exec_id: exec })).data.receipt ?? null;
+      await eventually('a receipt', receipt, 60_000);
+      const { changes } = await receipt();
+      await client.ask('session.destroy', { session_id: session.id, force: true });
+      assert.deepEqual(
+        changes.map(({ path: name, state }: Json) => `${name} ${state}`),
+        ['a applied', 'watching applied'],
+      );
+      assert.equal(readFileSync(file, 'utf8'), 'one\nyours\nlater\nmine\n');
+    },
   );
 
   for (const { what, first, call, count = 1, act, ...kill } of cuts) {

@@ -21,6 +21,8 @@ const common = {
   platform: 'node',
   format: 'esm',
   target: 'node24',
+  // What esbuild makes of it in a loop throws the error of an earlier turn once more.
+  supported: { using: true },
   mainFields: ['module', 'main'],
   external: ['@napi-rs/keyring'],
   // Its entry for Node is CommonJS, which a bundle of modules cannot hold.

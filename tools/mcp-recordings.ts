@@ -86,7 +86,13 @@ export async function record(parts: readonly Part[]): Promise<string[]> {
   });
   const child = spawn(path.join(root, 'trl'), ['mcp'], {
     cwd: project,
-    env: { ...process.env, TRL_SOCKET_PATH: '', TRL_POLICY: '', ...Object.fromEntries(places) },
+    env: {
+      ...process.env,
+      TRL_START: 'private',
+      TRL_SOCKET_PATH: '',
+      TRL_POLICY: '',
+      ...Object.fromEntries(places),
+    },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const lines: string[] = [];

@@ -26,9 +26,11 @@ import json
 import os
 import secrets
 import selectors
+import shutil
 import socket
 import ssl
 import stat
+import subprocess
 import threading
 import time
 import urllib.parse
@@ -144,6 +146,7 @@ class SessionOptions(TypedDict, total=False):
     workspace_id: str
     workspace_mode: str
     umask: str
+    search_path: str
 
 
 def _umask() -> Dict[str, str]:
@@ -1054,7 +1057,9 @@ def connect(
     """A client of the runtime on this machine, or at ``url`` with a ``token``.
 
     Without arguments: the socket ``$TRL_SOCKET_PATH``, else ``$XDG_RUNTIME_DIR/trl.sock``, else
-    ``/tmp/trl-<uid>/trl.sock``. With ``https`` the certificate is checked by ``tls``, default the
+    ``/tmp/trl-<uid>/trl.sock``. Where nothing listens there, the program ``trl`` starts the runtime
+    of this user (not with ``TRL_START`` as ``private`` or ``never``), and the project of the current
+    directory becomes one in which sessions may work. With ``https`` the certificate is checked by ``tls``, default the
     system's authorities; ``http`` is taken for loopback addresses only, as a token must not travel
     in clear text. ``call_seconds`` bounds each call besides what it asks to wait for.
 
@@ -1066,6 +1071,8 @@ def connect(
             raise ValueError("Cannot connect: a token belongs to a url")
         path = _default_socket() if socket_path is None else socket_path
         _check_directory(path)
+        if socket_path is None and os.environ.get("TRL_START", "") in ("", "background"):
+            return _of_user(path, call_seconds)
         client = Client(_SocketTransport(path), call_seconds)
     else:
         if socket_path is not None:
@@ -1075,6 +1082,32 @@ def connect(
         client = Client(_HttpTransport(url, token, tls), call_seconds)
     try:
         client.ping()
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _of_user(path: str, call_seconds: Optional[float]) -> Client:
+    """The runtime that all programs of this user share, started where it does not run."""
+    client = Client(_SocketTransport(path), call_seconds)
+    try:
+        try:
+            client.ping()
+        except _Lost:
+            program = shutil.which("trl")
+            if program is None:
+                raise
+            command = [program, "workspace", "trust", os.getcwd()]
+            # It says what is wrong on standard error; the next call fails where it did not start.
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            client.ping()
+        try:
+            client.call("workspace.trust", {"path": os.getcwd()})
+        except TrlError as error:
+            # What cannot be a project is no reason not to connect: a session there says why.
+            if error.code not in ("INVALID_PARAMS", "WORKSPACE_ESCAPE"):
+                raise
     except BaseException:
         client.close()
         raise

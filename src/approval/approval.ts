@@ -10,8 +10,8 @@ export type Proof = 'passphrase' | 'same_uid';
 
 export interface Answer {
   readonly decision: 'approve' | 'deny';
-  /** `session`: equal plans of the session run without asking again. */
-  readonly scope: 'once' | 'session';
+  /** `session`: equal plans of the session run without asking again; `project`: by a rule. */
+  readonly scope: 'once' | 'session' | 'project';
   /** Unix ms. */
   readonly at: number;
   readonly by: { readonly actor: string; readonly proof: Proof };

@@ -9,7 +9,9 @@ import { dueAt, isGrant, isOpen, newApprovalId, readApproval } from './approval.
 import type { Approval, Proof } from './approval.ts';
 import { changesBetween, isOfWorkspaceAlone } from './changes.ts';
 import { askedDigest, boundAs, ordered, withoutState } from './request.ts';
+import type { RuleSubject } from './lasting.ts';
 import type { Asked } from './request.ts';
+import { expired, whyNot } from './why-not.ts';
 
 /** Where approvals are kept. `put` must be durable when it returns, and throw when it is not. */
 export interface ApprovalStore {
@@ -26,6 +28,8 @@ export interface ApprovalsOptions {
   readonly permits: (asked: Asked) => Permits;
   /** Whether the actor that asked may decide, given a proof that is its own. */
   readonly allowSamePerson: boolean;
+  /** Keeps a rule of a person's; it is on disk when this returns. Throws where it is not. */
+  readonly keepRule: (of: RuleSubject, by: string) => void;
 }
 
 export interface Permits {
@@ -40,7 +44,7 @@ export interface Permits {
 export interface Decision {
   readonly decision: 'approve' | 'deny';
   /** Default `once`. */
-  readonly scope?: 'once' | 'session';
+  readonly scope?: 'once' | 'session' | 'project';
   readonly words?: string;
   /** The first 8 or more hex digits of the digest that was seen. */
   readonly digest: string;
@@ -142,14 +146,23 @@ export class Approvals {
     }
     if (approval.state === 'expired') throw expired(approval);
     const scope = decision.scope ?? 'once';
-    if (scope === 'session' && !this.#options.permits(approval.asked).sessionScope) {
-      const message = `Cannot decide ${id} for the session: policy takes answers for once only`;
+    const { asked } = approval;
+    if (scope !== 'once' && !this.#options.permits(asked).sessionScope) {
+      const message = `Cannot decide ${id} for the ${scope}: policy takes answers for once only`;
       throw new TrlError('POLICY_DENIED', message);
     }
     const at = this.#clock();
+    if (scope === 'project' && asked.rule === undefined) {
+      const message = `Cannot decide ${id} for the project: no rule can say what it is about`;
+      throw new TrlError('POLICY_DENIED', message);
+    }
     const answer = { decision: decision.decision, scope, at, by, words };
     if (decision.decision === 'deny') {
       return this.#move(approval, ['pending'], { state: 'denied', answer, closedAt: at });
+    }
+    this.#checkOpen(approval, 'approved', ['pending']);
+    if (scope === 'project' && asked.rule !== undefined) {
+      this.#options.keepRule(asked.rule, by.actor);
     }
     const grants = scope === 'session';
     return this.#move(approval, ['pending'], { state: 'approved', answer, grants });
@@ -308,11 +321,13 @@ export class Approvals {
     change: Partial<Approval> & { readonly state: ApprovalState },
   ): Approval {
     const current = this.get(id);
-    if (!from.includes(current.state)) {
-      const message = `Cannot make ${id} ${change.state}: it is ${current.state}`;
-      throw new TrlError('INVALID_PARAMS', message);
-    }
+    this.#checkOpen(current, change.state, from);
     return this.#put({ ...current, ...change });
+  }
+
+  #checkOpen({ id, state }: Approval, next: ApprovalState, from: readonly ApprovalState[]): void {
+    if (from.includes(state)) return;
+    throw new TrlError('INVALID_PARAMS', `Cannot make ${id} ${next}: it is ${state}`);
   }
 
   #put(approval: Approval): Approval {
@@ -359,41 +374,5 @@ function stored(write: () => void): void {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new TrlError('BACKEND_UNAVAILABLE', `Cannot keep approvals: ${why}`, { cause });
-  }
-}
-
-function expired({ id, execId, answer }: Approval): TrlError {
-  const reason =
-    answer === null ? 'nobody decided in time' : 'it did not start in time after the yes';
-  return new TrlError('APPROVAL_EXPIRED', `Cannot run the command: ${reason} (${id})`, {
-    data: { approval_id: id, exec_id: execId },
-  });
-}
-
-/** Why nothing starts by this approval. */
-export function whyNot(approval: Approval): TrlError {
-  const { id, execId, state, answer, supersededBy } = approval;
-  const data = { approval_id: id, exec_id: execId };
-  const denied = (reason: string): TrlError =>
-    new TrlError('APPROVAL_DENIED', `Cannot run the command: ${reason} (${id})`, { data });
-  switch (state) {
-    case 'pending': {
-      const message = `Cannot run the command yet: a person must decide first (${id})`;
-      return new TrlError('APPROVAL_REQUIRED', message, { data });
-    }
-    case 'superseded': {
-      const next = { ...data, approval_id: supersededBy };
-      const message = `Cannot run the command yet: it changed since the yes (${supersededBy})`;
-      return new TrlError('APPROVAL_REQUIRED', message, { data: next });
-    }
-    case 'expired':
-      return expired(approval);
-    case 'denied':
-      return denied(answer?.words == null ? 'a person said no' : `a person said: ${answer.words}`);
-    case 'cancelled':
-      return denied('the question was withdrawn');
-    case 'used':
-    case 'approved':
-      return denied('its approval was used');
   }
 }

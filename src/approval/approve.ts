@@ -7,6 +7,7 @@ import { TrlError } from '../errors.ts';
 import { isGrant, type Approval } from './approval.ts';
 import { canonicalJson } from '../canonical.ts';
 import { changesBetween } from './changes.ts';
+import { ruleText, type LastingRule } from './lasting.ts';
 import { askedDigest, boundAs, type Asked } from './request.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -59,6 +60,43 @@ export function approveAsked(
     askedDigest(boundAs(approval.asked, asked)) === approval.digest;
   if (said && same) return mint(plan);
   throw new TrlError('APPROVAL_REQUIRED', 'Cannot run the command: nobody approved what it is now');
+}
+
+/**
+ * Approves what a rule of a person's answers: a question about the network and nothing else, whose
+ * subject is the rule's own.
+ *
+ * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what the rule is not about
+ */
+export function approveLasting(
+  plan: Plan,
+  verdict: Verdict,
+  { asked, rule }: { readonly asked: Asked; readonly rule: LastingRule },
+): { readonly approved: ApprovedPlan; readonly verdict: Verdict } {
+  const isSame = canonicalJson(asked.rule ?? null) === canonicalJson(rule.of);
+  const isOwn = asked.command === plan.command && asked.session === plan.session_id;
+  if (verdict.decision !== 'ask' || !isSame || !isOwn) {
+    if (verdict.decision === 'block') throw new Refused(verdict);
+    const message = 'Cannot run the command: no rule answers what it is now';
+    throw new TrlError('APPROVAL_REQUIRED', message);
+  }
+  const by: DecidingRule = {
+    id: `answer.${rule.id}`,
+    decision: 'allow',
+    reason: `was answered for the project: ${ruleText(rule.of)}`,
+    span: null,
+    via: [],
+    evidence: null,
+    instead: null,
+  };
+  return { approved: mint(plan), verdict: { ...verdict, decision: 'allow', rules: [by] } };
+}
+
+/** @throws TrlError `APPROVAL_EXPIRED` when the rule no longer answers what would start */
+export function confirmLasting(before: LastingRule, now: LastingRule | null): void {
+  if (now !== null && now.id === before.id) return;
+  const what = `the rule ${before.id} no longer fits just before the start`;
+  throw new TrlError('APPROVAL_EXPIRED', `Cannot run the command: ${what}; run it again to ask`);
 }
 
 /**

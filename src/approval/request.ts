@@ -14,6 +14,7 @@ import type {
   ShellDialect,
 } from '../command.ts';
 import { canonicalJson } from '../canonical.ts';
+import type { RuleSubject } from './lasting.ts';
 
 /** A thing whose content decides what the command does. */
 export interface AskedContent {
@@ -62,6 +63,8 @@ export interface Asked {
   readonly session: SessionId;
   /** The actor that asks. */
   readonly requester: string;
+  /** What an answer for the project would be about; absent: none is taken. */
+  readonly rule?: RuleSubject;
   /** In the order of role, name and path. */
   readonly contents: readonly AskedContent[];
   /** Absent: of a question from before, whose answer binds `contents` alone. */

@@ -47,6 +47,9 @@ const eventKinds = [
   'approval.decided',
   'approval.used',
   'approval.ended',
+  /** Sessions may work there from now on, or no longer. */
+  'workspace.trusted',
+  'workspace.forgotten',
   'workspace.opened',
   /** What waited or was undone reached the real tree. */
   'workspace.committed',

@@ -1,6 +1,6 @@
 /** An approval as lines for a person. Nothing is cut, and nothing of it can steer a terminal. */
 import type { ApprovalView } from '../client/index.ts';
-import { bindingText, inputHeading, kindOf } from '../protocol/approval.ts';
+import { bindingText, inputHeading, kindOf, scopeMeanings } from '../protocol/approval.ts';
 import { quoteArgv } from '../quote.ts';
 import { showDuration } from './units.ts';
 import { barred, visible } from './visible.ts';
@@ -41,7 +41,15 @@ export function summaryOf(view: ApprovalView, columns: number): string[] {
   for (const { role, name } of loose) lines.push(...barred(`${role} ${name}`, columns));
   const binding = bindingText(asked);
   if (binding !== null) lines.push('', ...barred(binding, columns));
-  return [...lines, '', ...reachOf(view, columns)];
+  return [...lines, '', ...reachOf(view, columns), ...scopesOf(view, columns)];
+}
+
+/** For how long a yes may hold, where that is more than once. */
+function scopesOf({ scopes = [], asked }: ApprovalView, columns: number): string[] {
+  if (scopes.length < 2) return [];
+  const rule = asked.rule === undefined ? [] : ['The rule:', ...barred(asked.rule, columns)];
+  const meanings = scopes.map((one) => `  ${one}: ${scopeMeanings[one]}`);
+  return ['', 'A yes may hold for:', ...meanings, ...rule];
 }
 
 function inputOf({ asked }: ApprovalView, columns: number): string[] {
@@ -106,7 +114,11 @@ function reachOf({ asked }: ApprovalView, columns: number): string[] {
   return lines;
 }
 
-const scopeNames = { once: 'once', session: 'for the session' } as const;
+const scopeNames = {
+  once: 'once',
+  session: 'for the session',
+  project: 'for the project',
+} as const;
 
 function stateOf(view: ApprovalView): string {
   const by = view.decided_by === undefined ? '' : ` by ${visible(view.decided_by)}`;

@@ -2,7 +2,7 @@
  * `trl approvals watch`: an inbox. One question at a time, whole, one key for an answer. It
  * scrolls like any output, so it works in every terminal and what was shown stays there.
  */
-import type { ApprovalView, Client } from '../client/index.ts';
+import type { AnswerScope, ApprovalView, Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { detailsOf, outcomeOf, seen, summaryOf } from './approval-text.ts';
 import type { Args } from './args.ts';
@@ -14,7 +14,9 @@ import { visible } from './visible.ts';
 
 /** How long keys are dropped after a question appears: they were meant for what was there. */
 const settleMs = 400;
-const help = '[a] approve once  [s] for the session  [d] deny  [v] view all  [n] next  [q] quit';
+const help =
+  '[a] approve once  [s] for the session  [p] for the project, by the rule  ' +
+  '[d] deny  [v] view all  [n] next  [q] quit';
 
 export async function watch(args: Args): Promise<number> {
   using interrupts = new Interrupts();
@@ -140,6 +142,9 @@ class Inbox {
       case 's':
         await this.#decide(view, { decision: 'approve', scope: 'session' });
         break;
+      case 'p':
+        await this.#decide(view, { decision: 'approve', scope: 'project' });
+        break;
       case 'd':
         await this.#deny(view);
         break;
@@ -167,7 +172,7 @@ class Inbox {
     view: ApprovalView,
     answer: {
       readonly decision: 'approve' | 'deny';
-      readonly scope?: 'once' | 'session';
+      readonly scope?: AnswerScope;
       readonly words?: string;
     },
   ): Promise<void> {

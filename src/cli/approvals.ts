@@ -92,9 +92,16 @@ function answerOf(args: Args, decision: 'approve' | 'deny') {
   const words = args.text('message');
   return {
     decision,
-    ...(args.has('for-session') ? { scope: 'session' as const } : {}),
+    ...scopeOf(args),
     ...(words === undefined ? {} : { words }),
   };
+}
+
+/** @throws TrlError INVALID_PARAMS for both */
+function scopeOf(args: Args): Pick<ApprovalDecideParams, 'scope'> {
+  const [session, project] = [args.has('for-session'), args.has('for-project')];
+  if (session && project) throw usage('approvals approve', '--for-session or --for-project');
+  return session ? { scope: 'session' } : project ? { scope: 'project' } : {};
 }
 
 async function decideFromStdin(
@@ -112,7 +119,8 @@ async function decideAtTerminal(
   using terminal = Terminal.open(`${params.decision} without --passphrase-stdin`);
   const { enrolled } = await client.approvalStatus();
   terminal.write(`${detailsOf(view, terminal.columns).join('\n')}\n\n`);
-  const scope = params.scope === 'session' ? ' for this session' : '';
+  const { scope: chosen = 'once' } = params;
+  const scope = chosen === 'once' ? '' : ` for this ${chosen}`;
   const what = params.decision === 'approve' ? `Approve${scope}` : 'Deny';
   if (!enrolled) {
     const key = await terminal.line(`${what}? Nobody is enrolled. Type yes: `, signal);

@@ -5,11 +5,11 @@
 import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { isTrlError, TrlError } from '../errors.ts';
-import { connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
+import { answers, connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
+import { logFile, processNow, runningDaemon, startProcess } from '../local/index.ts';
+import { stateDir, stopProcess, tailOf } from '../local/index.ts';
 import type { Args } from './args.ts';
-import { answers, logFile, runningDaemon, startProcess } from './daemon-process.ts';
-import { endLeftRunner, processNow, stateDir, stopProcess } from './daemon-process.ts';
-import { tailOf, takeStopped, type StoppedCommand } from './daemon-process.ts';
+import { endLeftRunner, takeStopped, type StoppedCommand } from './daemon-process.ts';
 import { managerHere } from './daemon-system.ts';
 import type { Manager } from './daemon-system.ts';
 import type { Service } from './daemon-units.ts';
@@ -71,12 +71,9 @@ export async function start(args: Args): Promise<number> {
     const { argv } = serviceOf(args);
     const { pid } = await startProcess([...argv, '--socket-path', socketPath], socketPath);
     say(`started (process ${pid}), listening on ${socketPath}; it logs to ${logFile()}`);
-    // Who starts it in one project and works in another is refused there.
-    say(
-      `sessions may work under ${rootsOf(args)
-        .map((root) => path.resolve(root))
-        .join(', ')}`,
-    );
+    // Who names directories and works in another is refused there.
+    const roots = rootsOf(args).map((root) => path.resolve(root));
+    say(`sessions may work ${roots.length === 0 ? 'in any project' : `under ${roots.join(', ')}`}`);
   }
   return args.has('json') ? status(args) : 0;
 }
@@ -177,8 +174,8 @@ const socketOf = (args: Args): string =>
 /** Where things lie is part of a service: it has no shell from which it could inherit that. */
 const placeVariables = ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'TRL_POLICY'];
 
-const rootsOf = (args: Args): readonly string[] =>
-  args.has('workspace-root') ? args.all('workspace-root') : [process.cwd()];
+/** None: the projects that are worked in. */
+const rootsOf = (args: Args): readonly string[] => args.all('workspace-root');
 
 function serviceOf(args: Args): Service {
   const roots = rootsOf(args);
@@ -196,7 +193,8 @@ function serviceOf(args: Args): Service {
       return [`--${name}`, isFile ? path.resolve(value) : value];
     }),
   );
-  const rooted = roots.flatMap((root) => ['--workspace-root', path.resolve(root)]);
+  const named = roots.flatMap((root) => ['--workspace-root', path.resolve(root)]);
+  const rooted = named.length === 0 ? ['--projects'] : named;
   const env = placeVariables.flatMap((name) => {
     const value = process.env[name] ?? '';
     return value === '' ? [] : [[name, value] as const];

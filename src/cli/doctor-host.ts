@@ -3,7 +3,7 @@ import { existsSync, statfsSync, watch } from 'node:fs';
 import path from 'node:path';
 import { asRoot, fine, firstLine, isWritable, program, readText } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';
-import { stateDir } from './daemon-process.ts';
+import { stateDir } from '../local/index.ts';
 
 const tmpfsMagic = 0x01021994;
 const nodeMajorMin = 24;

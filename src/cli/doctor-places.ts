@@ -9,7 +9,7 @@ import { embeddedNames } from '../embedded.ts';
 import { fileURLToPath } from 'node:url';
 import { asRoot, fine } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';
-import { stateDir } from './daemon-process.ts';
+import { stateDir } from '../local/index.ts';
 import { quoteWord } from '../quote.ts';
 
 /** What the kernel takes as the path of a socket. */

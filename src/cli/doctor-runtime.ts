@@ -8,7 +8,7 @@ import { isTrlError } from '../errors.ts';
 import { quoteWord } from '../quote.ts';
 import { version } from '../protocol/version.ts';
 import type { Args } from './args.ts';
-import { runningDaemon } from './daemon-process.ts';
+import { runningDaemon } from '../local/index.ts';
 import { clientsHere, ownCommand } from './demo-install.ts';
 import { fine } from './doctor-check.ts';
 import type { Check } from './doctor-check.ts';

@@ -18,6 +18,7 @@ const signals = ['INT', 'TERM', 'KILL', 'HUP', 'QUIT', 'USR1', 'USR2', 'STOP', '
 export const flags = {
   actor: { value: 'ACTOR', about: 'only what this one did: uid:1000' },
   accept: { value: null, about: 'let through what a person must look at' },
+  all: { value: null, about: 'that of every project' },
   'allow-read': path('also read what lies under this path or glob'),
   'allow-write': path('also write what lies under this path or glob'),
   audience: { value: 'NAME', about: 'who gets it, as policy says; default public' },
@@ -54,6 +55,7 @@ export const flags = {
   },
   eof: { value: null, about: 'close the input afterwards' },
   input: { value: 'JSON', about: 'arguments of the tool, or @FILE' },
+  'for-project': { value: null, about: 'from now on, by the rule that the question shows' },
   'for-session': { value: null, about: 'also for equal plans of the same session' },
   expires: { value: 'TIME', about: 'it ends after so long, such as 30d; default: never' },
   evidence: { value: null, about: 'say what was found, to the person at the terminal' },
@@ -95,6 +97,7 @@ export const flags = {
   message: { value: 'TEXT', about: 'words for the agent (also -m)' },
   name: { value: 'NAME', about: 'a name to call it by' },
   net: { value: 'off|on', about: 'network; default off', complete: ['off', 'on'] },
+  network: { value: null, about: 'as --net on: a person is asked' },
   'no-open': { value: null, about: 'open no browser' },
   origin: { value: null, about: 'also say where each value comes from' },
   'open-files': { value: 'N', about: 'open files of each process' },
@@ -103,6 +106,7 @@ export const flags = {
   'passphrase-stdin': { value: null, about: 'read the passphrase from standard input' },
   policy: { value: 'NAME|FILE', about: 'the policy that decides', complete: 'file' },
   print: { value: null, about: 'write nothing, and show what would be written' },
+  private: { value: null, about: 'a runtime of its own, which ends with it' },
   processes: { value: 'N', about: 'processes at once' },
   profile: {
     value: 'NAME',

@@ -1,14 +1,17 @@
 /** `trl mcp`: the tools for an agent's program, on standard input and output. */
 import { realpathSync } from 'node:fs';
+import type { Client } from '../client/index.ts';
+import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import { toolSets } from '../mcp/tool-sets.ts';
 import type { ToolSet } from '../mcp/tool-sets.ts';
+import type { StdioOptions } from '../mcp/stdio.ts';
 import { version } from '../protocol/version.ts';
 import { usage } from './args.ts';
 import type { Args } from './args.ts';
 import { Interrupts } from './interrupts.ts';
-import { isTooWide, projectOf } from './project.ts';
-import { reach } from './reach.ts';
+import { isTooWide } from './project.ts';
+import { reachFor, trusted } from './reach.ts';
 
 export async function mcp(args: Args): Promise<number> {
   await serve(args);
@@ -20,23 +23,39 @@ export async function mcp(args: Args): Promise<number> {
 async function serve(args: Args): Promise<void> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
-  const given = args.text('cwd');
-  const root = realpathSync(given ?? projectOf(process.cwd()));
+  const directory = realpathSync(args.text('cwd') ?? process.cwd());
   const tools = toolSetOf(args);
-  const roots = args.all('workspace-root');
-  if (isTooWide(root) && roots.length === 0 && !args.has('socket-path')) {
-    const { serveMcpWithout } = await import('../mcp/without.ts');
-    return await serveMcpWithout(noProject(root), { version: version(), signal });
-  }
-  const policy = args.text('policy');
-  const ephemeral = {
-    workspaceRoots: roots.length === 0 ? [root] : roots,
-    ...(policy === undefined ? {} : { policy }),
-  };
-  await using client = await reach(args, { ephemeral, signal });
+  await using client = await reachFor(args, { signal });
+  const policy = client.ownsDaemon ? undefined : args.oneOf('policy', policyProfiles);
   // Loaded here alone: no other verb pays for it.
   const { serveMcpOnStdio } = await import('../mcp/stdio.ts');
-  await serveMcpOnStdio({ client, root, tools, version: version(), signal });
+  await serveMcpOnStdio({
+    client,
+    root: await rootFor(client, args, directory),
+    tools,
+    ...(policy === undefined ? {} : { policy }),
+    version: version(),
+    signal,
+  });
+}
+
+/** The project of a directory; where that can be none, of one that the client has open. */
+async function rootFor(
+  client: Client,
+  args: Args,
+  directory: string,
+): Promise<StdioOptions['root']> {
+  const isNamed = args.has('workspace-root') || args.has('socket-path');
+  if (!isTooWide(directory) || isNamed) {
+    const root = await trusted(client, directory);
+    // Whoever names the directory means that one.
+    return args.has('cwd') ? directory : root;
+  }
+  return async (open) => {
+    const [first] = (await open()).filter((one) => !isTooWide(one));
+    if (first === undefined) throw noProject(directory);
+    return trusted(client, first);
+  };
 }
 
 function noProject(root: string): TrlError {
@@ -44,9 +63,10 @@ function noProject(root: string): TrlError {
     root === '/' ? 'the root directory' : `"${root}", which is or holds the home directory`;
   return new TrlError(
     'INVALID_PARAMS',
-    `Cannot work without a project: "trl mcp" was started in ${place}. Ask the person to have it ` +
-      'started in the project, or to name that in the entry of this server: ' +
-      '"args": ["mcp", "--cwd", "/path/to/project"]; some programs take "${workspaceFolder}" there',
+    `Cannot work without a project: "trl mcp" was started in ${place}, and its client has none ` +
+      'open. Ask the person to have it started in the project, or to name that in the entry of ' +
+      'this server: "args": ["mcp", "--cwd", "/path/to/project"]; some programs take ' +
+      '"${workspaceFolder}" there',
   );
 }
 

@@ -28,7 +28,7 @@ export function sessionParams(
     name: args.text('name'),
     // The runtime takes another shell where bash is missing, and says so.
     shell: args.text('shell') ?? 'bash',
-    network: args.oneOf('net', ['off', 'on']),
+    network: args.has('network') ? 'on' : args.oneOf('net', ['off', 'on']),
     sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
     files: filesOf(args),

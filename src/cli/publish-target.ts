@@ -1,23 +1,24 @@
 /** What `trl publish` is about, as it was typed; and the runtime that is asked. */
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isTrlError, TrlError } from '../client/index.ts';
-import { connect } from '../local/index.ts';
-import type { Client, PublishCheckParams, PushedRef } from '../client/index.ts';
+import { connectPrivate } from '../local/index.ts';
+import type { PublishCheckParams, PushedRef } from '../client/index.ts';
 import type { Args } from './args.ts';
 import { usage } from './args.ts';
 import { sessionHere } from './here.ts';
-import { projectOf } from './project.ts';
-import { reach, toExecId } from './reach.ts';
+import { reachProject, toExecId } from './reach.ts';
+import type { Reached } from './reach.ts';
 
 const textBytesMax = 4 * 1024 * 1024;
 const refsBytesMax = 1024 * 1024;
+
+type At = Pick<Reached, 'client' | 'root'>;
 
 /** Reads standard input, refs or a text, where that is meant. */
 export async function targetOf(
   args: Args,
   verb: string,
-): Promise<(client: Client) => Promise<PublishCheckParams>> {
+): Promise<(at: At) => Promise<PublishCheckParams>> {
   const { words } = args;
   const range = args.text('git');
   const exec = args.text('exec');
@@ -29,36 +30,31 @@ export async function targetOf(
     throw usage(verb, '--session goes with --changes');
   }
   const audience = args.text('audience');
-  const common = {
-    path: projectOf(process.cwd()),
-    ...(audience === undefined ? {} : { audience }),
-  };
+  const common = audience === undefined ? {} : { audience };
   if (exec !== undefined) {
-    const { path: _, ...rest } = common;
     const output = args.has('output') ? { output: true } : {};
-    return async () => ({ ...rest, kind: 'exec', exec_id: toExecId(exec), ...output });
+    return async () => ({ ...common, kind: 'exec', exec_id: toExecId(exec), ...output });
   }
   if (args.has('changes')) {
-    const { path: _, ...rest } = common;
-    return async (client) => {
+    return async ({ client }) => {
       const session = await sessionHere(client, args);
-      return { ...rest, kind: 'changes', session_id: session.id };
+      return { ...common, kind: 'changes', session_id: session.id };
     };
   }
-  if (args.has('staged')) return async () => ({ ...common, kind: 'staged' });
+  if (args.has('staged')) return async ({ root }) => ({ ...common, path: root, kind: 'staged' });
   if (range !== undefined) {
     const remote = args.text('remote');
     const from = remote === undefined ? {} : { remote };
     const what =
       range === '-' ? { refs: refsIn((await fromStdin(refsBytesMax)).toString()) } : { range };
-    return async () => ({ ...common, ...from, ...what, kind: 'git' });
+    return async ({ root }) => ({ ...common, path: root, ...from, ...what, kind: 'git' });
   }
   if (words.length === 1 && words[0] === '-') {
     const data = (await fromStdin(textBytesMax)).toString('base64');
-    return async () => ({ ...common, kind: 'text', data });
+    return async ({ root }) => ({ ...common, path: root, kind: 'text', data });
   }
   const paths = words.map((word) => path.resolve(word));
-  return async () => ({ ...common, kind: 'paths', paths });
+  return async ({ root }) => ({ ...common, path: root, kind: 'paths', paths });
 }
 
 /** The lines that git gives a pre-push hook. @throws TrlError INVALID_PARAMS */
@@ -80,18 +76,18 @@ function refsIn(text: string): PushedRef[] {
  */
 export async function asking<T>(
   args: Args,
-  ask: (client: Client) => Promise<T>,
+  ask: (at: At) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const ephemeral = { workspaceRoots: [projectOf(process.cwd())] };
+  const here = process.cwd();
   try {
-    await using client = await reach(args, { ephemeral, signal });
-    return await ask(client);
+    await using reached = await reachProject(args, here, { signal });
+    return await ask(reached);
   } catch (error) {
     if (args.has('socket-path') || !isTrlError(error, 'WORKSPACE_ESCAPE')) throw error;
-    const nowhere = path.join(tmpdir(), 'trl-nowhere', 'none.sock');
-    await using client = await connect({ socketPath: nowhere, ephemeral, signal });
-    return await ask(client);
+    await using client = await connectPrivate({ projects: true }, { signal });
+    const { path: root } = await client.call('workspace.trust', { path: here });
+    return await ask({ client, root });
   }
 }
 

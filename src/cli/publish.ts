@@ -22,7 +22,7 @@ export function check(args: Args): Promise<number> {
     const target = await targetOf(args, 'publish check');
     const verdict = await asking(
       args,
-      async (client) => decided(client, args, { params: await target(client), signal }),
+      async (at) => decided(at.client, args, { params: await target(at), signal }),
       signal,
     );
     return tell(args, verdict);
@@ -38,8 +38,9 @@ export function run(args: Args): Promise<number> {
     const target = await targetOf(args, 'publish run');
     return asking(
       args,
-      async (client) => {
-        const params = leaving(await target(client));
+      async (at) => {
+        const { client } = at;
+        const params = leaving(await target(at));
         if (args.has('accept') || args.has('evidence')) {
           const verdict = await decided(client, args, { params, signal });
           if (verdict.decision !== 'pass') return tell(args, verdict);

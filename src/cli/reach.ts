@@ -1,10 +1,10 @@
 /** Reaches the runtime, and in it what the arguments name. */
-import { connect } from '../local/index.ts';
+import { policyProfiles } from '../command.ts';
+import { connect, connectPrivate, runningDaemon, startHere } from '../local/index.ts';
 import type { Client, ExecId, Session, SessionId } from '../client/index.ts';
 import type { EphemeralOptions } from '../local/index.ts';
-import { TrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
-import { projectOf } from './project.ts';
 
 /** Of what an error says that several fit. */
 const namedMax = 5;
@@ -16,28 +16,97 @@ const startLength = 6;
 const recordsMax = 1_000;
 
 /**
- * Connects to the running runtime, or where `ephemeral` is given and no socket is named, to one of
- * the command's own.
+ * Connects to the runtime of this user, which is started where it does not run yet; to that of
+ * `--socket-path` where it is named. With `ephemeral` in place of a start: to one of the command's
+ * own.
  */
 export async function reach(
   args: Args,
   options: { readonly ephemeral?: EphemeralOptions; readonly signal?: AbortSignal } = {},
 ): Promise<Client> {
   const socketPath = args.text('socket-path');
-  const { ephemeral, signal } = options;
-  return connect({
-    ...(socketPath === undefined ? {} : { socketPath }),
-    ...(signal === undefined ? {} : { signal }),
-    ephemeral: socketPath === undefined && ephemeral !== undefined ? ephemeral : false,
-  });
+  if (socketPath !== undefined) return connect({ ...options, socketPath, ephemeral: false });
+  if (options.ephemeral !== undefined) return connect(options);
+  // Nobody else could use what a runtime of this command's own would be asked for.
+  const start = startHere() === 'background' ? 'background' : 'never';
+  return connect({ ...options, start, project: null });
+}
+
+/** A runtime in which sessions may work in the project of a directory. */
+export interface Reached extends AsyncDisposable {
+  readonly client: Client;
+  /** The project, by real path; the directory itself where the runtime has no place for it. */
+  readonly root: string;
 }
 
 /**
- * As {@link reach}, for what was recorded of commands: where no runtime listens, one of the
- * command's own finds the records of all that ended.
+ * As {@link reach}, to work in a directory: by `--private`, or for a policy of the caller's own, in
+ * a runtime of the command's own.
  */
-export function reachRecords(args: Args): Promise<Client> {
-  return reach(args, { ephemeral: { workspaceRoots: [projectOf(process.cwd())] } });
+export async function reachProject(
+  args: Args,
+  directory: string,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<Reached> {
+  const client = await reachFor(args, options);
+  const dispose = (): Promise<void> => client[Symbol.asyncDispose]();
+  try {
+    const root = await trusted(client, directory);
+    return { client, root, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+/** The runtime of {@link reachProject}, which knows of no directory yet. */
+export async function reachFor(
+  args: Args,
+  options: { readonly signal?: AbortSignal },
+): Promise<Client> {
+  const socketPath = args.text('socket-path');
+  if (socketPath !== undefined) return connect({ ...options, socketPath });
+  const policy = args.text('policy');
+  const roots = args.all('workspace-root');
+  const own: EphemeralOptions = {
+    ...(roots.length === 0 ? { projects: true } : { workspaceRoots: roots }),
+    ...(policy === undefined ? {} : { policy }),
+  };
+  if (args.has('private')) return connectPrivate(own, options);
+  const how = startHere();
+  if (how === 'private') return connect({ ...options, ephemeral: own });
+  if (how === 'never') return connect({ ...options, start: how });
+  if (!isOfItsOwn(args)) return connect({ ...options, start: how, project: null });
+  // Nobody but the one who started it set what it obeys: what this command sets would not hold.
+  if (runningDaemon()?.program !== undefined) return connectPrivate(own, options);
+  return connect({ ...options, ephemeral: own });
+}
+
+/** Variables that say what a runtime obeys. */
+const ruling = ['TRL_POLICY', 'TRL_CONFIG', 'TRL_ENV_MODE'];
+
+/** Whether it sets what a runtime that all share is not set by. */
+function isOfItsOwn(args: Args): boolean {
+  const policy = args.text('policy');
+  const isNarrower = policyProfiles.some((name) => name === policy && name !== 'trusted');
+  if (policy !== undefined && !isNarrower) return true;
+  return args.has('workspace-root') || ruling.some((name) => (process.env[name] ?? '') !== '');
+}
+
+/** The project of a directory, in which sessions may work from now on. */
+export async function trusted(client: Client, directory: string): Promise<string> {
+  try {
+    return (await client.call('workspace.trust', { path: directory })).path;
+  } catch (error) {
+    // A runtime with roots of its own refuses the session, and says what they are.
+    if (isTrlError(error, 'WORKSPACE_ESCAPE')) return directory;
+    throw error;
+  }
+}
+
+/** As {@link reach}, for what was recorded of commands in this directory. */
+export async function reachRecords(args: Args): Promise<Client> {
+  return (await reachProject(args, process.cwd())).client;
 }
 
 /**

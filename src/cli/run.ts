@@ -15,10 +15,11 @@ import { sayChanges, waits } from './change-lines.ts';
 import { isPiped } from './input.ts';
 import { Interrupts } from './interrupts.ts';
 import { checkSessionFlags, execParams, modeOf, sessionParams } from './options.ts';
+import { networkFor } from './network.ts';
 import { Progress } from './progress.ts';
-import { projectOf } from './project.ts';
 import { commandText } from './command-text.ts';
-import { findSession, reach } from './reach.ts';
+import { findSession, reach, reachProject } from './reach.ts';
+import type { Reached } from './reach.ts';
 import { relay, terminalSize } from './relay.ts';
 
 export async function run(args: Args): Promise<number> {
@@ -54,20 +55,22 @@ async function runIn(
   const { workspace_mode: mode } = ofCommand;
   using progress = new Progress(!args.has('quiet'));
   progress.begin('starting the runtime');
-  // Nothing is looked up in a runtime that has no sessions yet.
-  const policy = args.text('policy');
-  const own = { workspaceRoots: [projectOf(cwd)], ...(policy === undefined ? {} : { policy }) };
-  const ephemeral = named === undefined ? { ephemeral: own } : {};
-  await using client = await reach(args, { ...ephemeral, signal });
+  await using reached = await reachFor(args, named === undefined ? cwd : null, signal);
+  const { client } = reached;
   signal.throwIfAborted();
   if (mode === 'staged' && client.ownsDaemon) throw nowhereToStage();
   // A file decides in a runtime of this command's own only; elsewhere the runtime has its policy.
-  const ofSession = sessionParams(args, cwd, client.ownsDaemon);
+  const text = commandText(args.words);
+  const isAnswered = process.stdin.isTTY && process.stderr.isTTY;
+  const ofSession = {
+    ...sessionParams(args, cwd, client.ownsDaemon),
+    ...networkFor(args, text, isAnswered),
+  };
   progress.begin('preparing the session');
   await using place = await openSession(client, named, ofSession);
   signal.throwIfAborted();
   progress.end();
-  const stream = place.session.stream(commandText(args.words), {
+  const stream = place.session.stream(text, {
     ...ofCommand,
     ...(named !== undefined && args.has('cwd') ? { cwd } : {}),
   });
@@ -101,6 +104,17 @@ async function runIn(
     await using asked = client.attach(execId, { cancelOnAbort: true });
     return await relay(client, asked, interrupts, how);
   }
+}
+
+/** A session that is named has its directory already. */
+async function reachFor(
+  args: Args,
+  cwd: string | null,
+  signal: AbortSignal,
+): Promise<Pick<Reached, 'client' | typeof Symbol.asyncDispose>> {
+  if (cwd !== null) return reachProject(args, cwd, { signal });
+  const client = await reach(args, { signal });
+  return { client, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
 function nowhereToStage(): TrlError {

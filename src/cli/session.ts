@@ -6,14 +6,16 @@ import { askHere } from './asking.ts';
 import { Interrupts } from './interrupts.ts';
 import { execParams, sessionParams } from './options.ts';
 import { quoteWord } from '../quote.ts';
-import { findSession, reach } from './reach.ts';
+import { findSession, reach, trusted } from './reach.ts';
 import { relay, terminalSize } from './relay.ts';
 import { workingDirectory } from './run.ts';
 import { sayJson, sayTable } from './show.ts';
 
 export async function create(args: Args): Promise<number> {
-  const params = { ...sessionParams(args, workingDirectory(args)), ...execParams(args) };
+  const cwd = workingDirectory(args);
+  const params = { ...sessionParams(args, cwd), ...execParams(args) };
   await using client = await reach(args);
+  if (params.working_dir !== undefined) await trusted(client, cwd);
   const session = await client.createSession(params);
   if (args.has('json')) {
     sayJson(await session.info());

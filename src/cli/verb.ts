@@ -27,6 +27,7 @@ export const limits: readonly FlagName[] = [...bounds, 'idle-timeout'];
 /** What a session is granted, and no command of it alone. */
 export const grants: readonly FlagName[] = [
   'net',
+  'network',
   'sandbox',
   'allow-read',
   'deny-read',

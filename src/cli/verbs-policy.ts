@@ -29,7 +29,7 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: 'ID',
       about: 'show a command, ask for the passphrase and let it run once',
-      flags: ['for-session', 'message', 'passphrase-stdin', ...shared],
+      flags: ['for-session', 'for-project', 'message', 'passphrase-stdin', ...shared],
       examples: ['trl approvals approve a-3f'],
       load: async () => (await import('./approvals.ts')).approve,
     },
@@ -117,6 +117,16 @@ export const policyVerbs: readonly (readonly [string, Verb])[] = [
       flags: ['help'],
       examples: [],
       load: async () => (await import('./policy.ts')).schema,
+    },
+  ],
+  [
+    'policy rules',
+    {
+      words: '[remove ID]',
+      about: 'list what answers for a project let run unasked, or remove a rule, at once',
+      flags: ['json', 'help'],
+      examples: ['trl policy rules remove r-3f'],
+      load: async () => (await import('./policy-rules.ts')).rules,
     },
   ],
   [

@@ -57,6 +57,56 @@ export const workspaceVerbs: readonly (readonly [string, Verb])[] = [
     },
   ],
   [
+    'workspace list',
+    {
+      words: '',
+      about: 'list the directories in which sessions may work',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./workspace-roots.ts')).list,
+    },
+  ],
+  [
+    'workspace trust',
+    {
+      words: '[DIR]',
+      about: 'let sessions work in a project, as its first "trl run" or "trl mcp" does',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./workspace-roots.ts')).trust,
+    },
+  ],
+  [
+    'workspace forget',
+    {
+      words: '[DIR]',
+      about: 'start no session in a project any more; those that work there go on',
+      flags: shared,
+      examples: ['trl workspace forget ~/projects/old'],
+      load: async () => (await import('./workspace-roots.ts')).forget,
+    },
+  ],
+  [
+    'cache list',
+    {
+      words: '',
+      about: 'list what programs keep in HOME for later commands, by project',
+      flags: shared,
+      examples: [],
+      load: async () => (await import('./cache.ts')).list,
+    },
+  ],
+  [
+    'cache clear',
+    {
+      words: '[DIR]',
+      about: 'remove that of a project; default: of this directory',
+      flags: ['all', ...shared],
+      examples: ['trl cache clear --all'],
+      load: async () => (await import('./cache.ts')).clear,
+    },
+  ],
+  [
     'workspace open',
     {
       words: '[DIR]',

@@ -25,7 +25,7 @@ export const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
     {
       words: '[--] COMMAND…',
       about: 'run a command in a sandbox and exit as it does',
-      flags: [...started, ...limits, ...grants, ...changing, ...shown, ...shared],
+      flags: [...started, ...limits, ...grants, ...changing, ...shown, 'private', ...shared],
       examples: [
         "trl run 'npm test 2>&1 | tail'      one word is shell text",
         'trl run -- grep -r "a b" src        several are an argument list',

@@ -17,7 +17,7 @@ import { pathsOf, sessionHere } from './here.ts';
 import { exitInterrupted, Interrupts } from './interrupts.ts';
 import { passphraseFromStdin } from './passphrase.ts';
 import { Progress } from './progress.ts';
-import { reach } from './reach.ts';
+import { reach, trusted } from './reach.ts';
 import { asPerson } from './passphrase.ts';
 import { say, sayJson, sayTable } from './show.ts';
 import { Left, Terminal } from './terminal.ts';
@@ -31,6 +31,7 @@ export async function open(args: Args): Promise<number> {
   using progress = new Progress(true);
   progress.begin('looking through the workspace');
   await using client = await reach(args);
+  await trusted(client, path.resolve(dir));
   const answer = await client.call('workspace.open', {
     path: path.resolve(dir),
     ...(policy === null ? {} : { policy }),

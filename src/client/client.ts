@@ -47,6 +47,8 @@ export interface ClientOptions {
   readonly ownsDaemon?: boolean;
   /** The file mode mask of sessions that do not say theirs; default: the runtime's. */
   readonly umask?: string;
+  /** Where programs are looked for, of sessions that do not say theirs; default: the runtime's. */
+  readonly searchPath?: string;
 }
 
 /**
@@ -55,9 +57,9 @@ export interface ClientOptions {
  * @throws TrlError BACKEND_UNAVAILABLE when the channel ends before the runtime answers.
  */
 export async function clientOver(channel: Channel, options: ClientOptions = {}): Promise<Client> {
-  const { frames = 'bin', dial = null, signal, ownsDaemon = false, umask } = options;
+  const { frames = 'bin', dial = null, signal, ownsDaemon = false } = options;
   const links = await Links.over(channel, { frames, dial, ownsDaemon }, signal);
-  return new Client(links, umask);
+  return new Client(links, options);
 }
 
 /**
@@ -66,11 +68,17 @@ export async function clientOver(channel: Channel, options: ClientOptions = {}):
  */
 export class Client implements AsyncDisposable {
   readonly #links: Links;
-  readonly #ofSessions: Pick<SessionCreateParams, 'umask'>;
+  readonly #ofSessions: Pick<SessionCreateParams, 'umask' | 'search_path'>;
 
-  constructor(links: Links, umask?: string) {
+  constructor(
+    links: Links,
+    { umask, searchPath }: Pick<ClientOptions, 'umask' | 'searchPath'> = {},
+  ) {
     this.#links = links;
-    this.#ofSessions = umask === undefined ? {} : { umask };
+    this.#ofSessions = {
+      ...(umask === undefined ? {} : { umask }),
+      ...(searchPath === undefined ? {} : { search_path: searchPath }),
+    };
   }
 
   /** Whether the daemon is this client's own and ends with it. */

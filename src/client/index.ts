@@ -67,6 +67,9 @@ export type {
   WorkspaceId,
   WorkspaceOpenAnswer,
   WorkspaceOpenParams,
+  CacheView,
+  WorkspaceRoot,
+  WorkspaceTrusted,
   WorkspacePolicy,
   WorkspaceStatus,
 } from '../protocol/workspace.ts';
@@ -89,6 +92,7 @@ export type {
 export type { OfferedCall, OfferedTool, ToolOffer } from './register-tool.ts';
 export type { ToolCallAnswer, ToolCallParams, ToolListParams, ToolView } from '../protocol/tool.ts';
 export type {
+  AnswerScope,
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,

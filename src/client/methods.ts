@@ -41,6 +41,8 @@ export interface SessionUpdateParams {
   readonly timeout_s?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly unset?: readonly string[];
+  /** The session of the same workspace whose directory and variables it takes over. */
+  readonly state_of?: SessionId;
 }
 export interface ExecWriteParams {
   readonly exec_id: ExecId;
@@ -113,6 +115,11 @@ export interface MethodParams {
   readonly 'secrets.set': SecretSetParams;
   readonly 'secrets.inject': SecretInjectParams;
   readonly 'secrets.delete': SecretDeleteParams;
+  readonly 'workspace.trust': { readonly path: string };
+  readonly 'workspace.forget': { readonly path: string };
+  readonly 'workspace.list': Empty;
+  readonly 'cache.list': Empty;
+  readonly 'cache.clear': { readonly path?: string };
   readonly 'workspace.open': WorkspaceOpenParams;
   readonly 'workspace.status': OfSession;
   readonly 'workspace.diff': WorkspaceDiffParams;

@@ -59,6 +59,7 @@ export interface Given {
   readonly thresholds?: ThresholdSettings;
   readonly patterns?: readonly PatternSetting[];
   readonly limits?: Readonly<Partial<RuntimeBounds>>;
+  readonly homeCaches?: readonly string[];
   readonly auditRequired?: boolean;
   readonly auditRecipients?: readonly string[];
 }
@@ -94,6 +95,8 @@ export interface Configuration {
     readonly thresholds: ThresholdSettings;
     readonly patterns: readonly PatternSetting[];
   };
+  /** Directories in HOME that last with a project, besides those of known programs. */
+  readonly homeCaches: readonly string[];
   readonly audit: {
     /** Whether nothing runs that cannot be recorded. */
     readonly required: boolean;
@@ -146,6 +149,7 @@ const defaults = {
     thresholds: {},
     patterns: [],
     limits: defaultBounds(),
+    homeCaches: [],
     auditRequired: true,
     auditRecipients: [],
   },
@@ -162,6 +166,7 @@ export const keyNames = {
   thresholds: 'redaction.thresholds',
   patterns: 'redaction.patterns',
   limits: 'limits',
+  homeCaches: 'home.caches',
   auditRequired: 'audit.required',
   auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof Given, string>;
@@ -183,6 +188,7 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
   const secretNames = unique(layers.flatMap(({ given }) => given.secretNames ?? []));
   const patterns = layers.flatMap(({ given }) => given.patterns ?? []);
   const thresholds = Object.assign({}, ...layers.map(({ given }) => given.thresholds ?? {}));
+  const homeCaches = unique(layers.flatMap(({ given }) => given.homeCaches ?? []));
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
   // Whoever asks for a record gets one: no layer above or below turns that off.
@@ -207,6 +213,7 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
     secretNames,
     sources,
     redaction: { profile, thresholds, patterns },
+    homeCaches,
     audit: { required: required.given.auditRequired ?? true, recipients },
     limits: bounds,
     settings: [
@@ -217,6 +224,7 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
       one('profile', profile),
       many('thresholds', thresholds),
       many('patterns', patterns),
+      many('homeCaches', homeCaches),
       {
         key: keyNames.auditRequired,
         value: required.given.auditRequired ?? true,

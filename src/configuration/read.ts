@@ -50,7 +50,7 @@ export function readConfiguration(input: string | Uint8Array, of: FileOf): Layer
 }
 
 function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
-  const { terminal, environment, secrets, redaction, audit, limits } = text;
+  const { terminal, environment, secrets, redaction, home, audit, limits } = text;
   const { sources, names } = secrets ?? {};
   const patterns = redaction?.patterns?.map(({ id, pattern, keywords }, at) => ({
     id,
@@ -67,6 +67,7 @@ function givenBy(text: ConfigurationText, of: FileOf, tree: Tree): Given {
     ...(redaction?.thresholds !== undefined && { thresholds: defined(redaction.thresholds) }),
     ...(patterns !== undefined && { patterns }),
     ...(limits !== undefined && { limits: boundsOf(limits) }),
+    ...(home?.caches !== undefined && { homeCaches: home.caches }),
     ...(audit?.required !== undefined && { auditRequired: audit.required }),
     ...(audit?.recipients !== undefined && { auditRecipients: audit.recipients }),
   };

@@ -79,6 +79,14 @@ const ownPattern = z.strictObject({
   keywords: z.optional(z.array(text()).check(z.maxLength(argumentsMax))),
 });
 
+const cachesMax = 32;
+/** No part of it is empty, "." or "..". */
+const cacheName = z.string({ error: 'must be a directory, relative to HOME' }).check(
+  z.regex(/^(?:(?!\.{1,2}(?:\/|$))[^/\0]+(?:\/(?!$)|$))+$/, {
+    error: 'must be a directory below HOME, such as .bun, without ".."',
+  }),
+);
+
 export const configurationSchema = z.strictObject({
   terminal: z.optional(z.strictObject({ env_mode: z.optional(z.enum(envModes)) })),
   environment: z.optional(
@@ -110,6 +118,11 @@ export const configurationSchema = z.strictObject({
       [runtimeBounds.commandsConcurrent.key]: z.optional(bound('commandsConcurrent')),
       [runtimeBounds.sessionIdleMs.key]: z.optional(bound('sessionIdleMs')),
       [runtimeBounds.sessionGoneMs.key]: z.optional(bound('sessionGoneMs')),
+    }),
+  ),
+  home: z.optional(
+    z.strictObject({
+      caches: z.optional(z.array(cacheName).check(z.maxLength(cachesMax))),
     }),
   ),
   audit: z.optional(

@@ -1,6 +1,9 @@
 /** What a daemon is started with: its flags, and the variables that stand for some. */
+import { realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { TrlError } from '../errors.ts';
+import { isTooWide } from '../workspace/project.ts';
 import type { HttpFlags } from './http/address.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -9,6 +12,10 @@ export interface Args {
   readonly verb: 'serve' | 'stdio';
   readonly socketPath: string | null;
   readonly roots: readonly string[];
+  /** Whether the user's projects may become roots while it runs. */
+  readonly trusts: boolean;
+  /** Whether it ends when nobody used it for a while. */
+  readonly endsIdle: boolean;
   /** A shipped profile or a file; `null`: the user's own file, else `auto`. */
   readonly policy: string | null;
   /** A file above the user's `config.yaml`. */
@@ -23,6 +30,14 @@ export interface Args {
   readonly http: HttpFlags;
 }
 
+function home(): string {
+  try {
+    return realpathSync(homedir());
+  } catch {
+    return homedir();
+  }
+}
+
 export function readArgs(argv: readonly string[], env: Env): Args {
   const { values, positionals } = parseArgs({
     args: [...argv],
@@ -30,6 +45,8 @@ export function readArgs(argv: readonly string[], env: Env): Args {
     options: {
       'socket-path': { type: 'string' },
       'workspace-root': { type: 'string', multiple: true },
+      projects: { type: 'boolean', default: false },
+      'idle-exit': { type: 'boolean', default: false },
       policy: { type: 'string' },
       config: { type: 'string' },
       'env-mode': { type: 'string' },
@@ -51,10 +68,13 @@ export function readArgs(argv: readonly string[], env: Env): Args {
       `Cannot start the daemon: "${verb}" is not serve or stdio`,
     );
   }
+  const here = process.cwd();
   return {
     verb,
     socketPath: values['socket-path'] ?? null,
-    roots: values['workspace-root'] ?? [process.cwd()],
+    roots: values['workspace-root'] ?? (values.projects || isTooWide(here, home()) ? [] : [here]),
+    trusts: values.projects || values['workspace-root'] === undefined,
+    endsIdle: values['idle-exit'],
     policy: (values.policy ?? env['TRL_POLICY']) || null,
     config: values.config ?? null,
     envMode: values['env-mode'] ?? null,

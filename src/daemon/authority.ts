@@ -42,21 +42,36 @@ export async function openAuthority(of: {
 /**
  * What no grant opens, now that the runner is there.
  *
- * @param at.socket `null`: it has none
+ * @param at.place of its socket; `null`: it has none
  * @throws TrlError as {@link openAuthority}
  */
 export function reservedPaths(
   roots: readonly string[],
   { kept, obeyed }: Authority,
-  at: { readonly runner: string | null; readonly socket: string | null },
+  at: { readonly runner: string | null; readonly place: { readonly path: string } | null },
 ): ReservedPaths {
   const ofRunner = at.runner === null ? [] : [at.runner];
   refuseKept(roots, ofRunner);
   // Others may share its directory, and roots may lie beside it.
-  const sockets = at.socket === null ? [] : [at.socket];
+  const sockets = at.place === null ? [] : [at.place.path];
   for (const socket of sockets) refuseIn(roots, dirname(socket), keeping(dirname(socket)));
   const hidden = [...kept, ...ofRunner, ...sockets].map((one) => resolve(one));
   return { hidden, readOnly: obeyed.flatMap(namesOf) };
+}
+
+/**
+ * Whether a directory may become a root of a daemon that runs.
+ *
+ * @throws TrlError as {@link openAuthority} and {@link reservedPaths}
+ */
+export async function checkRoot(
+  root: string,
+  { kept, obeyed }: Authority,
+  reserved: ReservedPaths,
+): Promise<void> {
+  refuseKept([root], [...kept, ...reserved.hidden]);
+  for (const file of [...obeyed, ...reserved.readOnly]) refuseObeyed([root], file);
+  await refuseOtherNames([root], obeyed);
 }
 
 /** The files that flags and variables name. */

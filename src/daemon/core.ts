@@ -1,25 +1,16 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
-import type { Enrolment } from '../approval/enrolment.ts';
-import type { Caller, ExecId, StdinChoice, Verdict } from '../command.ts';
-import { limits, type RuntimeBounds } from '../limits.ts';
+import type { Caller, ExecId, SessionId, StdinChoice, Verdict } from '../command.ts';
+import { limits } from '../limits.ts';
 import type { PolicyExplainParams } from '../protocol/types.ts';
 import { version } from '../protocol/version.ts';
-import type { HostFacts } from '../sandbox/facts.ts';
-import type { Secrets } from '../secrets/secrets.ts';
-import type { Store } from '../session/store.ts';
 import { ConsoleDesk } from './access/console.ts';
 import { Gate } from './access/gate.ts';
-import type { Identities } from './access/identities.ts';
-import type { Approving } from './approvals/approving.ts';
-import type { Auditing } from './auditing/auditing.ts';
-import type { Shown } from './auditing/basis.ts';
 import { AuditReading } from './auditing/desk.ts';
-import { ExecRecorder, type Stating } from './auditing/exec-recorder.ts';
+import { ExecRecorder } from './auditing/exec-recorder.ts';
 import { audited, checked, type CallTelling } from './auditing/calls.ts';
 import { Inputs } from './auditing/inputs.ts';
 import { Repeats } from './auditing/repeats.ts';
 import { approvalEvent } from './auditing/telling.ts';
-import type { DiffRedaction } from './diffs/diff-redaction.ts';
 import { insideClient } from './door/inside.ts';
 import { ExecDesk } from './execs/desk.ts';
 import { Executions, isOver } from './execs/executions.ts';
@@ -27,76 +18,22 @@ import { Feed } from './feed.ts';
 import { Grounds } from './sessions/grounds.ts';
 import type { Masking } from './secrets/masking.ts';
 import { Metrics } from './metrics.ts';
-import type { Policies } from './policies.ts';
 import { Publications } from './publishing/opening.ts';
-import type { ApprovalDesk, Runtime, SecretDesk, WorkspaceDesk } from './runtime.ts';
-import type { Runners } from './runners.ts';
+import type { ApprovalDesk, Runtime, SecretDesk, PlacesDesk, WorkspaceDesk } from './runtime.ts';
 import { DaemonSecrets } from './secrets/desk.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { SessionDesk } from './sessions/desk.ts';
 import { Starter } from './execs/starter.ts';
 import { openTools } from './tools/open-tools.ts';
 import { ScriptCalls } from './tools/script-calls.ts';
-import type { ReservedPaths } from '../workspace/reserved.ts';
 import type { ToolDesk } from './tools/tool-desk.ts';
 import { leftCommands, stopCommands, stoppedLine, tellStopped } from './stopping.ts';
 import type { StoppedCommand } from './stopping.ts';
-import type { Turns } from './turns.ts';
 import { UsedKeys } from './used-keys.ts';
+import { Places } from './workspaces/places-desk.ts';
 import { DaemonWorkspaces } from './workspaces/desk.ts';
-import type { OpenWorkspaces } from './workspaces/open-workspaces.ts';
 import { proverOf } from './approvals/proof.ts';
-import type { WorkspaceHost } from '../host/port.ts';
-import type { Variables } from './secrets/variables.ts';
-
-export interface CoreOptions {
-  readonly host: HostFacts;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly roots: readonly string[];
-  /** What no grant opens. */
-  readonly reserved: ReservedPaths;
-  readonly policies: Policies;
-  readonly turns: Turns;
-  /** Questions to people, and their answers. */
-  readonly approving: Approving;
-  /** The person who proves to be one. */
-  readonly enrolment: Enrolment;
-  /** Who presents a token. */
-  readonly identities: Identities;
-  readonly secrets: Secrets;
-  readonly variables: Variables;
-  /** Key of the hashes that stand for values in a question to a person. */
-  readonly macKey: Uint8Array;
-  /** Hides known secrets in whatever the daemon says or keeps. */
-  readonly masking: Masking;
-  readonly store: Store;
-  readonly runners: Runners;
-  readonly workspaceHost: WorkspaceHost;
-  readonly auditing: Auditing;
-  /** Signs what the log says of each command. */
-  readonly stating: Stating;
-  readonly opened: OpenWorkspaces;
-  /** How what files hold is redacted. */
-  readonly redaction: Omit<DiffRedaction, 'index'>;
-  /** Hides secrets, known or likely, in texts that are kept for good. */
-  readonly shown: Shown;
-  /** Where what a command may not leave in a workspace is moved to. */
-  readonly quarantine: string;
-  readonly auditDirectory: string;
-  /** Directories of tools that the daemon was started with. */
-  /** Of sessions and commands. */
-  readonly bounds: RuntimeBounds;
-  readonly toolDirectories: readonly string[];
-  /** Where publications are checked and laid out; private to the user. */
-  readonly publications: string;
-  /** Whether the runner and what runs in it end with the daemon. */
-  readonly endRunner: boolean;
-  /** From TERM to KILL when the daemon is stopped, in `ms`. */
-  readonly stopMs: number;
-  /** Where it is written what ended with the daemon. */
-  readonly stoppedFile: string;
-  readonly log: (text: string) => void;
-}
+import type { CoreOptions } from './core-options.ts';
 
 const idleSweepMs = 60_000;
 /** How often it is looked whether a session has become idle whose client has left. */
@@ -107,6 +44,7 @@ export class Core implements Runtime {
   readonly sessions: SessionDesk;
   readonly execs: ExecDesk;
   readonly secrets: SecretDesk;
+  readonly places: PlacesDesk;
   readonly workspaces: WorkspaceDesk;
   readonly publications: Publications;
   readonly audit: AuditReading;
@@ -131,8 +69,7 @@ export class Core implements Runtime {
   constructor(options: CoreOptions) {
     this.#options = options;
     this.#sessions = new Sessions(options.store, options.bounds.sessionRecords);
-    const inputs = new Inputs(options, this.#sessions);
-    this.#inputs = inputs;
+    const inputs = (this.#inputs = new Inputs(options, this.#sessions));
     this.secrets = new DaemonSecrets({ ...options, sessions: this.#sessions });
     const keys = new UsedKeys(options.store);
     this.keys = keys;
@@ -176,12 +113,13 @@ export class Core implements Runtime {
       views: options.workspaceHost.views,
       sight: this.gate,
     });
+    this.places = this.#places();
     this.workspaces = new DaemonWorkspaces({
       ...options,
+      ...parts,
       gate: this.gate,
       host: options.workspaceHost,
       home: options.host.home,
-      sessions: this.#sessions,
       of: (session) => grounds.workspaceOf(session),
       prove: proverOf(options),
     });
@@ -197,6 +135,12 @@ export class Core implements Runtime {
     this.#sweeper = setInterval(() => this.#endIdle(), idleSweepMs);
     this.#sweeper.unref();
     this.#followCallers();
+  }
+
+  #places(): Places {
+    const { projects, workspaceHost } = this.#options;
+    const isBusy = (id: SessionId): boolean => this.#execs.running(id).length > 0;
+    return new Places({ projects, caches: workspaceHost.caches, sessions: this.#sessions, isBusy });
   }
 
   /** Who is gone needs no sessions; who is there has a share; who works together, a view. */

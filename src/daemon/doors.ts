@@ -20,6 +20,8 @@ export class Doors {
   #door: Promise<HttpDoor> | null = null;
   #mcp: McpMount | null = null;
   #isStopping = false;
+  /** Whether HTTP was asked for. */
+  #isAsked = false;
 
   constructor(
     opened: Pick<Opened, 'core' | 'identities' | 'auditing' | 'roots' | 'log'>,
@@ -38,8 +40,14 @@ export class Doors {
    * @throws TrlError `INVALID_PARAMS` or `BACKEND_UNAVAILABLE` when the place cannot be taken
    */
   async open(settings: HttpSettings): Promise<string> {
+    this.#isAsked = true;
     this.#door = this.#listen(settings, false);
     return (await this.#door).origin;
+  }
+
+  /** Whether somebody has a connection, or may make one. */
+  get isUsed(): boolean {
+    return this.#isAsked || (this.#opened.core.counts.door()?.http.connections ?? 0) > 0;
   }
 
   stop(): void {

@@ -3,13 +3,15 @@
  *
  *   serve [--socket-path P] [--json] [--http ADDRESS:PORT [--http-cert F --http-key F]
  *         [--http-host NAME]… [--http-origin URL]…] …
+ *         [--idle-exit]
  *   stdio [--ephemeral] …
- * both: [--workspace-root DIR]… [--policy NAME|FILE] [--config FILE] [--env-mode MODE]
+ * both: [--workspace-root DIR]… [--projects] [--policy NAME|FILE] [--config FILE] [--env-mode MODE]
  *       [--bound KEY=N]…
  *
  * An ephemeral one keeps nothing: its runner and all that runs in it end with its stdin.
  */
 import { rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { closeInherited } from '../runner/descriptors.ts';
 import { version } from '../protocol/version.ts';
 import { readArgs, type Args } from './args.ts';
@@ -81,13 +83,26 @@ async function serve(
         '\n',
       );
   process.stdout.write(`${said}\n`);
-  const how = await asked;
+  const isUsed = (): boolean =>
+    door.connections > 0 || doors.isUsed || core.stats().active_sessions > 0;
+  const how = await Promise.race([asked, unused(isUsed, opened.idleExitMs)]);
   door.stop();
   doors.stop();
   await (how === 'stop' ? core.stop(hurry) : core.leave());
   await core.close();
   await door.close();
   await doors.close();
+}
+
+/** Resolves when nobody used it for so long; never where it does not end by itself. */
+async function unused(isUsed: () => boolean, idleExitMs: number | null): Promise<'leave'> {
+  if (idleExitMs === null) return new Promise(() => {});
+  const pollMs = Math.min(idleExitMs, 1_000);
+  for (let since = Date.now(); Date.now() - since < idleExitMs;) {
+    await sleep(pollMs, null, { ref: false });
+    if (isUsed()) since = Date.now();
+  }
+  return 'leave';
 }
 
 /** A terminal and a service manager may both send what one person meant once, in `ms`. */

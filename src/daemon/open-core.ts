@@ -1,6 +1,7 @@
 /** Puts a runtime together out of its parts, as people configured it. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { LastingRules, lastingRulesFile } from '../approval/lasting.ts';
 import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
 import { openKey } from '../approval/key.ts';
 import type { Configuration } from '../configuration/configuration.ts';
@@ -17,14 +18,16 @@ import { mainTokenIn } from '../identity/token.ts';
 import { Identities } from './access/identities.ts';
 import { Approving } from './approvals/approving.ts';
 import type { Args } from './args.ts';
-import { openAuthority, refuseObeyed, reservedPaths } from './authority.ts';
+import { configDirectory } from '../yaml/places.ts';
+import { checkRoot, openAuthority, refuseObeyed, reservedPaths } from './authority.ts';
 import { Auditing } from './auditing/auditing.ts';
 import type { Shown } from './auditing/basis.ts';
 import { shownBy } from './auditing/shown.ts';
 import { LateLog } from './auditing/late-log.ts';
 import { Statements } from './auditing/statements.ts';
 import { configurationEvent, policyEvent, policyRefusal } from './auditing/telling.ts';
-import { Core, type CoreOptions } from './core.ts';
+import { Core } from './core.ts';
+import type { CoreOptions } from './core-options.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
 import { realRoot, runnerProgram, socketPlace, stateHome } from './places.ts';
@@ -33,8 +36,10 @@ import { RawLogs } from './auditing/raw-logs.ts';
 import { Runners } from './runners.ts';
 import { isTakenBy, openSecrets } from './secrets/open.ts';
 import { stoppedFileName } from './stopping.ts';
+import { SearchedHosts } from './sessions/searched-hosts.ts';
 import { Turns } from './turns.ts';
 import { Variables } from './secrets/variables.ts';
+import { Projects } from './workspaces/projects.ts';
 import { OpenWorkspaces } from './workspaces/open-workspaces.ts';
 import { LocalHost } from '../host/local.ts';
 
@@ -58,6 +63,8 @@ export interface Opened {
   readonly roots: readonly string[];
   /** Where it listens; `null`: on its own pipes. */
   readonly place: ReturnType<typeof socketPlace>;
+  /** How long nobody uses a runtime that ends then; `null`: it does not end. */
+  readonly idleExitMs: number | null;
   /** What the runtime says of itself, without known secrets. */
   readonly log: Log;
   /** After the last command of it. */
@@ -78,38 +85,39 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   // An own runtime of one command keeps nothing for a later one.
   const kept = args.ephemeral ? null : stateDir;
   const tagKey = openKey(kept, 'redaction.key');
-  const redaction = redactionOf(configuration);
   const runners = runnersOf({ kept, env, configuration, tagKey });
-  // All take a few ten milliseconds of waiting, and each command needs them: side by side.
-  const [host, secrets] = await Promise.all([
+  const [host, secrets] = await sideBySide(
     gatherHostFacts(env),
     openSecrets({ configuration, env, roots, log }),
     runners.open(),
-    import('../policy/judge.ts'),
-  ]);
+  );
   const tags = new Tags(tagKey);
   const masking = new Masking(tags, secrets);
   // Before a command can have a value, nothing that runs may show it.
   secrets.watch(() => void runners.tellKnown(secrets.known(), null).catch(() => {}));
   const masked = (text: string): void => log(masking.text(text));
   const place = socketPlace(args, env);
-  const at = { runner: runners.dir, socket: place?.path ?? null };
-  const reserved = reservedPaths(roots, authority, at);
+  const reserved = reservedPaths(roots, authority, { runner: runners.dir, place });
   const enrolment = new Enrolment(enrolmentPlaces(env, homedir()));
-  const auditDirectory = join(stateHome(), 'audit');
-  const auditLog = new LateLog(auditDirectory);
-  const shown = shownBy({ options: redaction, tags }, masking);
+  const redaction = { options: redactionOf(configuration), tags };
+  const shown = shownBy(redaction, masking);
+  const auditLog = new LateLog(auditDirectory());
   const auditing = auditingOf({ auditLog, args, configuration, masking, shown, log: masked });
-  watchExits(runners, { auditing, tags, log: masked });
-  await tellPolicies(policies, auditing);
+  await follow(auditing, { runners, policies, tags, log: masked });
   const identities = identitiesOf({ env, enrolment, policies, auditing, log: masked });
+  const workspaceHost = hostOf({ stateDir, host, configuration, runners, tags, log: masked });
+  const check = (root: string): Promise<void> => checkRoot(root, authority, reserved);
+  const by = { trusts: args.trusts, home: host.home, host: workspaceHost, check, log: masked };
+  const projects = await Projects.open({ roots, store, ...by });
   const core = new Core({
     host,
+    searched: new SearchedHosts(host, env['PATH'] ?? ''),
     identities,
     auditing,
     stating: new Statements(() => auditLog.key().privateKey, masking),
     env,
     roots,
+    projects,
     reserved,
     policies,
     turns: new Turns(),
@@ -121,20 +129,35 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     masking,
     store,
     runners,
-    quarantine: join(stateHome(), 'quarantine'),
-    auditDirectory,
-    publications: join(stateHome(), 'publish'),
+    ...directories(),
     bounds: configuration.limits,
     toolDirectories: args.tools,
     opened: new OpenWorkspaces(store),
-    redaction: { options: redaction, tags },
+    redaction,
     shown,
-    workspaceHost: hostOf({ stateDir, facts: host, runners, tags, log: masked }),
+    workspaceHost,
     ...endingOf(args, env),
     log: masked,
   });
-  return { core, identities, auditing, roots, place, log: masked, close: () => auditLog.close() };
+  const ends = { idleExitMs: idleExitOf(args, env), close: () => auditLog.close() };
+  return { core, identities, auditing, roots, place, ...ends, log: masked };
 }
+
+/** All take a few ten milliseconds of waiting, and each command needs them. */
+const sideBySide = async <Host, Secrets>(
+  host: Promise<Host>,
+  secrets: Promise<Secrets>,
+  runners: Promise<unknown>,
+) => Promise.all([host, secrets, runners, import('../policy/judge.ts')]);
+
+const idleExitOf = ({ endsIdle }: Args, env: Env): number | null =>
+  endsIdle ? boundIn(env, 'idleExitMs', 'TRL_IDLE_EXIT_MS') : null;
+
+const directories = (): Pick<CoreOptions, 'quarantine' | 'auditDirectory' | 'publications'> => ({
+  quarantine: join(stateHome(), 'quarantine'),
+  auditDirectory: auditDirectory(),
+  publications: join(stateHome(), 'publish'),
+});
 
 const endingOf = (
   { ephemeral }: Args,
@@ -184,13 +207,25 @@ function auditingOf({ auditLog, args, configuration, ...texts }: AuditingParts):
   return auditing;
 }
 
-async function tellPolicies(policies: Policies, auditing: Auditing): Promise<void> {
+/** What happens beside the calls is told, too. */
+async function follow(
+  auditing: Auditing,
+  by: {
+    readonly runners: Runners;
+    readonly policies: Policies;
+    readonly tags: Tags;
+    readonly log: Log;
+  },
+): Promise<void> {
+  const { policies } = by;
+  watchExits(by.runners, { auditing, tags: by.tags, log: by.log });
   auditing.note(policyEvent(await policies.of(null)));
   policies.onRead = (policy) => auditing.note(policyEvent(policy));
   policies.onRefused = (why) => auditing.note(policyRefusal(why));
 }
 
-const rawDirectory = (): string => join(stateHome(), 'audit', 'raw');
+const auditDirectory = (): string => join(stateHome(), 'audit');
+const rawDirectory = (): string => join(auditDirectory(), 'raw');
 
 /** Raw output is kept for auditors only: where there is none, it is not. */
 function sealingOf({
@@ -217,16 +252,18 @@ function watchExits(
 /** Layers end with this runtime; what was changed in them is kept for every later one. */
 function hostOf(given: {
   readonly stateDir: string;
-  readonly facts: HostFacts;
+  readonly host: HostFacts;
+  readonly configuration: Configuration;
   readonly runners: Runners;
   readonly tags: Tags;
   readonly log: (text: string) => void;
 }): LocalHost {
-  const { stateDir, facts, runners, tags, log } = given;
+  const { stateDir, host, configuration, runners, tags, log } = given;
   return new LocalHost({
     stateDirectory: stateDir,
     dataDirectory: stateHome(),
-    facts,
+    facts: host,
+    homeCaches: configuration.homeCaches,
     key: (directory) => openKey(directory, 'key'),
     mounts: () => runners.link(),
     tags,
@@ -287,6 +324,7 @@ function approvingOf({ store, enrolment, policies, masking }: ApprovingParts): A
       all: () => store.all('approvals'),
     },
     enrolment,
+    rules: new LastingRules(join(configDirectory(), lastingRulesFile)),
     permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
     mask: (text) => masking.text(text),
   });
@@ -304,7 +342,7 @@ function boundsOfRunner(env: Env, { sessionsActive, commandsConcurrent }: Runtim
 /** A bound of the runtime: a variable over its default, never above its maximum. */
 function boundIn(
   env: Env,
-  name: 'journalsBytes' | 'runnerLingerMs' | 'stopMs',
+  name: 'journalsBytes' | 'runnerLingerMs' | 'stopMs' | 'idleExitMs',
   variable: string,
 ): number {
   const asked = Number(env[variable]);

@@ -104,6 +104,19 @@ export interface SecretDesk {
   delete(caller: Caller, params: SecretDeleteParams): Promise<MethodAnswers['secrets.delete']>;
 }
 
+/** Where sessions may work, and what programs keep there for later commands. */
+export interface PlacesDesk {
+  trust(caller: Caller, directory: string): Promise<MethodAnswers['workspace.trust']>;
+  forget(directory: string): MethodAnswers['workspace.forget'];
+  list(): MethodAnswers['workspace.list'];
+  caches(): Promise<MethodAnswers['cache.list']>;
+  /**
+   * @param directory in the project; `null`: of every one
+   * @throws TrlError `SESSION_BUSY` while a command runs that has them
+   */
+  clearCaches(directory: string | null): Promise<MethodAnswers['cache.clear']>;
+}
+
 /** What commands changed in workspaces: shown, published, thrown away, taken back. */
 export interface WorkspaceDesk {
   open(caller: Caller, params: WorkspaceOpenParams): Promise<MethodAnswers['workspace.open']>;
@@ -177,6 +190,8 @@ export interface SessionsDesk {
       timeout_s?: number;
       env?: Readonly<Record<string, string>>;
       unset?: readonly string[];
+      /** The session whose directory and variables it takes over. */
+      state_of?: SessionId;
     },
   ): Promise<SessionView>;
   fork(caller: Caller, id: SessionId, name: string | null): Promise<SessionView>;
@@ -237,6 +252,7 @@ export interface Runtime {
   /** Hides known secrets in whatever is said. */
   readonly masking: Masking;
   readonly secrets: SecretDesk;
+  readonly places: PlacesDesk;
   readonly workspaces: WorkspaceDesk;
   readonly publications: PublicationDesk;
   readonly audit: AuditDesk;

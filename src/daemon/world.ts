@@ -4,7 +4,7 @@ import type { Bounds } from '../command.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { Recorder, World } from '../run.ts';
-import type { CoreOptions } from './core.ts';
+import type { CoreOptions } from './core-options.ts';
 
 export function worldOf(options: CoreOptions, recorder: Recorder): World {
   const { runners, macKey, turns, variables, masking } = options;

@@ -3,7 +3,10 @@ import { TrlError } from '../errors.ts';
 import { nameFits, variableForm } from '../names.ts';
 
 export interface BaseInput {
-  /** The runtime's own environment; of it are read locale, time zone, desktop, tool locations. */
+  /**
+   * The runtime's own environment; of it are read locale, time zone, desktop, tool locations and
+   * certificates.
+   */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `PATH` as it is visible to the command. */
   readonly path: string;
@@ -47,6 +50,23 @@ const toolLocations = [
   'SDKMAN_DIR',
   'VOLTA_HOME',
 ];
+
+/**
+ * Where the certificates are by which programs trust who they connect to. Behind a gateway that has
+ * its own nothing is fetched without them.
+ */
+const certificateVariables = [
+  'AWS_CA_BUNDLE',
+  'CARGO_HTTP_CAINFO',
+  'CURL_CA_BUNDLE',
+  'GIT_SSL_CAINFO',
+  'NIX_SSL_CERT_FILE',
+  'NODE_EXTRA_CA_CERTS',
+  'PIP_CERT',
+  'REQUESTS_CA_BUNDLE',
+  'SSL_CERT_DIR',
+  'SSL_CERT_FILE',
+] as const;
 
 /**
  * Of the host's `XDG_*` what says how the machine is set up. The directories of the user are the
@@ -98,7 +118,7 @@ function locations({ env, visible }: BaseInput): Record<string, string> {
   const isVisible = (value: string): boolean =>
     visible.some((tree) => value === tree || value.startsWith(`${tree}/`));
   return Object.fromEntries(
-    toolLocations.flatMap((name) => {
+    [...toolLocations, ...certificateVariables].flatMap((name) => {
       const value = env[name];
       return value !== undefined && isVisible(value) ? [[name, value]] : [];
     }),

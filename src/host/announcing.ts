@@ -12,6 +12,7 @@ import { AtomicRenames } from '../workspace/commit/renames.ts';
 import { nameOf, parentOf } from '../workspace/byte-path.ts';
 import { standingFile, type FileEntry } from '../workspace/merge/standing-file.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
+import { copyAddedTo } from './added-to-copies.ts';
 import type { Committing } from './committing.ts';
 import type { Tree } from './tree.ts';
 
@@ -78,6 +79,8 @@ type Parts = Pick<AnnouncingParts, 'tree' | 'store' | 'log'> & {
 };
 
 export interface Telling extends Disposable {
+  /** The layer has copies of these; what was saved again since is told at the next look. */
+  readonly told: Set<BytePath>;
   /** To be called when the overlay was refreshed. Never fails. */
   end(): Promise<void>;
 }
@@ -140,7 +143,8 @@ export class Announcing {
   /** Goes on with what was kept, by a process that may have died in the middle. */
   async restore({ copies, staging, directories, gone }: CopiesJson): Promise<void> {
     const { layer } = this.#parts;
-    if (staging !== null) await layer.sweep(staging);
+    const all = copies.flatMap(([, versions]) => versions);
+    const isHalf = staging !== null && (await layer.sweep(staging, all));
     for (const path of gone) await layer.uncover(path);
     for (const path of directories) this.#directories.add(path);
     await this.#adoptDirectories();
@@ -149,12 +153,21 @@ export class Announcing {
       if (copy !== null) {
         this.#copies.set(path, [copy]);
         this.#committing.copied(path, copy, null);
-      } else if (staging !== null && (await layer.inLayer(path)) !== 'none') {
+      } else if (!isHalf) await this.#followAdded(path, versions);
+      else if ((await layer.inLayer(path)) !== 'none') {
         // It may have been written half, which nobody is to be made of.
         this.#committing.points.drop(path);
         this.#committing.contest([{ path, state: 'conflict' }]);
       }
     }
+  }
+
+  /** What a command added to a copy is a delta against that. */
+  async #followAdded(path: BytePath, copies: readonly Copy[]): Promise<void> {
+    const { points } = this.#committing;
+    const own = points.of(path).filter(({ isShown }) => !isShown);
+    const start = await copyAddedTo(path, { ...this.#parts, copies, own });
+    if (start !== null) points.set(path, start);
   }
 
   async #adoptDirectories(): Promise<void> {
@@ -186,6 +199,14 @@ export class Announcing {
     this.#copies.clear();
     this.#directories.clear();
     for (const path of this.#pins.keys()) this.#unpin(path);
+  }
+
+  /** What left the layer is no copy any more, and must not be held. */
+  release(paths: readonly BytePath[]): void {
+    for (const path of paths) {
+      this.#unpin(path);
+      this.#copies.delete(path);
+    }
   }
 
   #pin(path: BytePath, fd: number | null): void {
@@ -237,7 +258,8 @@ export class Announcing {
       const left = new Set(await this.#told(shown, seen, false));
       const held = opened.move();
       const end = (): Promise<void> => this.#end(shown, [...left]);
-      return { left, end, [Symbol.dispose]: () => held.dispose() };
+      const told = new Set(seen).difference(left);
+      return { left, told, end, [Symbol.dispose]: () => held.dispose() };
     } catch (error) {
       this.#parts.log(`watchers: ${String(error)}`);
       return null;
@@ -314,7 +336,9 @@ export class Announcing {
       }
     }
     this.#gone.clear();
+    // Else a later process would not know what commands wrote to a copy from a half of one.
     this.#keep();
+    await this.#parts.store.sync();
     return paths.filter((path) => !done.has(path));
   }
 

@@ -18,18 +18,16 @@ import {
   isFileOverFile,
   isSavedAfter,
   itemOfCaptured,
-  outcomeOf,
   publishedOf,
   wantedOfWaiting,
-  type Origin,
-  type Way,
 } from './outcomes.ts';
+import type { Origin, Way } from './outcomes.ts';
 import { Pending, type Waiting } from './pending.ts';
 import { bringPlainParts, partlyApplied, type Parts } from './plain-parts.ts';
 import type { RecordedChange } from './record.ts';
 import { Putting, type CommittingParts } from './putting.ts';
 import type { SyncPoint, SyncPoints } from './sync-points.ts';
-import { lateChanges, lateFiles, wayOf, type Gits } from './ways.ts';
+import { lateChanges, lateFiles, outcomeIn, wayOf, type Gits } from './ways.ts';
 
 export class Committing {
   readonly pending = new Pending();
@@ -97,12 +95,13 @@ export class Committing {
     this.contest(waiting.map(({ change }) => change));
   }
 
-  /** What the upper layer has of these directories that was applied. */
-  shadowsIn(directories: readonly BytePath[] | 'all'): BytePath[] {
+  /** What the upper layer has of these directories that was applied; nothing of `but`. */
+  shadowsIn(directories: readonly BytePath[] | 'all', but = new Set<BytePath>()): BytePath[] {
     const known = directories === 'all' ? null : new Set(directories);
     const isMeant = (path: BytePath): boolean => known?.has(parentOf(path)) ?? true;
-    const isFree = (path: BytePath): boolean => isMeant(path) && !this.git.pins(path);
-    return [...this.#shadowing].filter((path) => this.isSettled(path) && isFree(path));
+    const isFree = (path: BytePath): boolean =>
+      isMeant(path) && this.isSettled(path) && !this.git.pins(path);
+    return [...this.#shadowing.difference(but)].filter(isFree);
   }
 
   /** What nobody needs in the upper layer once no command runs. */
@@ -164,8 +163,8 @@ export class Committing {
   ): Promise<RecordedChange[]> {
     this.#startAnew(capture.changes);
     const places = this.git.places(this.filter === null ? [] : capture.changes);
-    const busy = this.git.busy(capture.changes, places, origin.isUnderWay === true);
-    const ways = await this.#ways(capture.changes, { ...origin, places, busy });
+    const gits = { ...origin, places, busy: this.git.busy(capture.changes, places, origin) };
+    const ways = await this.#ways(capture.changes, gits);
     const planned = capture.changes.map((captured) => {
       const way = ways.get(captured.path) ?? { state: 'applied', reason: null };
       const change = changeOf(captured, way, origin);
@@ -184,7 +183,7 @@ export class Committing {
     for (const { captured } of passing) {
       if (isPlain(places.get(captured.path))) wanted.push(await this.#wantedOf(captured, origin));
     }
-    wanted.push(...lateFiles(this.pending, this.git, { places, busy }));
+    wanted.push(...lateFiles(this.pending, this.git, gits));
     const freed = await judging.freedBy(capture.changes, this.pending, this.#judge);
     wanted.push(...freed.map(wantedOfWaiting));
     const results = await this.#merging.put(wanted, this.#intoTree).catch((error: unknown) => {
@@ -197,12 +196,12 @@ export class Committing {
     const starts = new Map(wanted.map((one) => [one.item.path, one.start]));
     const parts = await this.#bringParts(capture.changes, origin);
     const ofGit = planned.filter(({ change }) => change.state === 'applied' || waitsForGit(change));
-    const git = await this.#syncGit(ofGit, { ...origin, places, busy }, results);
+    const git = await this.#syncGit(ofGit, gits, results);
     const changes = planned.map(({ captured, change }) => {
       const { path } = change;
       const [put, part, synced] = [results.get(path), parts.get(path), git.get(path)];
       if (part !== undefined) return partlyApplied({ ...change, key: null }, part);
-      const done = synced === undefined ? outcomeOf(change, put, origin) : { ...change, ...synced };
+      const done = synced === undefined ? outcomeIn(change, put, gits) : { ...change, ...synced };
       this.#follow(captured, put, starts.get(path) ?? null, origin);
       if (change.state === 'applied' && isWaiting(done)) this.pending.put(captured, done);
       return judging.fromReal(this.pending, done);
@@ -210,7 +209,7 @@ export class Committing {
     const late = lateChanges(this.pending, changes, (change) => {
       const [synced, put] = [git.get(change.path), results.get(change.path)];
       if (synced !== undefined) return { ...change, ...synced };
-      return put === undefined ? null : outcomeOf(change, put, origin);
+      return put === undefined ? null : outcomeIn(change, put, gits);
     });
     for (const { path, state, reason } of late) this.pending.mark(path, state, reason);
     const told = [...changes, ...late];
@@ -295,9 +294,8 @@ export class Committing {
     changes: readonly judging.Unjudged[],
   ): Promise<ReadonlyMap<BytePath, string>> => {
     const { filter } = this;
-    const { tree, store } = this.#parts;
     if (filter === null) return Promise.resolve(new Map());
-    return judging.judgeAll({ filter, root: tree.root, contents: store }, changes);
+    return judging.judgeAll({ filter, ...this.#putting.judging }, changes);
   };
 
   /** What a change starts from, for a merge with what somebody else did. */

@@ -72,19 +72,21 @@ export class DisplacedFiles {
   }
 
   /**
-   * Takes out of the layer what was applied and would hide what somebody else made of it.
+   * Takes out of the layer those of `paths` that were applied and would hide what somebody else
+   * made of them.
    *
    * @param keep appends what is followed to the store: nothing leaves the layer before
+   * @returns what left it
    */
   async displace(
     layer: LayerCapture,
     committing: Committing,
-    directories: readonly BytePath[] | 'all',
+    paths: readonly BytePath[],
     keep: () => void,
-  ): Promise<void> {
+  ): Promise<readonly BytePath[]> {
     const aside: Followed[] = [];
     const pace = new Pace();
-    for (const path of committing.shadowsIn(directories)) {
+    for (const path of paths) {
       if (this.#all.length === filesMax) break;
       if (pace.isDue()) await pace.rest();
       if (!committing.isOutdated(path)) continue;
@@ -95,10 +97,11 @@ export class DisplacedFiles {
       this.#all.push(followed);
       aside.push(followed);
     }
-    if (aside.length === 0) return;
+    if (aside.length === 0) return [];
     keep();
     await this.#store.sync();
     await layer.takeOut(aside);
+    return aside.map(({ path }) => path);
   }
 
   /** What was written since the last look, one after the other. */

@@ -104,9 +104,13 @@ export class GitSync {
   }
 
   /** Repositories in which a git of the view is in the middle of something, or was just now. */
-  busy(changes: readonly Captured[], places: Places, isUnderWay: boolean): ReadonlySet<BytePath> {
+  busy(
+    changes: readonly Captured[],
+    places: Places,
+    { isUnderWay }: Partial<Pick<SyncHow, 'isUnderWay'>>,
+  ): ReadonlySet<BytePath> {
     const found = new Set<BytePath>();
-    if (!isUnderWay) return found;
+    if (isUnderWay !== true) return found;
     for (const captured of changes) {
       const place = places.get(captured.path);
       if (place?.kind === 'head') this.#view.add(rowOf(captured, place));

@@ -4,7 +4,7 @@ import type { BytePath, Change } from '../change.ts';
 import type { Contents } from '../contents.ts';
 import { parentOf } from '../workspace/byte-path.ts';
 import type { Captured } from '../workspace/changes/captured.ts';
-import type { CommitFilter, HeldReason } from '../workspace/commit/held.ts';
+import type { CommitFilter, HeldReason, Look } from '../workspace/commit/held.ts';
 import type { Source } from '../workspace/commit/item.ts';
 import { TreeLook } from '../workspace/commit/look.ts';
 import type { Pending, Waiting } from './pending.ts';
@@ -19,11 +19,13 @@ export interface JudgingParts {
   readonly filter: CommitFilter;
   readonly root: string;
   readonly contents: Pick<Contents, 'read'>;
+  /** Default: every content of before is. */
+  readonly isKept?: Look['isKept'];
 }
 
 /** What may not pass by itself, and why. They are judged as coming all at once. */
 export async function judgeAll(
-  { filter, root, contents }: JudgingParts,
+  { filter, root, contents, isKept }: JudgingParts,
   changes: readonly Unjudged[],
 ): Promise<Map<BytePath, HeldReason>> {
   const all = new Map(changes.map((change) => [change.path, change]));
@@ -33,7 +35,12 @@ export async function judgeAll(
     const { source, after } = change;
     return { source, sha256: after?.type === 'file' ? after.sha256 : null };
   };
-  using look = new TreeLook({ root, written, contents });
+  using look = new TreeLook({
+    root,
+    written,
+    contents,
+    ...(isKept === undefined ? {} : { isKept }),
+  });
   return await filter.judge(changes, look);
 }
 

@@ -1,11 +1,13 @@
 /** The host whose files are on this machine. */
 import { join } from 'node:path';
+import { limits } from '../limits.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { AtomicRenames } from '../workspace/commit/renames.ts';
 import { openGuard } from '../workspace/guard.ts';
 import { surveyWorkspace } from '../workspace/protect.ts';
-import { resolveWorkspace } from '../workspace/roots.ts';
+import { resolveProject, resolveWorkspace } from '../workspace/roots.ts';
+import { Caches } from './caches.ts';
 import { LocalFiles } from './local-files.ts';
 import { LocalHistory } from './history.ts';
 import type { SessionSource, WorkspaceHost } from './port.ts';
@@ -18,6 +20,8 @@ export interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'ta
   /** Contents and records are for every later daemon of the user. */
   readonly dataDirectory: string;
   readonly facts: HostFacts;
+  /** Directories in HOME that last with a project, besides those of known programs. */
+  readonly homeCaches: readonly string[];
   /** Key of the records; asked when the first one is written. */
   readonly key: (directory: string) => Uint8Array;
 }
@@ -26,11 +30,14 @@ export class LocalHost implements WorkspaceHost {
   readonly views: Workspaces;
   readonly history: LocalHistory;
   readonly files: LocalFiles;
+  readonly caches: Caches;
   readonly resolve = resolveWorkspace;
+  readonly project = resolveProject;
   readonly survey = surveyWorkspace;
   readonly guard = openGuard;
 
-  constructor({ stateDirectory, dataDirectory, facts, key, log, mounts, tags }: LocalHostOptions) {
+  constructor(options: LocalHostOptions) {
+    const { stateDirectory, dataDirectory, facts, homeCaches, key, log, mounts, tags } = options;
     const directory = join(dataDirectory, 'snapshots');
     const onLate = (at: Buffer): void => {
       log(`commit: somebody wrote to a file just replaced; it is kept at "${at.toString()}"`);
@@ -49,6 +56,13 @@ export class LocalHost implements WorkspaceHost {
     });
     this.history = new LocalHistory(this.views);
     this.files = new LocalFiles(facts.home);
+    this.caches = new Caches({
+      directory: join(dataDirectory, 'caches'),
+      home: facts.home,
+      also: homeCaches,
+      bytesMax: limits.cacheBytes.default,
+      log,
+    });
   }
 
   attach(source: SessionSource): void {

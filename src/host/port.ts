@@ -26,6 +26,7 @@ export interface WorkspaceHost {
   readonly views: Views;
   readonly history: ChangeHistory;
   readonly files: WorkspaceFiles;
+  readonly caches: HomeCaches;
 
   /** Tells the host about the daemon's sessions. Called once, before anything else. */
   attach(source: SessionSource): void;
@@ -36,6 +37,15 @@ export interface WorkspaceHost {
    * @throws TrlError as `resolveWorkspace`
    */
   resolve(input: RootsInput): Promise<Resolved>;
+  /**
+   * A directory by its real path, and the project that holds it.
+   *
+   * @throws TrlError as `resolveProject`
+   */
+  project(
+    directory: string,
+    home: string,
+  ): Promise<{ readonly directory: string; readonly project: string }>;
 
   /**
    * What is in a workspace and in the files granted beyond it: what has to be covered or guarded.
@@ -55,6 +65,38 @@ export interface WorkspaceHost {
 
   /** @param isLast whether no later daemon continues: waiting changes are dropped then */
   close(isLast: boolean): Promise<void>;
+}
+
+/** What programs keep in HOME for a later time, by project. */
+export interface HomeCaches {
+  /** What a session's commands have in HOME; made where it is missing. Empty: nothing lasts. */
+  trees(record: SessionRecord): readonly CachedTree[];
+  /** After a session ended. */
+  leave(record: SessionRecord): Promise<void>;
+  list(): Promise<readonly CacheFacts[]>;
+  /** While no command of it runs. */
+  clear(id: string): Promise<void>;
+}
+
+/** A directory on disk, and where commands see it. */
+export interface CachedTree {
+  /** The directory that has all of the same cache. */
+  readonly tree: string;
+  readonly source: string;
+  readonly target: string;
+  /** Of its owner on disk. */
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface CacheFacts {
+  /** 32 hex digits. */
+  readonly id: string;
+  /** The project, by real path. */
+  readonly root: string;
+  readonly bytes: number;
+  /** Unix milliseconds. */
+  readonly usedAt: number;
 }
 
 /** What the host asks of the daemon, and reports to it. */

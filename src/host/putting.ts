@@ -7,7 +7,9 @@ import { applyChanges } from '../workspace/commit/apply.ts';
 import type { CommitItem, ItemResult } from '../workspace/commit/item.ts';
 import type { AtomicRenames } from '../workspace/commit/renames.ts';
 import { contentsAtHand } from './contents-at-hand.ts';
+import type { JudgingParts } from './judging.ts';
 import { recordKinds } from './record.ts';
+import type { FileEntry } from '../workspace/merge/standing-file.ts';
 import type { Tree } from './tree.ts';
 
 export interface CommittingParts {
@@ -31,10 +33,16 @@ type PuttingParts = Pick<CommittingParts, 'tree' | 'owner' | 'store' | 'renames'
 export class Putting {
   /** Intents that were carried out, and whose outcome is in no record yet. */
   readonly carriedOut: string[] = [];
+  /** What changes are judged by before they are put there. */
+  readonly judging: Omit<JudgingParts, 'filter'>;
   readonly #parts: PuttingParts;
 
   constructor(parts: PuttingParts) {
     this.#parts = parts;
+    const { tree, store } = parts;
+    const isKept = (path: BytePath, before: FileEntry): boolean =>
+      (before.sha256 !== null && store.has(before.sha256)) || tree.made.has(path, before);
+    this.judging = { root: tree.root, contents: store, isKept };
   }
 
   /** How it went was appended to the store: recovery has nothing to find out. */
@@ -58,6 +66,8 @@ export class Putting {
     const input = { tree: place, id, items, contents: store, atHand, renames };
     const results = await tree.exclusive(() => applyChanges(input));
     this.carriedOut.push(id);
-    return new Map(results.map((result) => [result.path, result]));
+    const done = new Map(results.map((result) => [result.path, result]));
+    tree.made.note(items.filter(({ path }) => done.get(path)?.state === 'applied'));
+    return done;
   }
 }

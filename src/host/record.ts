@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ExecId, SessionId } from '../command.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import { isEqual } from '../workspace/commit/match.ts';
+import type { MadeByCommands } from './made-by-commands.ts';
 import { netKindOf } from '../workspace/changes/compare.ts';
 
 export interface RecordedChange extends Change {
@@ -67,11 +68,24 @@ export function contentsOf(
     const parts = [change, change.reached, ...(change.steps ?? [])];
     return parts.flatMap((part) => (part === undefined ? [] : [part.before, part.after]));
   });
-  const hashes = entries.flatMap((entry) => {
-    if (entry?.type === 'directory') return entry.whole?.manifest ?? [];
-    return entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [];
-  });
-  return [...new Set(hashes)];
+  return [...new Set(entries.flatMap(hashesOf))];
+}
+
+function hashesOf(entry: Entry | null): readonly string[] {
+  if (entry?.type === 'directory') return entry.whole?.manifest ?? [];
+  return entry?.type === 'file' && entry.sha256 !== null ? [entry.sha256] : [];
+}
+
+/** Hashes of what changes took from the real tree that no command had left there. */
+export function originalsOf(
+  changes: readonly RecordedChange[],
+  made: Pick<MadeByCommands, 'has'>,
+): string[] {
+  return changes.flatMap((change) =>
+    stepsOf(change).flatMap(({ before }) =>
+      made.has(change.path, before) ? [] : hashesOf(before),
+    ),
+  );
 }
 
 /** What was told of a command, and what came after it: one change a path. */

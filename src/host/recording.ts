@@ -10,6 +10,7 @@ import type { Pending, Waiting } from './pending.ts';
 import {
   contentsOf,
   mergedChanges,
+  originalsOf,
   recordKinds,
   type ChangeRecord,
   type RecordedChange,
@@ -53,8 +54,10 @@ export class Recording {
   }
 
   append(record: ChangeRecord): void {
+    const { store, tree, layer } = this.#parts;
     const contents = contentsOf(record.changes);
-    this.#parts.store.append(recordKinds.changes, record.exec, record, { contents });
+    const originals = layer === null ? [] : originalsOf(record.changes, tree.made);
+    store.append(recordKinds.changes, record.exec, record, { contents, originals });
   }
 
   /** What is in nobody else's record but as shared. */

@@ -160,16 +160,26 @@ async function takeBack(
   };
 }
 
-/** Objects and logs of git's: a commit of somebody else may stand on them. */
+/**
+ * Objects and logs of git's: a commit of somebody else may stand on them. What a command took from
+ * a log, such as stashes, is nowhere else.
+ */
 function stayingOf(root: string, records: readonly ChangeRecord[]): ReadonlySet<BytePath> {
   const steps = new TreeSteps(root);
   const places = new GitPlaces(steps);
-  const paths = records.flatMap(({ changes }) => changes.map(pathOf));
-  const stays = (path: BytePath): boolean => isKeptByUndo(places.of(path));
-  const staying = new Set(paths.filter(stays));
+  const changes = records.flatMap((record) => record.changes);
+  const cut = new Set(changes.filter(isCut).map(pathOf));
+  const stays = (path: BytePath): boolean => {
+    const place = places.of(path);
+    return isKeptByUndo(place) && !(place?.kind === 'log' && cut.has(path));
+  };
+  const staying = new Set(changes.map(pathOf).filter(stays));
   steps.close();
   return staying;
 }
+
+const isCut = ({ before, after }: Change): boolean =>
+  before?.type === 'file' && (after?.type === 'file' ? after.size < before.size : after === null);
 
 function ownerOf(root: string): Owner {
   const fd = openDirectoryOrNull(root);

@@ -15,15 +15,8 @@ import { discardWaiting } from './discarding.ts';
 import { discarded, type Origin } from './outcomes.ts';
 import type { Pending, Waiting } from './pending.ts';
 import { Periodic } from './periodic.ts';
-import {
-  alone,
-  type ChangeRecord,
-  isRecord,
-  newRecordId,
-  type RecordedChange,
-  recordKinds,
-  recordsOf,
-} from './record.ts';
+import { alone, isRecord, newRecordId, recordKinds, recordsOf } from './record.ts';
+import type { ChangeRecord, RecordedChange } from './record.ts';
 import { goOn } from './going-on.ts';
 import { Recording, type Told } from './recording.ts';
 import { Serial } from './serial.ts';
@@ -61,7 +54,7 @@ export class SessionWorkspace {
     this.#wholes = new WholeTrees(parts, this.committing);
     this.#recording = new Recording(parts, this.committing.pending);
     this.#displaced = new DisplacedFiles(parts.tree, parts.store);
-    this.#announcing = Announcing.of(parts, this.committing, () => this.#keepPoints());
+    this.#announcing = Announcing.of(parts, this.committing, this.#keepPoints);
     this.#staleness = new Staleness(parts.tree.watch.cursor(), (touched, isAll) => {
       const others = touched.filter((path) => this.committing.leftAt(path) === null);
       parts.tree.versions.note(others, isAll);
@@ -92,7 +85,9 @@ export class SessionWorkspace {
     const heard = changed !== null && this.#isOccupied() ? this.#staleness.unseen : [];
     using telling = await this.#announcing?.begin(heard);
     if (changed !== null) {
-      await this.#displaced.displace(layer, this.committing, changed, () => this.#keepPoints());
+      const out = this.committing.shadowsIn(changed, telling?.told);
+      const gone = await this.#displaced.displace(layer, this.committing, out, this.#keepPoints);
+      this.#announcing?.release(gone);
       if (this.#isOccupied()) await layer.dropStaleDirectories();
       else if (!isDue) await layer.clearApplied([]);
     }
@@ -340,13 +335,13 @@ export class SessionWorkspace {
     return own.record;
   }
 
-  #keepPoints(): void {
+  readonly #keepPoints = (): void => {
     this.#recording.appendPoints({
       points: this.committing.points.toJson(),
       displaced: this.#displaced.toJson(),
       copies: this.#announcing?.toJson() ?? noCopies,
     });
-  }
+  };
 
   #keep(record: ChangeRecord): Promise<void> {
     this.#recording.append(record);

@@ -8,6 +8,7 @@ import type { BytePath, Change, StatKey } from '../change.ts';
 import { wholeOf } from '../workspace/commit/moving.ts';
 import { isGitDirectory } from '../workspace/git.ts';
 import { statKey } from '../workspace/stat.ts';
+import { MadeByCommands } from './made-by-commands.ts';
 import { Versions } from './versions.ts';
 import { isAtOrBelow, joined, nameOf, parentOf } from '../workspace/byte-path.ts';
 
@@ -16,6 +17,7 @@ export class Tree {
   readonly watch: TreeWatch;
   readonly identity = new TreeIdentity();
   readonly versions: Versions;
+  readonly made = new MadeByCommands();
   readonly #cursor: WatchCursor;
   /** What commits changed since the last look. */
   #committed: BytePath[] = [];

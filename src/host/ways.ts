@@ -2,8 +2,8 @@
 import type { BytePath, Change } from '../change.ts';
 import type { Captured } from '../workspace/changes/captured.ts';
 import { isPlain, waitsForGit, type GitSync, type Places } from './git-sync.ts';
-import type { Wanted } from './merging.ts';
-import { isFileOverFile, wantedOfWaiting, type Origin, type Way } from './outcomes.ts';
+import type { Put, Wanted } from './merging.ts';
+import { isFileOverFile, outcomeOf, wantedOfWaiting, type Origin, type Way } from './outcomes.ts';
 import type { Pending, Waiting } from './pending.ts';
 import type { RecordedChange } from './record.ts';
 
@@ -47,6 +47,21 @@ export function wayOf(captured: Captured, origin: Gits, judged: Judged): Way {
   return place?.kind !== 'scratch'
     ? { state: 'conflict', reason: 'changed-meanwhile' }
     : { state: 'discarded', reason: 'git-scratch' };
+}
+
+/**
+ * What came of a change. Somebody else's version of what one git process had for itself, or of a
+ * directory of git's in which all is brought as git's, is in nobody's way.
+ */
+export function outcomeIn(change: Change, put: Put | undefined, origin: Gits): RecordedChange {
+  const done = outcomeOf(change, put, origin);
+  if (done.state !== 'conflict') return done;
+  const { places } = origin;
+  const isScratch = places.get(done.path)?.kind === 'scratch';
+  const isAbove = [...places.keys()].some((path) => path.startsWith(`${done.path}/`));
+  if (!isScratch && !(isAbove && done.after?.type === 'directory')) return done;
+  const { keptAs: _, ...rest } = done;
+  return { ...rest, state: 'discarded', reason: 'git-scratch' };
 }
 
 type Busy = Pick<Gits, 'places' | 'busy'>;

@@ -163,7 +163,7 @@ export class WholeTrees {
     if (judged === undefined || !(await this.#isFree(judged, null))) return null;
     const manifest = await this.#listed(judged, tree.root, staleness.sinceNs);
     if (manifest?.every((sha256) => store.has(sha256)) !== true) return null;
-    const at = kept.placeFor(tree.root, walk.counts.bytes, manifest);
+    const at = kept.placeFor(tree.root, walk.counts.bytes, manifest, tree.made.isWhole(path));
     if (at === null) return null;
     const entry = { ...base, whole: { ...walk.counts, manifest, kept: at } };
     return { ...captured, before: entry, base: entry };

@@ -1,12 +1,17 @@
-/** The daemon of this user, or one of the caller's own. */
+/** The runtime of this user, started where it does not run yet, or one of the caller's own. */
 import { clientOver } from '../client/index.ts';
-import type { Client } from '../client/index.ts';
+import type { Channel, Client } from '../client/index.ts';
 import { LinkLost } from '../client/failure.ts';
 import { TrlError } from '../errors.ts';
+import { outdated, startOnDemand } from './background.ts';
 import { clientOnSocket, nothingListens, ofSessions } from './dial.ts';
 import { defaultSocketPath } from './socket-path.ts';
+import { dialSocket } from './socket.ts';
 import { spawnDaemon } from './spawn.ts';
 import type { EphemeralOptions } from './spawn.ts';
+
+/** What is done where nothing listens. */
+export const starts = ['background', 'private', 'never'] as const;
 
 export interface LocalOptions {
   /** Default: see `defaultSocketPath`. */
@@ -17,23 +22,53 @@ export interface LocalOptions {
   readonly frames?: 'json' | 'bin';
   /**
    * Starts a daemon of the client's own where nothing listens; it ends with the client, and all
-   * its sessions with it. Default `false`: then connecting fails.
+   * its sessions with it. Default `false`.
    */
   readonly ephemeral?: EphemeralOptions | false;
+  /**
+   * Where nothing listens: `background` starts this user's runtime for all who need it, which ends
+   * when nobody used it for a while; `private` one as `ephemeral` does; `never` fails. Default: the
+   * variable `TRL_START`, else `background`; where `socketPath` is given, `never`.
+   */
+  readonly start?: (typeof starts)[number];
+  /**
+   * The directory that the program works in: its project becomes one in which sessions may work.
+   * Default: the current one where the runtime is the user's own; `null`: none.
+   */
+  readonly project?: string | null;
 }
 
 /**
- * Connects to the daemon of this user.
+ * Connects to the runtime of this user.
  *
  * @throws TrlError BACKEND_UNAVAILABLE when nothing listens or no daemon can be started,
  *   AUTH_FAILED when the socket's directory is not this user's.
  */
 export async function connect(options: LocalOptions = {}): Promise<Client> {
-  const { socketPath = defaultSocketPath(), ephemeral = false, ...rest } = options;
+  const { socketPath = defaultSocketPath(), ephemeral = false, project, start, ...rest } = options;
+  const isNamed = options.socketPath !== undefined;
+  const how = start ?? (isNamed || ephemeral !== false ? 'never' : startHere());
+  if (how === 'background') {
+    const client = await inBackground(socketPath, rest);
+    if (project !== null) await trust(client, project ?? process.cwd());
+    return client;
+  }
   const found = await clientOnSocket(socketPath, rest);
   if (found !== null) return found;
-  if (ephemeral === false) throw nothingListens(socketPath);
-  const channel = await spawnDaemon(ephemeral);
+  if (ephemeral === false && how === 'never') throw nothingListens(socketPath);
+  return connectPrivate(ephemeral === false ? {} : ephemeral, rest);
+}
+
+/**
+ * A runtime of the caller's own, whatever else runs.
+ *
+ * @throws TrlError BACKEND_UNAVAILABLE when it cannot be started
+ */
+export async function connectPrivate(
+  options: EphemeralOptions,
+  rest: Pick<LocalOptions, 'signal' | 'frames'> = {},
+): Promise<Client> {
+  const channel = await spawnDaemon(options);
   try {
     return await clientOver(channel, { ...rest, ...ofSessions(), ownsDaemon: true });
   } catch (cause) {
@@ -41,4 +76,49 @@ export async function connect(options: LocalOptions = {}): Promise<Client> {
     const message = 'Cannot start a runtime: it ended at once, with its reason on stderr';
     throw new TrlError('BACKEND_UNAVAILABLE', message, { cause });
   }
+}
+
+/** @throws TrlError INVALID_PARAMS for a value of `TRL_START` that is none */
+export function startHere(): (typeof starts)[number] {
+  const given = process.env['TRL_START'] ?? '';
+  const found = starts.find((one) => one === given);
+  if (found !== undefined || given === '') return found ?? 'background';
+  const message = `Cannot use TRL_START=${JSON.stringify(given)}: ${starts.join(', ')} are wanted`;
+  throw new TrlError('INVALID_PARAMS', message);
+}
+
+/** A lost connection is made again, and the runtime started again where it is gone. */
+async function inBackground(
+  socketPath: string,
+  { signal, frames }: Pick<LocalOptions, 'signal' | 'frames'>,
+): Promise<Client> {
+  const old = outdated();
+  if (old !== null && old.socketPath === socketPath) await startOnDemand(socketPath, old);
+  const dial = async (): Promise<Channel> => {
+    const found = await dialSocket(socketPath, signal);
+    if (found !== null) return found;
+    await startOnDemand(socketPath);
+    const started = await dialSocket(socketPath, signal);
+    if (started === null) throw new LinkLost(nothingListens(socketPath).message);
+    return started;
+  };
+  const options = {
+    ...(signal === undefined ? {} : { signal }),
+    ...(frames === undefined ? {} : { frames }),
+  };
+  const connected = { ...options, ...ofSessions(), dial };
+  try {
+    return await clientOver(await dial(), connected);
+  } catch (error) {
+    // It may have ended just then, as nobody used it.
+    if (!(error instanceof LinkLost)) throw error;
+    return clientOver(await dial(), connected);
+  }
+}
+
+/** What cannot be a project is no reason not to connect: a session there says what is wrong. */
+async function trust(client: Client, directory: string): Promise<void> {
+  await client.call('workspace.trust', { path: directory }).catch((error: unknown) => {
+    if (!(error instanceof TrlError)) throw error;
+  });
 }

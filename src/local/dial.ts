@@ -25,10 +25,14 @@ export async function clientOnSocket(
   return clientOver(first, { ...options, ...ofSessions(), dial });
 }
 
-/** Sessions of a program on this machine make files as it does. */
-export function ofSessions(): Pick<ClientOptions, 'umask'> {
+/** Sessions of a program on this machine make files and find programs as it does. */
+export function ofSessions(): Pick<ClientOptions, 'umask' | 'searchPath'> {
   const umask = umaskHere();
-  return umask === undefined ? {} : { umask };
+  const searchPath = process.env['PATH'] ?? '';
+  return {
+    ...(umask === undefined ? {} : { umask }),
+    ...(searchPath === '' ? {} : { searchPath }),
+  };
 }
 
 export function nothingListens(socketPath: string): TrlError {

@@ -1,8 +1,21 @@
 /** A runtime on this machine: the socket of this user's, or one of the program's own. */
-export { connect } from './connect.ts';
+export { connect, connectPrivate, startHere } from './connect.ts';
 export type { LocalOptions } from './connect.ts';
 export { daemonCommand, daemonEnvironment, spawnDaemon } from './spawn.ts';
 export type { EphemeralOptions } from './spawn.ts';
 export { dialSocket } from './socket.ts';
 export { defaultSocketPath } from './socket-path.ts';
 export { checkTarget, takePublication } from './publication.ts';
+export {
+  answers,
+  killMs,
+  logFile,
+  pollMs,
+  processNow,
+  runningDaemon,
+  startProcess,
+  stateDir,
+  stopProcess,
+  tailOf,
+} from './background.ts';
+export type { DaemonRecord } from './background.ts';

@@ -14,6 +14,8 @@ import { codeOf } from './socket.ts';
 export interface EphemeralOptions {
   /** Directories under which sessions may work; default: the current directory. */
   readonly workspaceRoots?: readonly string[];
+  /** No root but the projects that are trusted while it runs. */
+  readonly projects?: boolean;
   readonly policy?: string;
 }
 
@@ -31,6 +33,7 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Channel> {
   for (const root of options.workspaceRoots ?? []) {
     args.push('--workspace-root', root);
   }
+  if (options.projects === true) args.push('--projects');
   if (options.policy !== undefined) {
     args.push('--policy', options.policy);
   }

@@ -5,8 +5,8 @@
  */
 import { inputRequired, inputResponse } from '@modelcontextprotocol/server';
 import type { InputRequiredResult } from '@modelcontextprotocol/server';
-import { kindOf } from '../protocol/approval.ts';
-import type { ApprovalView } from '../protocol/approval.ts';
+import { answerScopes, kindOf, scopeMeanings } from '../protocol/approval.ts';
+import type { AnswerScope, ApprovalView } from '../protocol/approval.ts';
 import { bindingLines, inputLines, setApart, visible } from '../tools/index.ts';
 
 /** What is sealed between the question and the call that brings the answer. */
@@ -20,7 +20,11 @@ export interface Asked {
   readonly decides: boolean;
 }
 
-export type Answer = 'approve' | 'deny' | 'done' | 'later';
+export interface Answer {
+  readonly decision: 'approve' | 'deny' | 'done' | 'later';
+  /** For how long a yes holds; absent: once. */
+  readonly scope?: AnswerScope;
+}
 
 const key = 'decision';
 const answers = ['approve', 'deny', 'done'] as const;
@@ -40,6 +44,7 @@ export function askingResult(
   decides: boolean,
   requestState: string,
 ): InputRequiredResult {
+  const { scopes = [] } = approval;
   const where = `\n\nApprove it by: trl approvals approve ${approval.approval_id}`;
   return inputRequired({
     inputRequests: {
@@ -53,6 +58,7 @@ export function askingResult(
               title: decides ? 'Run this command?' : 'Was it decided?',
               enum: decides ? ['approve', 'deny'] : ['done'],
             },
+            ...(decides && scopes.length > 1 ? { scope: scopeField(scopes) } : {}),
           },
           required: ['decision'],
         },
@@ -62,13 +68,28 @@ export function askingResult(
   });
 }
 
-/** What the person said. Closing the form decides nothing. */
+/** Optional, for a client that shows the first field alone: then a yes is for once. */
+const scopeField = (scopes: readonly AnswerScope[]) => ({
+  type: 'string' as const,
+  title: 'For how long does a yes hold?',
+  description: scopes.map((one) => `${one}: ${scopeMeanings[one]}`).join('; '),
+  enum: [...scopes],
+  default: 'once',
+});
+
+/**
+ * What the person said. Closing the form decides nothing, and a scope that nobody offered is none:
+ * then nothing is decided either.
+ */
 export function answerIn(responses: Record<string, unknown> | undefined): Answer {
   const found = inputResponse(responses, key);
-  if (found.kind !== 'elicit' || found.action === 'cancel') return 'later';
-  if (found.action === 'decline') return 'deny';
-  const decision = found.content?.['decision'];
-  return answers.find((one) => one === decision) ?? 'later';
+  if (found.kind !== 'elicit' || found.action === 'cancel') return { decision: 'later' };
+  if (found.action === 'decline') return { decision: 'deny' };
+  const { decision: said, scope: chosen } = found.content ?? {};
+  const decision = answers.find((one) => one === said) ?? 'later';
+  if (decision !== 'approve' || chosen === undefined) return { decision };
+  const scope = answerScopes.find((one) => one === chosen);
+  return scope === undefined ? { decision: 'later' } : { decision, scope };
 }
 
 /** The whole command, never cut, with what could hide shown. */
@@ -89,6 +110,7 @@ function messageOf({ approval_id: id, digest, asked, verdict, changes }: Approva
     `in ${visible(asked.cwd)}, network ${asked.network}, sandbox ${asked.sandbox.level}`,
     ...variables,
     ...why,
+    ...(asked.rule === undefined ? [] : [`the rule of "project": ${visible(asked.rule)}`]),
     ...(changes ?? []).map((change) => `changed: ${visible(change)}`),
     `${id}, digest ${digest.slice(0, 16)}`,
   ].join('\n');

@@ -87,7 +87,8 @@ export function mcpOverHttp(options: McpHttpOptions): McpHttp {
 }
 
 async function openPeer(options: McpHttpOptions, caller: Caller, key: Buffer): Promise<Peer> {
-  const { root, version } = options;
+  const { version } = options;
+  const root = (): Promise<string> => Promise.resolve(options.root);
   const client = await options.clientFor(caller);
   const sessions = conversation({ client, root, name: `mcp ${caller.actor}` });
   const calls = new OpenCalls(options.undelivered(caller));

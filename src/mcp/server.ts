@@ -35,8 +35,12 @@ import type { ToolSet } from './tool-sets.ts';
 export interface McpOptions {
   /** Calls as the one who is served. */
   readonly client: Client;
-  /** The project's directory, absolute. */
-  readonly root: string;
+  /**
+   * The project's directory, absolute; asked by each call.
+   *
+   * @throws TrlError `INVALID_PARAMS` where there is none
+   */
+  readonly root: () => Promise<string>;
   readonly sessions: Conversation;
   /** Default `all`. */
   readonly tools?: ToolSet;
@@ -70,7 +74,13 @@ const callKeyMax = 256;
 /** How long a decision that a person says they made is waited for, in `ms`. */
 const doneMs = 1_000;
 /** Those of every runtime that run something. */
-const namedTools: ReadonlySet<string> = new Set(['terminal', 'terminal_exec', 'python_rpc']);
+const namedTools: ReadonlySet<string> = new Set([
+  'terminal',
+  'terminal_exec',
+  'python_rpc',
+  'write',
+  'edit',
+]);
 const traceForm = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 const instructions =
@@ -137,9 +147,10 @@ async function answer(
     const before = ctx.mcpReq.requestState<Asked>();
     // State of another call says nothing of this one.
     const asked = before?.call === digest ? before : undefined;
-    const said = asked === undefined ? 'later' : answerIn(ctx.mcpReq.inputResponses);
+    const none = { decision: 'later' } as const;
+    const said = asked === undefined ? none : answerIn(ctx.mcpReq.inputResponses);
     if (asked !== undefined) await follow(client, asked, said);
-    const result = await called(options, call, { digest, asked, isDone: said === 'done' });
+    const result = await called(options, call, { digest, asked, isDone: said.decision === 'done' });
     const { approval } = result;
     // A form that was closed is not shown again at once: the answer says what waits.
     const asks = approval !== undefined && call.asks && approval.approval_id !== asked?.approval_id;
@@ -179,15 +190,15 @@ async function called(options: McpOptions, call: Call, round: Round): Promise<To
 
 /** What a person said of a question: it is decided, or, where it cannot be here, withdrawn. */
 async function follow(client: Client, asked: Asked, said: Answer): Promise<void> {
-  const decision = said === 'approve' || said === 'deny' ? said : null;
-  if (decision === null) return;
-  if (asked.decides) await decideFor(client, asked, decision);
+  const { decision } = said;
+  if (decision === 'later' || decision === 'done') return;
+  if (asked.decides) await decideFor(client, asked, { ...said, decision });
   else if (decision === 'deny') await client.cancel({ exec_id: asked.exec_id });
 }
 
 async function contextOf(
   options: McpOptions,
-  { name, ctx }: Call,
+  { name, ctx, asks }: Call,
   of: Pick<Round, 'digest' | 'asked'> & { readonly sessions: Conversation },
 ): Promise<ToolContext> {
   const { client, root, keyOf } = options;
@@ -206,9 +217,10 @@ async function contextOf(
     client,
     signal,
     sessions,
-    workspace: { root },
+    workspace: { root: await root() },
     ...(options.tools === 'strict' ? { policy: 'guarded' } : {}),
     progress: progressOf(ctx),
+    isAnswered: asks || !client.ownsDaemon,
     ...(callKey === null ? {} : { callKey }),
     ...(of.asked === undefined ? {} : { resume: of.asked.exec_id }),
     ...(typeof trace === 'string' && traceForm.test(trace) ? { traceparent: trace } : {}),
@@ -229,8 +241,11 @@ function checkedKey(given: unknown): string {
 function progressOf({ mcpReq }: ServerContext): ToolContext['progress'] {
   const token = mcpReq._meta?.progressToken;
   if (token === undefined) return () => {};
-  return (progress, message) => {
-    const params = { progressToken: token, progress, message };
+  let last = -1;
+  return (count, message) => {
+    // An attempt that is made again counts from the start; the client sees it grow.
+    last = Math.max(count, last + 1);
+    const params = { progressToken: token, progress: last, message };
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
   };
 }

@@ -4,12 +4,14 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
 import type { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Client, SessionId } from '../client/index.ts';
 import { conversation } from '../tools/index.ts';
 import type { Conversation } from '../tools/index.ts';
+import { policyProfiles, type PolicyProfile } from '../command.ts';
 import type { Asked } from './approving.ts';
 import { GivenKeys } from './call-keys.ts';
 import { ListChanges } from './list-changes.ts';
@@ -20,10 +22,15 @@ import { Wire } from './wire.ts';
 export interface StdioOptions {
   /** Connected to the runtime; the caller closes it. */
   readonly client: Client;
-  /** The project's directory, absolute and real. */
-  readonly root: string;
+  /**
+   * The project's directory, absolute and real; or what finds it at the first call, by the
+   * directories that the client's program has open (`roots/list`), and throws a TrlError.
+   */
+  readonly root: string | ((open: () => Promise<readonly string[]>) => Promise<string>);
   /** Default `all`. */
   readonly tools?: ToolSet;
+  /** What its commands must pass besides the runtime's policy; default: as its tools say. */
+  readonly policy?: PolicyProfile;
   readonly version: string;
   /** Ends it. */
   readonly signal: AbortSignal;
@@ -34,6 +41,8 @@ const parentPollMs = 500;
 /** How long the sessions of the conversation may take to end, in `ms`. */
 const endMs = 5_000;
 const stateSeconds = 900;
+/** How long a client may take to say what it has open, in `ms`. */
+const rootsMs = 10_000;
 
 /**
  * Serves until the input ends, the parent is gone, or `signal` aborts. An orderly end destroys the
@@ -41,18 +50,23 @@ const stateSeconds = 900;
  * default one again, and a call that is made again attaches to what runs.
  */
 export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
-  const { client, root, tools = 'all', version, signal } = options;
+  const { client, tools = 'all', version, signal } = options;
   const parent = process.ppid;
-  const name = `mcp ${parentName(parent)}`;
-  const policy = tools === 'strict' ? 'guarded' : 'auto';
-  const kept = keeping(conversation({ client, root, name, policy, endsWithClient: true }));
+  // A program that works in several projects starts a server in each.
+  const place = typeof options.root === 'string' ? options.root : randomBytes(16).toString('hex');
+  const name = `mcp ${parentName(parent)} ${sha256(place).slice(0, 12)}`;
+  let current: Server | null = null;
+  const root = rootOf(options.root, () => openIn(current));
+  const policy = stricter(options.policy, tools === 'strict' ? 'guarded' : 'auto');
+  const kept = keeping(
+    conversation({ client, root, name, policy, endsWithClient: true, isAlone: true }),
+  );
   const codec = createRequestStateCodec<Asked>({
     key: randomBytes(32),
     ttlSeconds: stateSeconds,
   });
   const { sessions } = kept;
   const given = new GivenKeys();
-  let current: Server | null = null;
   using changes = new ListChanges(client, async () => current?.sendToolListChanged());
   const server = () => {
     const made = mcpServer({
@@ -99,6 +113,25 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   }
 }
 
+const stricter = (asked: PolicyProfile = 'trusted', usual: PolicyProfile): PolicyProfile =>
+  policyProfiles.indexOf(asked) > policyProfiles.indexOf(usual) ? asked : usual;
+
+/** Found once; where there is none, looked for again by the next call. */
+function rootOf(
+  given: StdioOptions['root'],
+  open: () => Promise<readonly string[]>,
+): () => Promise<string> {
+  let found = typeof given === 'string' ? given : null;
+  return async () => (found ??= typeof given === 'string' ? given : await given(open));
+}
+
+/** Directories that the client's program has open; none where it does not tell. */
+async function openIn(server: Server | null): Promise<string[]> {
+  if (server?.getClientCapabilities()?.roots === undefined) return [];
+  const { roots } = await server.listRoots(undefined, { timeout: rootsMs });
+  return roots.flatMap(({ uri }) => (uri.startsWith('file://') ? [fileURLToPath(uri)] : []));
+}
+
 /** A conversation that remembers what it made. */
 function keeping(inner: Conversation): {
   readonly sessions: Conversation;
@@ -120,7 +153,10 @@ function keeping(inner: Conversation): {
       likely: () => note(inner.likely()),
       open: () => note(inner.open()),
       online: () => note(inner.online()),
+      ...(inner.mayUse === undefined ? {} : { mayUse: inner.mayUse }),
       parked: inner.parked,
+      ...(inner.files === undefined ? {} : { files: inner.files }),
+      ...(inner.background === undefined ? {} : { background: inner.background }),
     },
     made: () => made,
   };

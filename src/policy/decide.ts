@@ -63,7 +63,7 @@ export function decide(policy: Deciding, known: Known): Verdict {
   if (blocks.length > 0) return verdictOf(policy, 'block', blocks.map(ruleOf));
   switch (policy.base) {
     case 'auto':
-      return unlessBeyond(policy, known);
+      return unlessBeyond(policy, known, found);
     case 'guarded':
       return listed(policy, known, found);
     case 'locked':
@@ -109,7 +109,8 @@ function holdsKeys(reach: Reach | null): boolean {
 }
 
 /** `auto`: the sandbox holds what stays inside it; a person answers for what reaches beyond. */
-function unlessBeyond(policy: Deciding, { reach }: Known): Verdict {
+function unlessBeyond(policy: Deciding, known: Known, found: readonly Finding[]): Verdict {
+  const { reach } = known;
   if (reach === null) {
     const rule = allowing('auto.contained', 'is not asked while it stays inside its sandbox');
     const note = 'Text alone: what the plan reaches is known when it is run';
@@ -117,6 +118,12 @@ function unlessBeyond(policy: Deciding, { reach }: Known): Verdict {
   }
   const beyond = reachesBeyond(reach);
   if (beyond.length > 0) return verdictOf(policy, 'ask', beyond);
+  if (!reach.undo) {
+    const verdict = listed(policy, known, found);
+    if (verdict.decision === 'allow') return verdict;
+    const lasting = 'may change the workspace, where nothing can be undone';
+    return verdictOf(policy, 'ask', [asking('reach.undo', lasting)]);
+  }
   const reason = 'stays inside a sandbox of full assurance, without network';
   return verdictOf(policy, 'allow', [allowing('auto.contained', reason)]);
 }

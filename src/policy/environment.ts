@@ -21,6 +21,8 @@ export interface Variables {
 export interface GrantLayer {
   readonly base: BaseName | null;
   readonly grants: Grants | null;
+  /** A base that the session or the call names: what agents pass. Default: not. */
+  readonly isRequested?: boolean;
 }
 
 /** The verdict of one layer; `null` when it says nothing of these variables. */
@@ -58,7 +60,7 @@ const injectionDefaults = {
 } as const satisfies Record<BaseName, Decision>;
 
 function grantRule(
-  { base, grants }: GrantLayer,
+  { base, grants, isRequested = false }: GrantLayer,
   { name, isSecret, isManaged = false }: RequestedName,
   reach: Reach | null,
 ): DecidingRule | null {
@@ -70,6 +72,10 @@ function grantRule(
   }
   // Who wrote the tool's file has granted it; a rule that names it still holds.
   if (base === null || isManaged) return null;
+  if (base === 'auto' && isRequested) {
+    const why = ', and can print it in a form in which nothing hides it';
+    return about(name, plainRule(id, 'ask', `gets ${what}${why}`));
+  }
   const { decision, why } = grantDefault(base, isSecret, reach);
   return about(name, plainRule(id, decision, `gets ${what}${why}`));
 }

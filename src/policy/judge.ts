@@ -5,7 +5,8 @@ import { analyseShell } from './analyse.ts';
 import type { LimitName } from '../limits.ts';
 import { decide, type Known, type Reach } from './decide.ts';
 import { underGrants } from './environment.ts';
-import { baseOf, isBaseName, strictestBase, type BaseName, type Policy } from './policy.ts';
+import { baseOf, isBaseName, strictestBase } from './policy.ts';
+import type { BaseName, GrantRules, Grants, Policy } from './policy.ts';
 import { strictestVerdict, underRules, type Seen } from './rules.ts';
 import { seenIn } from './units.ts';
 import { permit, plainRule } from './verdict.ts';
@@ -45,8 +46,12 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
     base: baseOf(layer, caller),
     rules: layer.commands,
     grants: layer.grants ?? null,
+    isRequested: false,
   }));
-  if (atLeast !== null) layers.push({ base: atLeast, rules: [], grants: null });
+  if (atLeast !== null) {
+    const grants = atLeast === 'auto' ? allowedBy(policy) : null;
+    layers.push({ base: atLeast, rules: [], grants, isRequested: true });
+  }
   const bases = layers.map(({ base }) => base);
   const strictest = strictestBase(bases) ?? policy.base;
   const rules = layers.flatMap((layer) => layer.rules);
@@ -99,6 +104,15 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
       return started({ ...joined, policy: { name, version } }, known);
     },
   };
+}
+
+/** What a person's rule allows needs no question of `auto`. */
+function allowedBy({ layers }: Policy): Grants {
+  const named = (of: keyof Grants): GrantRules => {
+    const allow = layers.flatMap(({ grants }) => grants?.[of].allow ?? []);
+    return { allow, ask: [], block: [] };
+  };
+  return { secrets: named('secrets'), environment: named('environment') };
 }
 
 /** A session that has network, under a policy that has since taken it away or asks about it. */

@@ -12,6 +12,17 @@ import type {
   Verdict,
 } from '../command.ts';
 
+/** For how long a yes holds. */
+export const answerScopes = ['once', 'session', 'project'] as const;
+export type AnswerScope = (typeof answerScopes)[number];
+
+/** What each of them means, as a person reads it. */
+export const scopeMeanings = {
+  once: 'this run alone',
+  session: 'equal commands of this session, too',
+  project: 'from now on, by the rule that is shown',
+} as const satisfies Record<AnswerScope, string>;
+
 /** One question to a person, and its answer. No variable's value is in it. */
 export interface ApprovalView {
   readonly approval_id: ApprovalId;
@@ -27,7 +38,9 @@ export interface ApprovalView {
   readonly asked: AskedView;
   readonly verdict: Verdict;
   /** `once`, or `session`: equal plans of the session run without asking again. */
-  readonly scope?: 'once' | 'session';
+  readonly scope?: AnswerScope;
+  /** Of a question that is open: for how long policy lets a yes hold. */
+  readonly scopes?: readonly AnswerScope[];
   readonly decided_at?: string;
   readonly decided_by?: string;
   /** Present when nothing but the user's uid proved who decided. */
@@ -76,6 +89,8 @@ export interface AskedView {
     /** Permission bits of a file or directory of the workspace. */
     readonly mode?: number;
   }[];
+  /** The rule that an answer for the project makes; absent: no such answer is taken. */
+  readonly rule?: string;
   /** How far the answer binds what it runs besides `contents`; absent: not at all. */
   readonly binding?: Binding;
   /** What is started in place of a shell, or `null`: the shell takes `command`. */
@@ -108,9 +123,12 @@ export interface AskedInput {
   readonly is_whole: boolean;
 }
 
-/** What a person is told of it besides the text; `null`: nothing is given. */
+/** What a person is told of standard input besides its text; `null`: it is empty. */
 export function inputHeading({ stdin, input }: Pick<AskedView, 'stdin' | 'input'>): string | null {
-  if (stdin !== 'bytes') return null;
+  if (stdin === 'closed') return null;
+  if (stdin === 'open') {
+    return 'Its standard input stays open: what is written there while it runs is not asked about';
+  }
   if (input === undefined) return 'It gets standard input, which is not held here';
   const all = input.is_whole ? '' : ', OF WHICH ONLY THE BEGINNING IS SHOWN';
   return `It gets on standard input (${input.bytes} bytes${all})`;
@@ -123,8 +141,8 @@ export interface ApprovalListParams {
 export interface ApprovalDecideParams {
   readonly approval_id: ApprovalId;
   readonly decision: 'approve' | 'deny';
-  /** Default `once`. */
-  readonly scope?: 'once' | 'session';
+  /** Default `once`; one of the question's `scopes`. */
+  readonly scope?: AnswerScope;
   /** For the agent and the record. */
   readonly words?: string;
   /** The first 8 or more digits of the digest that was seen. */

@@ -48,6 +48,8 @@ export const execId = z.templateLiteral(['x-', z.string()], { error: 'an executi
 export const approvalId = z.templateLiteral(['a-', z.string()], { error: 'an approval id' });
 export const command = textWithoutNul('text', limits.commandBytes.max);
 export const path = textWithoutNul('a path', pathBytesMax);
+/** As long as the kernel lets one variable be. */
+export const searchPath = textWithoutNul('a list of directories', 131_072);
 export const name = textWithoutNul('a name', nameBytesMax);
 export const execKey = textWithoutNul('a key', nameBytesMax).check(
   z.minLength(1, 'a key that is not empty'),

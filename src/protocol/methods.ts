@@ -8,6 +8,7 @@ import { approvalStates, judgedShells, languages, policyProfiles } from '../comm
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { answerScopes } from './approval.ts';
 import { auditMethods } from './audit-params.ts';
 import { consoleMethods } from './console-params.ts';
 import { feedMethods, leaseId } from './feed-params.ts';
@@ -78,6 +79,7 @@ const sessionCreate = z.object({
   umask: z.exactOptional(
     z.string().check(z.regex(/^0?[0-7]{3}$/, { error: 'three octal digits, such as "027"' })),
   ),
+  search_path: z.exactOptional(field.searchPath),
 });
 
 interface Stdin {
@@ -124,6 +126,7 @@ export const methods = {
     timeout_s: z.exactOptional(field.timeoutSeconds),
     env: z.exactOptional(field.environment),
     unset: z.exactOptional(field.environmentNames),
+    state_of: z.exactOptional(field.sessionId),
   }),
   'session.fork': z.extend(session, { name: z.exactOptional(field.name) }),
   'session.state': session,
@@ -198,7 +201,7 @@ export const methods = {
   'approval.decide': z.object({
     approval_id: field.approvalId,
     decision: z.enum(['approve', 'deny'], { error: '"approve" or "deny"' }),
-    scope: z.exactOptional(z.enum(['once', 'session'], { error: '"once" or "session"' })),
+    scope: z.exactOptional(z.enum(answerScopes, { error: answerScopes.join(', ') })),
     words: z.exactOptional(field.answerWords),
     digest: field.digestStart,
     passphrase: z.exactOptional(field.passphrase),

@@ -67,6 +67,11 @@ export interface SessionCreateParams {
   readonly lifetime?: 'kept' | 'client';
   /** Octal, `022` where it is not given; others never get to write. */
   readonly umask?: string;
+  /**
+   * Where programs are looked for, as `PATH`, whose tools commands see; default: the runtime's own.
+   * Not by a token.
+   */
+  readonly search_path?: string;
 }
 export interface LimitParams {
   readonly cpu_s?: number;

@@ -43,6 +43,12 @@ const oneTarget = (other: 'session_id' | 'id') =>
 
 /** One row a method: the schema of its `params`. */
 export const workspaceMethods = {
+  'workspace.trust': z.object({ path: field.path }),
+  'workspace.forget': z.object({ path: field.path }),
+  'workspace.list': z.object({}),
+  'cache.list': z.object({}),
+  // Without a path: all of them.
+  'cache.clear': z.object({ path: z.exactOptional(field.path) }),
   'workspace.open': z.object({
     path: field.path,
     policy: z.exactOptional(policy),

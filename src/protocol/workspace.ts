@@ -20,6 +20,11 @@ export const gitViews = ['real', 'projected', 'hidden', 'none'] as const;
 export type GitView = (typeof gitViews)[number];
 
 export interface WorkspaceAnswers {
+  readonly 'workspace.trust': WorkspaceTrusted;
+  readonly 'workspace.forget': { readonly forgotten: boolean };
+  readonly 'workspace.list': { readonly workspaces: readonly WorkspaceRoot[] };
+  readonly 'cache.list': { readonly caches: readonly CacheView[] };
+  readonly 'cache.clear': { readonly cleared: number };
   readonly 'workspace.open': WorkspaceOpenAnswer;
   readonly 'workspace.status': WorkspaceStatus;
   readonly 'workspace.diff': WorkspaceDiff;
@@ -85,6 +90,35 @@ export interface ReceiptChanges {
   readonly changes_omitted: number;
   /** `null`: nothing was recorded. */
   readonly workspace_mode: WorkspaceMode | null;
+}
+
+export interface WorkspaceTrusted {
+  /** The root that holds the directory from now on, by real path. */
+  readonly path: string;
+  /** Whether it was not a root before. */
+  readonly is_new: boolean;
+}
+
+/** What programs keep in HOME for later commands of one project, with one set of rules. */
+export interface CacheView {
+  /** 32 hex digits. */
+  readonly cache_id: string;
+  /** The project, by real path. */
+  readonly path: string;
+  readonly bytes: number;
+  /** ISO 8601. */
+  readonly used_at: string;
+}
+
+/** A directory in which sessions may work. */
+export interface WorkspaceRoot {
+  /** Real path. */
+  readonly path: string;
+  /** ISO 8601; `null`: the runtime was started with it. */
+  readonly trusted_at: string | null;
+  readonly is_there: boolean;
+  /** That work in it. */
+  readonly sessions: number;
 }
 
 /** Rules that only add to the runtime's policy: paths or globs, relative to the workspace. */

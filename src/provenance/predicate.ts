@@ -70,7 +70,7 @@ export const predicateSchema = z.object({
     z.object({
       id: id('a'),
       digest: sha256.check(z.describe('Of the question that was answered.')),
-      scope: z.enum(['once', 'session']),
+      scope: z.enum(['once', 'session', 'project']),
       by: text('Who said yes.'),
       proof: text('How it was proved who that was: passphrase, same_uid.'),
       at: time,

@@ -37,7 +37,7 @@ export interface CommandBasis {
   readonly approval: {
     readonly id: string;
     readonly digest: string;
-    readonly scope: 'once' | 'session';
+    readonly scope: 'once' | 'session' | 'project';
     readonly by: string;
     readonly proof: string;
     /** Unix ms. */

@@ -70,8 +70,7 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
   const system = systemEntries();
   const versionAsked = tools.bwrap === null ? Promise.resolve(null) : askVersion(tools.bwrap);
   const person = userInfo(env);
-  const shown = system.filter((entry) => entry.kind !== 'copy').map((entry) => entry.path);
-  const toolchains = findToolchains({ pathVariable, home: person.home, shown });
+  const found = toolsOf({ pathVariable, home: person.home, system }, tools.bwrap);
   const bwrapVersion = await versionAsked;
   const known = { arch: archOrNull(), tools, bwrapVersion };
   const kernelRelease = os.release();
@@ -81,9 +80,7 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
     kernelRelease,
     shells: { sh: find('sh', pathVariable), bash: find('bash', pathVariable) },
     system,
-    toolchains: [...toolchains.trees, ...toolItself(tools.bwrap, shown)],
-    masked: toolchains.masked,
-    path: [...new Set([...toolchains.path, ...standardPath.filter(isDirectory)])].join(':'),
+    ...found,
     resolver: resolverText(),
     gitIdentity: findGitIdentity(
       person.home,
@@ -93,6 +90,29 @@ export async function gatherHostFacts(env: NodeJS.ProcessEnv): Promise<HostFacts
     stage: stages.find(isDirectory) ?? '/mnt',
     idmap: person.uid === 0 && tools.perl !== null && isAtLeast(kernelRelease, [5, 12]),
     unavailable: whyUnavailable(known),
+  };
+}
+
+/** The same host for who looks for programs elsewhere, by `PATH`. Reads metadata only. */
+export function lookedUpBy(host: HostFacts, pathVariable: string): HostFacts {
+  return {
+    ...host,
+    ...toolsOf({ pathVariable, home: host.home, system: host.system }, host.tools.bwrap),
+  };
+}
+
+type Tools = Pick<HostFacts, 'toolchains' | 'masked' | 'path'>;
+
+function toolsOf(
+  { pathVariable, home, system }: Pick<HostFacts, 'home' | 'system'> & { pathVariable: string },
+  bwrap: string | null,
+): Tools {
+  const shown = system.filter((entry) => entry.kind !== 'copy').map((entry) => entry.path);
+  const found = findToolchains({ pathVariable, home, shown });
+  return {
+    toolchains: [...found.trees, ...toolItself(bwrap, shown)],
+    masked: found.masked,
+    path: [...new Set([...found.path, ...standardPath.filter(isDirectory)])].join(':'),
   };
 }
 

@@ -7,7 +7,14 @@
 import type { Box, Grants, Holder, Overlay } from '../command.ts';
 import type { HostFacts } from './facts.ts';
 import { seccompFd, seccompProgram } from './seccomp.ts';
-import { hostname, planView, type Cover, type Granted, type Identity } from './view.ts';
+import {
+  hostname,
+  planView,
+  type Cover,
+  type Granted,
+  type HomeTree,
+  type Identity,
+} from './view.ts';
 
 /** What was looked up about the workspace and the files granted beyond it. */
 export interface BoxWorkspace {
@@ -28,6 +35,8 @@ export interface BoxInput {
   /** `null`: no workspace and nothing granted beyond the system. */
   readonly workspace: BoxWorkspace | null;
   readonly grants: Pick<Grants, 'network'>;
+  /** What lasts in HOME. Default: nothing. */
+  readonly caches?: readonly HomeTree[];
   /** Bound of each private tmpfs (HOME, /tmp, /var/tmp, /dev/shm) in bytes. */
   readonly scratchBytes: number;
   /** Whether the box is for one command, beside the session's own. Default: no. */
@@ -50,7 +59,7 @@ const idRange = 65_536;
  *   first.
  */
 export function planBox(input: BoxInput): BubblewrapBox {
-  const { workspace, grants } = input;
+  const { workspace, grants, caches = [] } = input;
   const host = withoutOverlap(input.host, workspace?.granted ?? []);
   const { bwrap, nsenter, perl } = host.tools;
   if (bwrap === null || nsenter === null || host.arch === null) {
@@ -59,12 +68,13 @@ export function planBox(input: BoxInput): BubblewrapBox {
   const identity = identify(host, workspace);
   const overlay = workspace?.overlay ?? null;
   const isStaged = identity.level === 'root-idmap' || overlay !== null;
-  const staged = isStaged ? stagedTrees(host, workspace) : [];
+  const staged = isStaged ? stagedTrees(host, workspace, caches) : [];
   const view = planView({
     host,
     identity,
     granted: workspace?.granted ?? [],
     covers: workspace?.covers ?? [],
+    caches,
     sourceOf: (path) =>
       overlay !== null && isWithin(path, overlay.tree)
         ? `${host.stage}/tree${path.slice(overlay.tree.length)}`
@@ -119,7 +129,11 @@ function identify(host: HostFacts, workspace: BoxWorkspace | null): Identity {
   };
 }
 
-function stagedTrees(host: HostFacts, workspace: BoxWorkspace | null): Holder['staged'] {
+function stagedTrees(
+  host: HostFacts,
+  workspace: BoxWorkspace | null,
+  caches: readonly HomeTree[],
+): Holder['staged'] {
   const readOnly = host.toolchains.map((tree) => ({ ...tree, writable: false }));
   const granted = workspace?.granted ?? [];
   const isPart = (tree: Granted): boolean =>
@@ -130,7 +144,10 @@ function stagedTrees(host: HostFacts, workspace: BoxWorkspace | null): Holder['s
   const isMerged = (tree: Granted): boolean =>
     overlay !== null && isWithin(tree.path, overlay.tree);
   const own = granted.filter((tree) => !isPart(tree) && !isMerged(tree));
-  return [...own, ...readOnly].map(({ path, writable, uid, gid }) => ({
+  const kept = [...new Map(caches.map((one) => [one.tree, one])).values()].map(
+    ({ tree: path, uid, gid }) => ({ path, uid, gid, writable: true }),
+  );
+  return [...own, ...readOnly, ...kept].map(({ path, writable, uid, gid }) => ({
     source: path,
     writable,
     uid,

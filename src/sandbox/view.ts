@@ -34,6 +34,16 @@ export interface Cover {
   readonly as: 'pin' | 'read-only' | 'hidden-file' | 'hidden-directory';
 }
 
+/** A directory on disk that commands see in HOME, and write. */
+export interface HomeTree {
+  /** What is bound as a whole before. */
+  readonly tree: string;
+  readonly source: string;
+  readonly target: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
 export interface View {
   readonly args: readonly string[];
   readonly files: readonly { readonly fd: number; readonly base64: string }[];
@@ -44,6 +54,7 @@ export interface ViewInput {
   readonly identity: Identity;
   readonly granted: readonly Granted[];
   readonly covers: readonly Cover[];
+  readonly caches: readonly HomeTree[];
   /** Where the holder finds a host path: in the stage, or as it is. */
   readonly sourceOf: (path: string) => string;
   /** Whether commands see a layer of their own at a path. */
@@ -111,8 +122,9 @@ function scratch({ host, identity, scratchBytes }: ViewInput): Placed[] {
 }
 
 /** Workspace, grants and toolchains. */
-function trees({ host, granted, sourceOf }: ViewInput): Placed[] {
+function trees({ host, granted, caches, sourceOf }: ViewInput): Placed[] {
   return [
+    ...caches.map(({ source, target }) => bind('--bind', sourceOf(source), target)),
     ...host.toolchains.map((tree) => bind('--ro-bind', sourceOf(tree.path), tree.path)),
     ...host.masked.map((name) => bind('--ro-bind', '/dev/null', name)),
     ...granted.map((tree) =>

@@ -27,6 +27,8 @@ export interface SessionRecord {
   readonly carry: Carry;
   /** File mode mask of its commands; absent: 022. */
   readonly umask?: number;
+  /** Where its programs are looked for, as `PATH`; absent: where the runtime looks. */
+  readonly searchPath?: string;
   /** Names of session-level variables given by the caller. */
   readonly envKeys: readonly string[];
   /** Names that each of its commands gets (`env_keys` of its creation); absent: none. */

@@ -8,7 +8,7 @@ import { TrlError } from '../errors.ts';
 /**
  * `surveys`: a session's workspace as it was before the session's first command. `owners`: who made
  * sessions that are gone, for what their commands left. `keys`: which keys were used for calls that
- * nothing else remembers.
+ * nothing else remembers. `projects`: directories that the user trusted.
  */
 export type Table =
   | 'sessions'
@@ -17,7 +17,8 @@ export type Table =
   | 'approvals'
   | 'workspaces'
   | 'owners'
-  | 'keys';
+  | 'keys'
+  | 'projects';
 const tables: readonly Table[] = [
   'sessions',
   'execs',
@@ -26,6 +27,7 @@ const tables: readonly Table[] = [
   'workspaces',
   'owners',
   'keys',
+  'projects',
 ];
 
 export interface Row {
@@ -93,6 +95,7 @@ export class Store {
       workspaces: upsert('workspaces'),
       owners: upsert('owners'),
       keys: upsert('keys'),
+      projects: upsert('projects'),
     };
   }
 

@@ -16,13 +16,15 @@ export const viewOf = ({ id, view }: Member): string => view ?? id;
  * see, write and reach the same. What is staged or thrown away is for the session's own commands.
  */
 export function viewFor(record: SessionRecord, others: readonly Member[]): string {
-  const { id, workspace, owner, grants, workspaceRules, policy } = record;
+  const { id, workspace, owner, grants, workspaceRules, policy, searchPath } = record;
   const isDirect = modeOf(record) === 'direct' && grants.sandbox !== 'none';
   const isShared = isDirect && workspace !== null;
   if (!isShared) return id;
   const { read, write } = grants.files;
   const files = [read.allow, read.deny, write.allow, write.deny];
   const rules = [owner ?? '', files, grants.network, workspaceRules ?? null, policy];
+  // Other tools are mounted elsewhere: two sandboxes never have one layer.
+  if (searchPath !== undefined) rules.push(searchPath);
   const text = JSON.stringify([workspace, ...rules]);
   const name = `v-${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
   for (let count = 0; ; count += 1) {

@@ -26,7 +26,9 @@ export interface StoredRecord {
   readonly id: string;
   readonly atMs: number;
   readonly pinned: boolean;
-  readonly contents: readonly Content[];
+  contents: readonly Content[];
+  /** How many of these, from the first on, nobody can make again: they are given up last. */
+  readonly originals: number;
   place: Place | null;
   /** Until it is on disk. */
   text: RecordText | null;
@@ -141,6 +143,13 @@ export class Catalog {
     return record;
   }
 
+  /** Lets go of what a record has besides its originals; the record stays. */
+  thin(record: StoredRecord, nowMs: number): void {
+    const rest = record.contents.slice(record.originals);
+    record.contents = record.contents.slice(0, record.originals);
+    for (const content of rest) this.release(content, nowMs);
+  }
+
   bury(tombstone: Tombstone): void {
     this.tombstones.set(keyOf(tombstone), tombstone);
   }
@@ -221,8 +230,12 @@ export class Rebuilding {
     }
     for (const { line, place } of this.#records.values()) {
       const { kind, id, atMs, pinned } = line;
-      const contents = line.contents.flatMap((content) => catalog.contents.get(content) ?? []);
-      const record = { kind, id, atMs, pinned, contents, place: null, text: null };
+      const found = (ids: readonly ContentId[]): Content[] =>
+        ids.flatMap((content) => catalog.contents.get(content) ?? []);
+      const originals = found(line.contents.slice(0, line.originals));
+      const contents = [...originals, ...found(line.contents.slice(line.originals))];
+      const known = { kind, id, atMs, pinned, contents, originals: originals.length };
+      const record = { ...known, place: null, text: null };
       catalog.addRecord(record, nowMs);
       catalog.placed(record, place);
     }

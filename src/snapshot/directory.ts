@@ -4,7 +4,8 @@
  *
  *   ["c", id, bytes]                                    a content, its body is `bytes` long
  *   ["l", id, [id, ...]]                                a large content, made of others; no body
- *   ["r", kind, id, bytes, atMs, pinned, [id, ...]]     a record and the contents it refers to
+ *   ["r", kind, id, bytes, atMs, pinned, [id, ...], n]  a record and the contents it refers to, of
+ *                                                       which the first n are given up last
  *   ["d", kind, id, segment]                            a record is dropped; what it was lies in
  *                                                       segments up to this one; no body
  */
@@ -30,6 +31,8 @@ export interface RecordLine {
   readonly atMs: number;
   readonly pinned: boolean;
   readonly contents: readonly ContentId[];
+  /** How many of these, from the first on, are originals. */
+  readonly originals: number;
 }
 
 export interface DropLine {
@@ -74,15 +77,18 @@ function encode(line: Line): readonly unknown[] {
       return ['c', line.id, line.bytes];
     case 'list':
       return ['l', line.id, line.parts];
-    case 'record':
-      return ['r', line.kind, line.id, line.bytes, line.atMs, line.pinned, line.contents];
+    case 'record': {
+      const { kind, id, bytes, atMs, pinned, contents, originals } = line;
+      const fields = ['r', kind, id, bytes, atMs, pinned, contents];
+      return originals === 0 ? fields : [...fields, originals];
+    }
     case 'drop':
       return ['d', line.kind, line.id, line.segment];
   }
 }
 
 function decode(fields: readonly unknown[]): Line | null {
-  const [type, first, second, third, fourth, pinned, ids] = fields;
+  const [type, first, second, third, fourth, pinned, ids, count = 0] = fields;
   if (typeof first !== 'string') return null;
   if (type === 'c') {
     return isCount(second) ? { type: 'content', id: first, bytes: second } : null;
@@ -93,8 +99,10 @@ function decode(fields: readonly unknown[]): Line | null {
   if (typeof second !== 'string' || !isCount(third)) return null;
   if (type === 'd') return { type: 'drop', kind: first, id: second, segment: third };
   if (type !== 'r' || typeof fourth !== 'number' || !isNames(ids)) return null;
+  if (!isCount(count)) return null;
   const named = { type: 'record', kind: first, id: second } as const;
-  return { ...named, bytes: third, atMs: fourth, pinned: pinned === true, contents: ids };
+  const about = { bytes: third, atMs: fourth, pinned: pinned === true };
+  return { ...named, ...about, contents: ids, originals: count };
 }
 
 const isCount = (value: unknown): value is number =>

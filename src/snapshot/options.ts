@@ -48,6 +48,8 @@ export interface SnapshotStats {
 export interface AppendOptions {
   /** SHA-256 of the contents that are kept as long as the record is. Default: none. */
   readonly contents?: readonly string[];
+  /** Of these, what nobody can make again, with what an earlier record of the id said. */
+  readonly originals?: readonly string[];
   /** It is never given up by itself. Default: `false`. */
   readonly pin?: boolean;
 }

@@ -1,6 +1,8 @@
 /**
- * What is given up when it is too old or there is too much: whole records of changes, the oldest
- * first, with the contents that nobody else refers to. Never silently.
+ * What is given up when it is too old or there is too much: records of changes, the oldest first,
+ * with the contents that nobody else refers to. Originals stay for a day, so that nothing makes
+ * them go by making much else: where there is no room besides them, nothing new is kept. Never
+ * silently.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Catalog, Content, StoredRecord, Tombstone } from './catalog.ts';
@@ -30,6 +32,8 @@ export interface RetentionOptions {
 
 /** Records of this kind grow old; all others stay until they are dropped by name. */
 const agingKind = 'changes';
+/** How long originals stay whatever comes after them, in `ms`. */
+export const originalsMs = 86_400_000;
 /** The rest of the bound is room for what is no longer wanted and not yet swept. */
 const liveShare = 7 / 8;
 /** A segment of which less is wanted is swept. */
@@ -56,7 +60,7 @@ export class Retention {
   expire(): void {
     const { catalog, keepMs, now } = this.#options;
     const oldestMs = now() - keepMs;
-    this.#dropWhile('age', (record) => record.atMs < oldestMs);
+    this.#giveUp('age', ({ atMs }) => (atMs < oldestMs ? 'whole' : 'no more'));
     catalog.collect(now());
   }
 
@@ -71,26 +75,42 @@ export class Retention {
     let stays = bytes + writer.pendingBytes;
     for (const { place } of catalog.unreferenced) stays += place?.bytes ?? 0;
     if (stays > this.#liveBytesMax) return false;
-    this.#dropWhile('space', () => !fits());
+    this.#giveUp('space', ({ originals }) =>
+      fits() ? 'no more' : originals === 0 ? 'whole' : 'but originals',
+    );
+    const oldestMs = now() - originalsMs;
+    this.#giveUp('space', ({ atMs }) => (fits() || atMs > oldestMs ? 'no more' : 'whole'));
     return fits();
   }
 
-  #dropWhile(reason: DroppedRecord['reason'], isOver: (record: StoredRecord) => boolean): void {
-    const { catalog, log } = this.#options;
+  /** @param part what goes of a record, the oldest first */
+  #giveUp(
+    reason: DroppedRecord['reason'],
+    part: (record: StoredRecord) => 'whole' | 'but originals' | 'no more',
+  ): void {
+    const { catalog, log, now } = this.#options;
     const liveBefore = catalog.liveBytes;
-    let dropped = 0;
+    let [dropped, thinned] = [0, 0];
     for (const record of catalog.recordsOf(agingKind)) {
       if (record.pinned) continue;
       // Those that are not on disk yet give no room.
-      if (record.place === null || !isOver(record)) break;
-      this.#drop(record, reason);
-      dropped += 1;
+      if (record.place === null) break;
+      const which = part(record);
+      if (which === 'no more') break;
+      if (which === 'whole') {
+        this.#drop(record, reason);
+        dropped += 1;
+      } else if (record.contents.length > record.originals) {
+        catalog.thin(record, now());
+        thinned += 1;
+      }
     }
-    if (dropped === 0) return;
+    if (dropped === 0 && thinned === 0) return;
     const bytes = liveBefore - catalog.liveBytes;
     this.droppedBytes += bytes;
     const why = reason === 'age' ? 'too old' : 'too much is kept';
-    log(`snapshots: ${dropped} records of changes dropped, ${bytes} B: ${why}`);
+    const also = thinned === 0 ? '' : ` and ${thinned} in part`;
+    log(`snapshots: ${dropped} records of changes dropped${also}, ${bytes} B: ${why}`);
   }
 
   #drop(record: StoredRecord, reason: DroppedRecord['reason']): void {

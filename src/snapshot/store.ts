@@ -182,13 +182,17 @@ export class SnapshotStore implements Contents {
    * long lists must not be changed any more.
    */
   append(kind: string, id: string, value: object, options: AppendOptions = {}): void {
-    const named = new Set(options.contents ?? []);
-    const contents = [...named].flatMap(
-      (sha256) => this.#catalog.contents.get(this.#idOf(sha256)) ?? [],
-    );
+    const found = (named: readonly string[] = []): Set<Content> =>
+      new Set(named.flatMap((sha256) => this.#catalog.contents.get(this.#idOf(sha256)) ?? []));
+    const contents = found(options.contents);
+    const earlier = this.#catalog.record(kind, id);
+    const known = new Set(earlier?.contents.slice(0, earlier.originals));
+    const originals = known.union(found(options.originals)).intersection(contents);
     const pinned = options.pin ?? false;
-    const at = { kind, id, atMs: this.#now(), pinned };
-    const record: StoredRecord = { ...at, contents, place: null, text: new RecordText(value) };
+    const at = { kind, id, atMs: this.#now(), pinned, originals: originals.size };
+    const ordered = [...originals.union(contents)];
+    const text = new RecordText(value);
+    const record: StoredRecord = { ...at, contents: ordered, place: null, text };
     this.#catalog.addRecord(record, this.#now());
     this.#writer.add({ type: 'record', record, payload: null });
   }

@@ -206,9 +206,9 @@ async function plainOf(item: Exclude<Item, { type: 'drop' }>): Promise<Uint8Arra
 
 function lineOf(item: Exclude<Item, { type: 'drop' }>, bytes: number): Line {
   if (item.type === 'content') return { type: 'content', id: item.content.id, bytes };
-  const { kind, id, atMs, pinned, contents } = item.record;
+  const { kind, id, atMs, pinned, contents, originals } = item.record;
   const ids = contents.map((content) => content.id);
-  return { type: 'record', kind, id, bytes, atMs, pinned, contents: ids };
+  return { type: 'record', kind, id, bytes, atMs, pinned, contents: ids, originals };
 }
 
 function settle(catalog: Catalog, item: Item, place: Place): void {

@@ -115,6 +115,16 @@ function readOn({ exec_id: id, stdout_omitted_bytes: out, stderr_omitted_bytes: 
   );
 }
 
+/** What there is to say of a change that did not go the usual way. */
+export function notesOf(receipt: Receipt): string[] {
+  const held = receipt.changes
+    .filter(({ state }) => state !== 'applied')
+    .map(
+      ({ path, state, reason }) => `${path} is ${state}${reason === null ? '' : `: ${reason}`}.`,
+    );
+  return [...held, ...receipt.hints, ...receipt.warnings];
+}
+
 const changesShown = 50;
 
 function changesOf({ changes, changes_omitted: omitted }: Receipt): string[] {

@@ -3,7 +3,7 @@ import type { Client } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
 import { escapeOf, replaceHidden } from '../hidden.ts';
 import { bindingText, inputHeading, kindOf } from '../protocol/approval.ts';
-import type { ApprovalView } from '../protocol/approval.ts';
+import type { ApprovalDecideParams, ApprovalView } from '../protocol/approval.ts';
 
 const digestShown = 16;
 
@@ -23,10 +23,10 @@ export async function pendingOf(client: Client, error: unknown): Promise<Approva
 export async function decideFor(
   client: Client,
   approval: Pick<ApprovalView, 'approval_id' | 'digest'>,
-  decision: 'approve' | 'deny',
+  answer: Pick<ApprovalDecideParams, 'decision' | 'scope'>,
 ): Promise<void> {
   const { approval_id, digest } = approval;
-  await client.decide({ approval_id, decision, digest: digest.slice(0, digestShown) });
+  await client.decide({ approval_id, ...answer, digest: digest.slice(0, digestShown) });
 }
 
 /** Whether an answer without a passphrase is taken. */

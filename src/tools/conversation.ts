@@ -1,20 +1,23 @@
 /** The default session of a conversation, found again by its name. */
+import type { PolicyProfile } from '../command.ts';
 import type { Client, SessionId } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
-import type { Conversation, ToolPolicy } from './tool.ts';
+import type { Conversation } from './tool.ts';
 
 export interface ConversationOptions {
   readonly client: Client;
-  /** Where its sessions start, absolute. */
-  readonly root: string;
+  /** Where its sessions start, absolute; a function is asked when one is made. */
+  readonly root: string | (() => Promise<string>);
   /** What the default session is called; an equal name means the same session. */
   readonly name: string;
   /** What the commands of its sessions must pass besides the runtime's policy; default `auto`. */
-  readonly policy?: ToolPolicy;
+  readonly policy?: PolicyProfile;
   /** Default `/bin/bash`, or what the runtime has in its place. */
   readonly shell?: string;
   /** Whether its sessions end with the client; default: they are kept. */
   readonly endsWithClient?: boolean;
+  /** Whether its calls reach its own sessions alone; default: all that the client may use. */
+  readonly isAlone?: boolean;
 }
 
 /**
@@ -24,21 +27,44 @@ export interface ConversationOptions {
 export function conversation(options: ConversationOptions): Conversation {
   const { client, root, name, policy = 'auto', shell = '/bin/bash' } = options;
   const lifetime = options.endsWithClient === true ? 'client' : 'kept';
+  const known = new Set<SessionId>();
   const create = async (called: string, network: 'off' | 'on' = 'off'): Promise<SessionId> => {
-    const params = { working_dir: root, policy, shell, name: called, lifetime } as const;
-    return (await client.createSession(network === 'on' ? { ...params, network } : params)).id;
+    const params = {
+      working_dir: await placeOf(root),
+      policy,
+      shell,
+      name: called,
+      lifetime,
+    } as const;
+    const { id } = await client.createSession(network === 'on' ? { ...params, network } : params);
+    known.add(id);
+    return id;
   };
+  const [net, more] = [`${name} network`, `${name} +`];
   const own = new NamedSession(client, name, () => create(name));
-  const net = `${name} network`;
   const online = new NamedSession(client, net, () => create(net, 'on'));
+  const mayUse = async (id: SessionId): Promise<boolean> => {
+    if (known.has(id)) return true;
+    // An earlier server of the conversation may have made it.
+    for (const one of await client.sessions()) {
+      if ([name, net, more].includes(one.name ?? '')) known.add(one.session_id);
+    }
+    return known.has(id);
+  };
   return {
     session: () => own.id(),
     likely: () => own.likely(),
-    open: () => create(`${name} +`),
+    open: () => create(more),
     online: () => online.id(),
+    ...(options.isAlone === true ? { mayUse } : {}),
     parked: new Map(),
+    files: new Map(),
+    background: new Map(),
   };
 }
+
+const placeOf = async (root: ConversationOptions['root']): Promise<string> =>
+  typeof root === 'string' ? root : root();
 
 /** Found by its name, or made. */
 class NamedSession {

@@ -5,7 +5,7 @@ import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { ExecReadAnswer, ExecView, StreamChunk } from '../protocol/types.ts';
 import { argument, checkArguments } from './arguments.ts';
-import { toExecId, toSessionId } from './handles.ts';
+import { namedExec, namedSession } from './handles.ts';
 import { redactionsField } from './redactions.ts';
 import { terminalBounds } from './running.ts';
 import { readsOnly, toolOf } from './tool.ts';
@@ -54,19 +54,19 @@ export const terminalOutput: Tool = toolOf(
       redactions: redactionsField,
     },
     annotations: readsOnly,
-    run: async (args, { client, signal }) => {
+    run: async (args, context) => {
       const { exec_id, from, max, wait_ms, grep, tail } = args;
       const filters = grep !== undefined || tail !== undefined;
-      const answer = await client.read(
+      const answer = await context.client.read(
         {
-          exec_id: toExecId(exec_id),
+          exec_id: await namedExec(context, exec_id),
           max: max ?? (filters ? readMax : terminalBounds.outputBytes),
           ...(from === undefined ? {} : { from }),
           ...(wait_ms === undefined ? {} : { wait_ms }),
           ...(grep === undefined ? {} : { grep }),
           ...(tail === undefined ? {} : { tail }),
         },
-        signal,
+        context.signal,
       );
       const output = textOf(answer.chunks);
       const { chunks: _, ...rest } = answer;
@@ -111,13 +111,13 @@ export const terminalInput: Tool = toolOf(
     }),
     output: { exec_id: z.string(), bytes: z.int(), eof: z.boolean() },
     annotations: { ...readsOnly, readOnlyHint: false, idempotentHint: false },
-    run: async ({ exec_id, data = '', eof = false }, { client }) => {
+    run: async ({ exec_id, data = '', eof = false }, context) => {
       if (data === '' && !eof) {
         const message = 'Cannot call terminal_input: give "data", "eof", or both';
         throw new TrlError('INVALID_PARAMS', message);
       }
-      const id = toExecId(exec_id);
-      await client.write({ exec_id: id, data, eof });
+      const id = await namedExec(context, exec_id);
+      await context.client.write({ exec_id: id, data, eof });
       const bytes = utf8(data).length;
       const end = eof ? ', and its end' : '';
       return { data: { exec_id: id, bytes, eof }, text: `${bytes} bytes written to ${id}${end}` };
@@ -147,16 +147,16 @@ export const terminalStop: Tool = toolOf(
     }),
     output: { stopped: z.array(z.string()) },
     annotations: { ...readsOnly, readOnlyHint: false, destructiveHint: true },
-    run: async ({ exec_id, session_id, signal }, { client }) => {
+    run: async ({ exec_id, session_id, signal }, context) => {
       if ((exec_id === undefined) === (session_id === undefined)) {
         const message = 'Cannot call terminal_stop: give "exec_id" or "session_id", and not both';
         throw new TrlError('INVALID_PARAMS', message);
       }
       const target =
         exec_id === undefined
-          ? { session_id: toSessionId(session_id ?? '') }
-          : { exec_id: toExecId(exec_id) };
-      const stopped = await client.cancel({
+          ? { session_id: await namedSession(context, session_id ?? '') }
+          : { exec_id: await namedExec(context, exec_id) };
+      const stopped = await context.client.cancel({
         ...target,
         ...(signal === undefined ? {} : { signal }),
       });
@@ -181,9 +181,9 @@ export const terminalClose: Tool = toolOf(
     }),
     output: { session_id: z.string(), state: z.string() },
     annotations: { ...readsOnly, readOnlyHint: false, destructiveHint: true },
-    run: async ({ session_id, force = false }, { client }) => {
-      const id = toSessionId(session_id);
-      await client.session(id).destroy({ force });
+    run: async ({ session_id, force = false }, context) => {
+      const id = await namedSession(context, session_id);
+      await context.client.session(id).destroy({ force });
       return { data: { session_id: id, state: 'terminated' }, text: `Ended: ${id}` };
     },
   },
@@ -221,9 +221,10 @@ export const terminalList: Tool = toolOf(
       omitted: z.int().check(z.describe('sessions and commands that are not listed')),
     },
     annotations: readsOnly,
-    run: async ({ session_id }, { client }) => {
-      const id = session_id === undefined ? undefined : toSessionId(session_id);
-      const [sessions, execs] = await Promise.all([
+    run: async ({ session_id }, context) => {
+      const { client, sessions: own } = context;
+      const id = session_id === undefined ? undefined : await namedSession(context, session_id);
+      const [sessions, all] = await Promise.all([
         id === undefined
           ? client.sessions()
           : client
@@ -232,7 +233,12 @@ export const terminalList: Tool = toolOf(
               .then((one) => [one]),
         client.execs(id),
       ]);
-      const live = sessions.filter(({ state: now }) => now !== 'terminated');
+      const isOwn = await Promise.all(
+        sessions.map(async (one) => (await own.mayUse?.(one.session_id)) !== false),
+      );
+      const live = sessions.filter(({ state: now }, at) => now !== 'terminated' && isOwn[at]);
+      const hidden = new Set(sessions.flatMap((one, at) => (isOwn[at] ? [] : [one.session_id])));
+      const execs = all.filter((one) => !hidden.has(one.session_id));
       const newest = execs.toSorted((a, b) => b.started_at.localeCompare(a.started_at));
       const data = {
         sessions: live.slice(0, listed).map((one) => ({

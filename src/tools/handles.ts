@@ -1,6 +1,6 @@
 /** Handles as agents give them back: text that may be anything. */
 import type { ExecId, SessionId } from '../client/index.ts';
-import { TrlError } from '../errors.ts';
+import { isTrlError, TrlError } from '../errors.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
@@ -9,26 +9,44 @@ import type { ToolContext } from './tool.ts';
  * @throws TrlError `SESSION_NOT_FOUND`
  */
 export async function sessionOf(
-  { sessions }: ToolContext,
+  context: ToolContext,
   given: string | undefined,
 ): Promise<SessionId> {
-  if (given === undefined) return sessions.session();
-  if (given === 'new') return sessions.open();
-  return toSessionId(given);
+  if (given === undefined) return context.sessions.session();
+  if (given === 'new') return context.sessions.open();
+  return namedSession(context, given);
 }
 
-/** @throws TrlError `SESSION_NOT_FOUND` for text that no session is called */
-export function toSessionId(text: string): SessionId {
-  if (isSessionId(text)) return text;
+/** @throws TrlError `SESSION_NOT_FOUND` for text that no session of the conversation is called */
+export async function namedSession({ sessions }: ToolContext, text: string): Promise<SessionId> {
+  if (isSessionId(text) && (await sessions.mayUse?.(text)) !== false) return text;
   const message = `Cannot find the session: there is no ${JSON.stringify(text)}`;
   throw new TrlError('SESSION_NOT_FOUND', message);
 }
 
-/** @throws TrlError `EXEC_NOT_FOUND` for text that no execution is called */
-export function toExecId(text: string): ExecId {
-  if (isExecId(text)) return text;
+/** @throws TrlError `EXEC_NOT_FOUND` for text that no execution of the conversation is called */
+export async function namedExec({ client, sessions }: ToolContext, text: string): Promise<ExecId> {
+  if (isExecId(text)) {
+    if (sessions.mayUse === undefined) return text;
+    const { session_id } = await client.exec(text);
+    if (await sessions.mayUse(session_id)) return text;
+  }
   const message = `Cannot find the execution: there is no ${JSON.stringify(text)}`;
   throw new TrlError('EXEC_NOT_FOUND', message);
+}
+
+/** The same of one that may be known by its changes alone: any of the project. */
+export async function recordedExec(context: ToolContext, text: string): Promise<ExecId> {
+  const { client, sessions, workspace } = context;
+  try {
+    return await namedExec(context, text);
+  } catch (error) {
+    if (sessions.mayUse === undefined || !isExecId(text)) throw error;
+    if (!isTrlError(error, 'EXEC_NOT_FOUND')) throw error;
+    const { path } = await client.call('snapshot.get', { exec_id: text, limit: 1 });
+    if (path !== workspace.root) throw error;
+    return text;
+  }
 }
 
 const isSessionId = (text: string): text is SessionId => /^s-[0-9a-f]{1,64}$/.test(text);

@@ -2,6 +2,7 @@
 import type { Client } from '../client/index.ts';
 import { errorTable, isTrlError, TrlError } from '../errors.ts';
 import { nearest } from '../nearest.ts';
+import { withEnded } from './background.ts';
 import {
   terminalClose,
   terminalInput,
@@ -9,6 +10,7 @@ import {
   terminalOutput,
   terminalStop,
 } from './executions.ts';
+import { edit, list, read, search, write } from './files.ts';
 import { pythonRpc } from './python.ts';
 import { withRedactions } from './redactions.ts';
 import { registeredTool, registeredTools } from './registered.ts';
@@ -31,6 +33,11 @@ export const builtinTools: readonly Tool[] = [
   terminalStop,
   terminalClose,
   terminalList,
+  read,
+  write,
+  edit,
+  list,
+  search,
   pythonRpc,
   secrets,
   workspaceDiff,
@@ -57,10 +64,11 @@ export async function callTool(
   args: Readonly<Record<string, unknown>>,
 ): Promise<ToolResult> {
   try {
-    return withRedactions(await (await toolNamed(context.client, name)).call(args, context));
+    const result = await (await toolNamed(context.client, name)).call(args, context);
+    return withRedactions(await withEnded(result, context));
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return withRedactions(failedResult(error));
+    return withRedactions(await withEnded(failedResult(error), context));
   }
 }
 

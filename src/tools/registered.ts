@@ -77,7 +77,7 @@ async function callRegistered(
       if (pending.state !== 'pending' && asked < questionsMax) continue;
       const answer = asked < questionsMax ? ((await context.ask?.(pending)) ?? 'later') : 'later';
       if (answer === 'later') return waitingResult(pending);
-      await decideFor(client, pending, answer);
+      await decideFor(client, pending, { decision: answer });
     }
   }
 }

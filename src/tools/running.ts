@@ -37,6 +37,8 @@ export interface Command {
   /** Whether it makes its session busy and carries its state on. */
   readonly mode: 'foreground' | 'detached';
   readonly policy: ToolPolicy;
+  /** Bytes of each stream in the receipt; default: those of the terminal tools. */
+  readonly outputBytes?: number;
 }
 
 export type Ran =
@@ -57,7 +59,7 @@ export async function runCommand(context: ToolContext, command: Command): Promis
     resume: async (execId) => {
       const { client, signal } = context;
       await using stream = client.attach(execId, { signal, cancelOnAbort: true });
-      return await gather(context, stream, command.params.command);
+      return await gather(context, stream, command);
     },
   });
   return 'approval_id' in receipt
@@ -130,7 +132,7 @@ async function withPerson<T>(
     remember(parked, key, execId);
     const answer = asked < questionsMax ? ((await context.ask?.(approval)) ?? 'later') : 'later';
     if (answer === 'later') return approval;
-    await decideFor(client, approval, answer);
+    await decideFor(client, approval, { decision: answer });
     waitMs = startMs;
   }
 }
@@ -228,7 +230,7 @@ async function follow(context: ToolContext, command: Command): Promise<Receipt> 
   for (const begun = performance.now(); ;) {
     try {
       await using stream = await open(context, command);
-      return await gather(context, stream, command.params.command);
+      return await gather(context, stream, command);
     } catch (error) {
       const waited = performance.now() - begun;
       if (!isTrlError(error, 'SESSION_BUSY') || waited > turnMs) throw error;
@@ -251,9 +253,9 @@ async function open(context: ToolContext, command: Command): Promise<ExecStream>
 async function gather(
   { progress, signal }: ToolContext,
   stream: ExecStream,
-  command: string,
+  { params, outputBytes = terminalBounds.outputBytes }: Command,
 ): Promise<Receipt> {
-  const name = command.trim().split('\n', 1)[0]?.slice(0, 60) ?? '';
+  const name = params.command.trim().split('\n', 1)[0]?.slice(0, 60) ?? '';
   const begun = performance.now();
   let bytes = 0;
   let [count, toldAt] = [0, begun - tellMs];
@@ -279,7 +281,7 @@ async function gather(
   const beat = setInterval(tell, beatMs);
   try {
     signal.throwIfAborted();
-    return await collect(counted(), stream.exit, terminalBounds.outputBytes);
+    return await collect(counted(), stream.exit, outputBytes);
   } finally {
     clearInterval(beat);
   }

@@ -2,10 +2,13 @@
 import * as z from 'zod/mini';
 import type { SessionId } from '../client/index.ts';
 import { TrlError } from '../errors.ts';
+import { quoteWord } from '../quote.ts';
 import { commandOutput, endedResult, startedResult, waitingResult } from './answers.ts';
 import { argument, checkArguments } from './arguments.ts';
+import { watchEnd } from './background.ts';
 import { directoryIn } from './directory.ts';
 import { sessionOf } from './handles.ts';
+import { leavesState, networkNeedOf } from './network-need.ts';
 import { runCommand, startCommand, terminalBounds } from './running.ts';
 import { toolOf } from './tool.ts';
 import type { Tool, ToolContext, ToolResult } from './tool.ts';
@@ -81,10 +84,11 @@ export const terminal: Tool = toolOf(
     annotations: runs,
     run: async (args, context) => {
       const { policy = 'auto' } = context;
-      const place =
-        args.network === true
-          ? await onlineIn(context, args)
-          : { sessionId: await sessionOf(context, args.session_id), cwd: args.cwd };
+      const need = args.network === undefined ? needIn(context, args) : null;
+      const isOnline = args.network === true || (need !== null && context.isAnswered === true);
+      const place = isOnline
+        ? await onlineIn(context, args)
+        : { sessionId: await sessionOf(context, args.session_id), cwd: args.cwd };
       const { sessionId, cwd } = place;
       const params = {
         command: args.command,
@@ -99,15 +103,51 @@ export const terminal: Tool = toolOf(
           mode: 'detached',
           policy,
         });
-        return 'approval_id' in started
-          ? waitingResult(started)
-          : startedResult(sessionId, started);
+        if ('approval_id' in started) return waitingResult(started);
+        if (started.exit_code === null) watchEnd(context.sessions, started.exec_id, args.command);
+        return startedResult(sessionId, started);
       }
-      return runBounded(context, { sessionId, params, mode: 'foreground', policy }, args.timeout);
+      const notes = noteOf(need, isOnline);
+      const command = { sessionId, params, mode: 'foreground', policy, notes } as const;
+      const result = await runBounded(context, command, args.timeout);
+      if (isOnline && result.data['status'] === 'exited') await moveAlong(context, sessionId, cwd);
+      return result;
     },
   },
   checkArguments,
 );
+
+/** Where the command went, the conversation's own session goes, too: the agent knows of one. */
+async function moveAlong(
+  { client, sessions, workspace }: ToolContext,
+  online: SessionId,
+  before: string | undefined,
+): Promise<void> {
+  const { cwd } = await client.session(online).state();
+  if (cwd === null || cwd === before || !`${cwd}/`.startsWith(`${workspace.root}/`)) return;
+  const own = client.session(await sessions.likely());
+  // One that is busy stays where it is.
+  await own.run(`cd -- ${quoteWord(cwd)}`, { policy: 'auto' }).catch(() => {});
+}
+
+/**
+ * What in the text needs the network; `null`: nothing is seen to. In a session that the call names
+ * nothing is changed, nor where it leaves variables: they would be in the other session.
+ */
+function needIn(
+  { policy = 'auto' }: ToolContext,
+  args: { readonly command: string; readonly session_id?: string | undefined },
+): string | null {
+  if (policy !== 'auto' || args.session_id !== undefined || leavesState(args.command)) return null;
+  return networkNeedOf(args.command);
+}
+
+function noteOf(need: string | null, isOnline: boolean): readonly string[] {
+  if (need === null) return [];
+  return isOnline
+    ? [`"${need}" needs the network: it ran in the session that has it; "network": false refuses`]
+    : [`"${need}" needs the network, and nobody can be asked here: it ran without`];
+}
 
 /**
  * The session with network, in the directory where the conversation's own is.
@@ -123,9 +163,12 @@ async function onlineIn(
     throw new TrlError('INVALID_PARAMS', message);
   }
   const sessionId = await sessions.online();
+  const own = await sessions.likely();
+  // As if it ran there: what was exported and where it stands goes with it.
+  await client.call('session.update', { session_id: sessionId, state_of: own });
   if (args.cwd !== undefined) return { sessionId, cwd: args.cwd };
   const { root } = workspace;
-  const { cwd } = await client.session(await sessions.likely()).state();
+  const { cwd } = await client.session(own).state();
   return { sessionId, cwd: cwd !== null && `${cwd}/`.startsWith(`${root}/`) ? cwd : root };
 }
 
@@ -176,12 +219,14 @@ export const terminalExec: Tool = toolOf(
 /** Runs it within the bounds of the terminal tools. */
 export async function runBounded(
   context: ToolContext,
-  command: Parameters<typeof runCommand>[1],
+  command: Parameters<typeof runCommand>[1] & { readonly notes?: readonly string[] },
   timeoutSeconds: number | undefined,
 ): Promise<ToolResult> {
-  const { ms, seconds, notes } = timeoutOf(timeoutSeconds);
+  const { ms, seconds, notes: late } = timeoutOf(timeoutSeconds);
+  const { notes: own = [], ...rest } = command;
+  const notes = [...own, ...late];
   const params = { ...command.params, timeout_ms: ms };
-  const ran = await runCommand(context, { ...command, params });
+  const ran = await runCommand(context, { ...rest, params });
   if (ran.kind === 'asks') return waitingResult(ran.approval);
   const cwd = command.mode === 'detached' ? { cwd: command.params.cwd ?? null } : {};
   return endedResult(ran.receipt, { timeoutSeconds: seconds, notes, ...cwd });

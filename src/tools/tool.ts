@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini';
 import type { ApprovalView } from '../protocol/approval.ts';
+import { endedField } from './background.ts';
 import type { Client, ErrorCode, ExecId, SessionId } from '../client/index.ts';
 
 export interface Tool {
@@ -77,6 +78,11 @@ export interface ToolContext {
   readonly traceparent?: string;
   /** How long to wait for a person when one must decide, in `ms`; default 0: not at all. */
   readonly approvalWaitMs?: number;
+  /**
+   * Whether somebody may answer a question: by a form, or by `trl approvals` and the console of a
+   * runtime that others reach. Then what is seen to need the network is asked about beforehand.
+   */
+  readonly isAnswered?: boolean;
   /** Asks a person at once; without it, what must be asked is answered as `waiting`. */
   readonly ask?: (approval: ApprovalView) => Promise<'approve' | 'deny' | 'later'>;
 }
@@ -91,8 +97,14 @@ export interface Conversation {
   open(): Promise<SessionId>;
   /** One of which each command has network, once a person has agreed; found or made. */
   online(): Promise<SessionId>;
+  /** Whether calls may name a session; default: any that the client may use. */
+  readonly mayUse?: (session: SessionId) => Promise<boolean>;
   /** Commands that wait for a person, by the calls that asked for them; the tools keep it. */
   readonly parked: Map<string, ExecId>;
+  /** Files by session and path, as the conversation last saw them; default: it does not know. */
+  readonly files?: Map<string, string>;
+  /** Commands in the background, with what they are called; default: their ends are not said. */
+  readonly background?: Map<ExecId, string>;
 }
 
 export interface ToolResult {
@@ -139,7 +151,11 @@ export function toolOf<Input>(
   const { name, title, description, annotations } = spec;
   // An answer is one of both: what was asked for, or why not.
   const fields = Object.entries(spec.output).map(([key, one]) => [key, z.optional(one)] as const);
-  const output = z.object({ ...Object.fromEntries(fields), error: z.optional(failure) });
+  const output = z.object({
+    ...Object.fromEntries(fields),
+    ended: z.optional(endedField),
+    error: z.optional(failure),
+  });
   return {
     name,
     title,

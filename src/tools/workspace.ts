@@ -5,7 +5,7 @@ import { TrlError } from '../errors.ts';
 import { publishKinds } from '../protocol/publish.ts';
 import type { PublishCheckParams, PublishVerdict } from '../protocol/publish.ts';
 import { argument, checkArguments } from './arguments.ts';
-import { sessionOf, toExecId } from './handles.ts';
+import { recordedExec, sessionOf } from './handles.ts';
 import { redactionsField } from './redactions.ts';
 import { readsOnly, toolOf } from './tool.ts';
 import type { Tool, ToolContext } from './tool.ts';
@@ -60,7 +60,7 @@ export const workspaceDiff: Tool = toolOf(
       const of =
         args.exec_id === undefined
           ? { session_id: await sessionOf(context, args.session_id) }
-          : { exec_id: toExecId(args.exec_id) };
+          : { exec_id: await recordedExec(context, args.exec_id) };
       const { diff, files, truncated } = await context.client.call('workspace.diff', {
         ...of,
         ...(args.paths === undefined ? {} : { paths: args.paths }),
@@ -149,7 +149,10 @@ async function targetOf(args: CheckArgs, context: ToolContext): Promise<PublishC
   };
   switch (kind) {
     case 'exec':
-      return { ...base, exec_id: toExecId(needed(args.exec_id, 'exec', 'exec_id')) };
+      return {
+        ...base,
+        exec_id: await recordedExec(context, needed(args.exec_id, 'exec', 'exec_id')),
+      };
     case 'text':
       return { ...base, data: base64Of(utf8(needed(args.text, 'text', 'text'))), ...(await at()) };
     case 'git':

@@ -4,9 +4,10 @@ import path from 'node:path';
 import { codeOf } from './descriptor.ts';
 import { TrlError, type ErrorCode } from '../errors.ts';
 import { isBelow, realPrefix } from './inspect.ts';
+import { projectOf } from './project.ts';
 
 export interface RootsInput {
-  /** Directories that the operator allows, as given. */
+  /** Directories that the operator allows, by real path: one that became a link allows nothing. */
   readonly roots: readonly string[];
   /** What the caller asked for; `null` or `/tmp`: no workspace. */
   readonly workingDir: string | null;
@@ -59,8 +60,9 @@ export async function resolveWorkspace(input: RootsInput): Promise<Resolved> {
     return { workspace: null, cwd: privateDirectory };
   }
   const cwd = await realDirectory(workingDir);
-  const roots = await Promise.all(input.roots.map((root) => realpath(root).catch(() => null)));
-  const holding = roots.filter((root) => root !== null).filter((root) => isBelow(cwd, root));
+  const near = input.roots.filter((root) => isBelow(cwd, root));
+  const real = await Promise.all(near.map((root) => realpath(root).catch(() => null)));
+  const holding = near.filter((root, at) => real[at] === root);
   const workspace = holding.toSorted((a, b) => b.length - a.length)[0];
   if (workspace === undefined) {
     const allowed = input.roots.map((root) => JSON.stringify(root)).join(', ') || 'none';
@@ -69,11 +71,36 @@ export async function resolveWorkspace(input: RootsInput): Promise<Resolved> {
       `start it with another --workspace-root to work there`;
     throw refused('WORKSPACE_ESCAPE', workingDir, help);
   }
-  const reason = whyNotRoot(workspace, await realpath(home).catch(() => home));
-  if (reason !== null) {
-    throw refused('INVALID_PARAMS', workingDir, `the workspace root "${workspace}" ${reason}`);
-  }
+  await refuseRoot(workspace, { home, given: workingDir });
   return { workspace, cwd };
+}
+
+/**
+ * The directory itself, and the project that holds it: what becomes a root where it is trusted.
+ *
+ * @throws TrlError INVALID_PARAMS as {@link resolveWorkspace}
+ */
+export async function resolveProject(
+  directory: string,
+  home: string,
+): Promise<{ readonly directory: string; readonly project: string }> {
+  const real = await realDirectory(directory);
+  const realHome = await realpath(home).catch(() => home);
+  const top = projectOf(real, realHome);
+  // A repository in a place that many share says nothing of the projects in it.
+  const project = whyNotRoot(top, realHome) === null ? top : real;
+  await refuseRoot(project, { home, given: directory });
+  return { directory: real, project };
+}
+
+async function refuseRoot(
+  root: string,
+  { home, given }: { readonly home: string; readonly given: string },
+): Promise<void> {
+  const reason = whyNotRoot(root, await realpath(home).catch(() => home));
+  if (reason !== null) {
+    throw refused('INVALID_PARAMS', given, `the workspace root "${root}" ${reason}`);
+  }
 }
 
 /** Why `root` (a real path) cannot be a workspace, as the end of a sentence; `null` when it can. */

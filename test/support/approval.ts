@@ -99,6 +99,7 @@ export function desk(disk = new Disk(), time = 1_000_000, allowSameUid = false):
       clock: () => made.time,
       permits: () => ({ sameUid: allowSameUid, sessionScope: true, expiresMs: 900_000 }),
       allowSamePerson: false,
+      keepRule: () => {},
     }),
     restart: () => desk(disk, made.time, allowSameUid),
   };

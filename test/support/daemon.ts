@@ -185,6 +185,8 @@ export function surroundings(home: string): Record<string, string> {
     // What commands do is what most tests are about; those of policy name another.
     TRL_POLICY: 'trusted',
     TRL_SOCKET_PATH: '',
+    // What starts in the background would outlive the test that needed it.
+    TRL_START: 'private',
     // A runner that a test left alone ends soon after its daemon.
     TRL_RUNNER_LINGER_MS: '2000',
   };

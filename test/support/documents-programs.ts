@@ -141,7 +141,7 @@ export const programs: readonly Program[] = [
     },
   },
   {
-    block: 'README.md: trl daemon start',
+    block: 'README.md: trl console',
     run: async (block, world) => {
       const printed = await world.ran(['sh', '-c', script(block, world)]);
       assert.match(printed, /^http:\/\/127\.0\.0\.1:\d+\/#login=[\w-]{43}$/m);

@@ -1,5 +1,6 @@
 /** The official MCP client against `trl mcp`, and against `/mcp` of a daemon. */
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { surroundings } from './daemon.ts';
@@ -14,6 +15,8 @@ export type Era = '2025-11-25' | '2026-07-28';
 export interface Person {
   /** What the client's person answers; `null`: the client shows no forms. */
   says: 'approve' | 'deny' | 'done' | 'decline' | 'cancel' | null;
+  /** For how long their yes holds; absent: they leave that field as it is. */
+  scope?: 'once' | 'session' | 'project';
   /** What they do before they answer. */
   readonly before?: (message: string) => Promise<void>;
   /** What the person was shown. */
@@ -22,22 +25,29 @@ export interface Person {
 
 export const nobody = (): Person => ({ says: null, seen: [] });
 
-/** A client of one era, not yet connected. */
-export function mcpClient(era: Era, person: Person): McpClient {
+/** A client of one era, not yet connected, with directories that its program has open. */
+export function mcpClient(era: Era, person: Person, open: readonly string[] = []): McpClient {
   const client = new McpClient(
     { name: 'test', version: '1' },
     {
-      capabilities: person.says === null ? {} : { elicitation: { form: {} } },
+      capabilities: {
+        ...(person.says === null ? {} : { elicitation: { form: {} } }),
+        ...(open.length === 0 ? {} : { roots: {} }),
+      },
       versionNegotiation: { mode: era === '2025-11-25' ? 'legacy' : { pin: era } },
     },
   );
+  if (open.length > 0) {
+    const roots = open.map((one) => ({ uri: pathToFileURL(one).href }));
+    client.setRequestHandler('roots/list', () => ({ roots }));
+  }
   if (person.says !== null) {
     client.setRequestHandler('elicitation/create', async ({ params }) => {
       person.seen.push(params.message);
       await person.before?.(params.message);
-      const { says } = person;
+      const { says, scope } = person;
       if (says === 'decline' || says === 'cancel') return { action: says };
-      return { action: 'accept', content: { decision: says ?? '' } };
+      return { action: 'accept', content: { decision: says ?? '', ...(scope && { scope }) } };
     });
   }
   return client;

@@ -4,12 +4,14 @@
  */
 import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import type { ApprovalView } from '../../client/index.ts';
+import type { AnswerScope, ApprovalView } from '../../client/index.ts';
+import { scopeMeanings } from '../../protocol/approval.ts';
 import { useKeys } from '../keys.ts';
 import { announce } from '../live/alert.ts';
 import { client } from '../live/connection.ts';
 import { approvals, takeAll } from '../live/store.ts';
 import { Key, Problem, useActing } from '../parts/act.tsx';
+import { Text } from '../parts/pieces.tsx';
 import { readMs } from './readiness.ts';
 import type { Readiness, Waiting } from './readiness.ts';
 
@@ -25,12 +27,19 @@ const hints = {
   'unseen-end': 'Scroll to the end of the command first.',
 } as const satisfies Record<Waiting, string>;
 
+const labels = {
+  once: 'Approve once',
+  session: 'Approve for the session',
+  project: 'Approve for the project',
+} as const satisfies Record<AnswerScope, string>;
+
 export function Answer({ approval, item, readiness }: AnswerProps) {
-  const forSession = useSignal(false);
+  const scope = useSignal<AnswerScope>('once');
+  const { scopes = ['once'] } = approval;
   const words = useRef<HTMLTextAreaElement>(null);
   const ready = useReady(item, readiness);
   const { decide, hint, acting } = useDecision({ approval, item, readiness }, () => ({
-    forSession: forSession.value,
+    scope: scope.value,
     words: words.current?.value.trim() ?? '',
   }));
   useKeys({
@@ -38,7 +47,7 @@ export function Answer({ approval, item, readiness }: AnswerProps) {
     d: (at) => decide('deny', at),
     w: () => words.current?.focus(),
     s: () => {
-      forSession.value = !forSession.value;
+      scope.value = scopes[(scopes.indexOf(scope.value) + 1) % scopes.length] ?? 'once';
     },
   });
   const button = (decision: 'approve' | 'deny', label: string, key: string) => (
@@ -55,19 +64,27 @@ export function Answer({ approval, item, readiness }: AnswerProps) {
   return (
     <div class="answer" role="group" aria-label="Your answer">
       <div class="buttons">
-        {button('approve', forSession.value ? 'Approve for the session' : 'Approve once', 'a')}
+        {button('approve', labels[scope.value], 'a')}
         {button('deny', 'Deny', 'd')}
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={forSession.value}
-            onChange={(event) => {
-              forSession.value = event.currentTarget.checked;
-            }}
-          />
-          Equal commands of this session, too <Key>s</Key>
-        </label>
+        {scopes.map((one) => (
+          <label class="check" key={one}>
+            <input
+              type="radio"
+              name={`scope-${item}`}
+              checked={scope.value === one}
+              onChange={() => {
+                scope.value = one;
+              }}
+            />
+            {scopeMeanings[one]} {one === 'session' && <Key>s</Key>}
+          </label>
+        ))}
       </div>
+      {approval.asked.rule !== undefined && (
+        <p>
+          The rule: <Text of={approval.asked.rule} />
+        </p>
+      )}
       <label class="words">
         <span>
           Words for the agent <Key>w</Key>
@@ -93,7 +110,7 @@ function useReady(item: string, readiness: Readiness): boolean {
 }
 
 interface Said {
-  readonly forSession: boolean;
+  readonly scope: AnswerScope;
   readonly words: string;
 }
 
@@ -108,13 +125,13 @@ function useDecision({ approval, item, readiness }: AnswerProps, said: () => Sai
       announce(hints[waiting]);
       return;
     }
-    const { forSession, words } = said();
+    const { scope, words } = said();
     void acting.act(async () => {
       const decided = await client.value?.decide({
         approval_id: approval.approval_id,
         digest: approval.digest,
         decision,
-        ...(decision === 'approve' && forSession ? { scope: 'session' } : {}),
+        ...(decision === 'approve' ? { scope } : {}),
         ...(words === '' ? {} : { words }),
       });
       if (decided === undefined) throw new Error('The runtime is not reached: try again');

@@ -21,6 +21,7 @@ export function Outcome({ approval }: { readonly approval: ApprovalView }) {
     <div class={`outcome ${kind}`} role="status">
       <p>
         <strong>{outcomes[state]}</strong>
+        {approval.scope === 'project' && ' By its rule it runs without a question from now on.'}
         {approval.scope === 'session' && ' Equal commands of the session run without a question.'}
       </p>
       {by !== undefined && (

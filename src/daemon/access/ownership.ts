@@ -8,7 +8,7 @@ import { TrlError } from '../../errors.ts';
 import type { MethodName } from '../../protocol/methods.ts';
 
 /** A parameter that names something of somebody. */
-export type TargetName = 'session_id' | 'exec_id' | 'approval_id' | 'workspace_id';
+export type TargetName = 'session_id' | 'state_of' | 'exec_id' | 'approval_id' | 'workspace_id';
 
 interface Row {
   /** These, where they are given, must be the caller's. */
@@ -32,7 +32,7 @@ export const ownership = {
   'session.list': none,
   'session.info': session,
   'session.destroy': session,
-  'session.update': session,
+  'session.update': { own: ['session_id', 'state_of'] },
   'session.fork': session,
   'session.state': session,
   'exec.run': session,
@@ -66,6 +66,11 @@ export const ownership = {
   'secrets.set': none,
   'secrets.inject': session,
   'secrets.delete': session,
+  'workspace.trust': none,
+  'workspace.forget': none,
+  'workspace.list': none,
+  'cache.list': none,
+  'cache.clear': none,
   'workspace.open': none,
   'workspace.status': session,
   'workspace.diff': { own: ['session_id', 'exec_id'], recorded: true },
@@ -136,6 +141,7 @@ function ownerOf(
 ): string | null | Promise<string | null> {
   switch (name) {
     case 'session_id':
+    case 'state_of':
       return isSession(id) ? owners.ofSession(id) : null;
     case 'exec_id':
       if (!isExec(id)) return null;
@@ -151,6 +157,7 @@ function ownerOf(
 function absent(name: TargetName, id: string, isRecorded: boolean): TrlError {
   switch (name) {
     case 'session_id':
+    case 'state_of':
       return new TrlError('SESSION_NOT_FOUND', `Cannot find session ${id}`);
     case 'exec_id': {
       const message = isRecorded

@@ -56,6 +56,12 @@ export const permits = {
   'secrets.inject': agent,
   // An agent takes an injection into its own session back; see `onlyOfSession`.
   'secrets.delete': agentAndApprover,
+  // Which directories an agent may work in is said by who starts it.
+  'workspace.trust': 'socket',
+  'workspace.forget': 'socket',
+  'workspace.list': 'socket',
+  'cache.list': 'socket',
+  'cache.clear': 'socket',
   'workspace.open': agent,
   'workspace.status': everybody,
   'workspace.diff': everybody,

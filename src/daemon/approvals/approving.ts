@@ -3,11 +3,14 @@ import type { ApprovalId, Caller, ExecId, StdinChoice } from '../../command.ts';
 import type { Approval } from '../../approval/approval.ts';
 import { Approvals } from '../../approval/approvals.ts';
 import type { ApprovalStore, Permits } from '../../approval/approvals.ts';
+import { ruleText } from '../../approval/lasting.ts';
+import type { LastingRule, LastingRules, RuleSubject } from '../../approval/lasting.ts';
 import type { Enrolment } from '../../approval/enrolment.ts';
 import type { Asked } from '../../approval/request.ts';
 import { TrlError } from '../../errors.ts';
 import { isByToken } from '../access/permits.ts';
 import type {
+  AnswerScope,
   ApprovalDecideParams,
   ApprovalListParams,
   ApprovalStatus,
@@ -23,6 +26,8 @@ import type { ApprovalDesk } from '../runtime.ts';
 export interface ApprovingOptions {
   readonly store: ApprovalStore;
   readonly enrolment: Enrolment;
+  /** Rules that answers for the project made. */
+  readonly rules: LastingRules;
   /** What policy permits for a question; `null`: for any. */
   readonly permits: (asked: Asked | null) => Permits;
   /** Hides known secrets. */
@@ -51,7 +56,8 @@ export class Approving implements ApprovalDesk, Disposable {
     this.#options = options;
     this.#clock = clock;
     // Who gives the passphrase is the enrolled person, never the actor of the connection.
-    this.approvals = new Approvals({ store, permits, allowSamePerson: false, clock });
+    const keepRule = (of: RuleSubject, by: string): void => void options.rules.add(of, by);
+    this.approvals = new Approvals({ store, permits, allowSamePerson: false, clock, keepRule });
     this.approvals.load();
     this.#stop = this.approvals.watch(() => this.#schedule());
     this.#schedule();
@@ -72,10 +78,18 @@ export class Approving implements ApprovalDesk, Disposable {
     return this.view(this.approvals.get(id));
   }
 
+  /** The rule that answers a question already; none where policy lets no answer last. */
+  ruleFor(asked: Asked): LastingRule | null {
+    const { rule } = asked;
+    if (rule === undefined || !this.#options.permits(asked).sessionScope) return null;
+    return this.#options.rules.find(rule);
+  }
+
   /** As a person sees it: with the input of a command that waits. */
   view(approval: Approval): ApprovalView {
     const stdin = approval.state === 'pending' ? this.stdinOf(approval.execId) : null;
-    return approvalView(approval, askedInput(stdin, this.#options.mask));
+    const view = approvalView(approval, askedInput(stdin, this.#options.mask));
+    return approval.state === 'pending' ? { ...view, scopes: this.#scopesOf(approval) } : view;
   }
 
   /**
@@ -116,6 +130,12 @@ export class Approving implements ApprovalDesk, Disposable {
   [Symbol.dispose](): void {
     this.#stop();
     clearTimeout(this.#timer);
+  }
+
+  /** For how long a yes may hold. */
+  #scopesOf({ asked }: Approval): readonly AnswerScope[] {
+    if (!this.#options.permits(asked).sessionScope) return ['once'];
+    return asked.rule === undefined ? ['once', 'session'] : ['once', 'session', 'project'];
   }
 
   async #prove(
@@ -220,6 +240,7 @@ function askedView(asked: Asked): AskedView {
     timeout_ms: asked.bounds.timeoutMs,
     variables: asked.env.map(({ name }) => name),
     contents: asked.contents,
+    ...(asked.rule === undefined ? {} : { rule: ruleText(asked.rule) }),
     ...(asked.binding === undefined ? {} : { binding: asked.binding }),
     argv: asked.argv,
   };

@@ -4,7 +4,8 @@
  */
 import type { Approval } from '../../approval/approval.ts';
 import { canonicalJson } from '../../canonical.ts';
-import { whyNot, type Approvals } from '../../approval/approvals.ts';
+import type { Approvals } from '../../approval/approvals.ts';
+import { whyNot } from '../../approval/why-not.ts';
 import { askedDigest } from '../../approval/request.ts';
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';

@@ -35,7 +35,11 @@ const telling: Partial<Record<MethodName, Telling>> = {
     ],
     answer: ['session_id', 'shell', 'working_dir'],
   },
-  'session.update': { kind: 'session.updated', params: ['name', 'unset'], answer: ['session_id'] },
+  'session.update': {
+    kind: 'session.updated',
+    params: ['name', 'unset', 'state_of'],
+    answer: ['session_id'],
+  },
   'session.fork': { kind: 'session.created', params: ['name'], answer: ['session_id'] },
   'session.destroy': { kind: 'session.destroyed', params: ['force'], answer: [], ends: true },
   // Who ended it, which its own events do not tell.
@@ -58,6 +62,9 @@ const telling: Partial<Record<MethodName, Telling>> = {
   'tool.call': { kind: 'call.done', params: ['name'], answer: [] },
   'tool.register': { kind: 'call.done', params: ['name', 'description'], answer: [] },
   'secrets.inject': { kind: 'secret.granted', params: ['names'], answer: ['names'] },
+  'workspace.trust': { kind: 'workspace.trusted', params: ['path'], answer: ['path', 'is_new'] },
+  'workspace.forget': { kind: 'workspace.forgotten', params: ['path'], answer: ['forgotten'] },
+  'cache.clear': { kind: 'call.done', params: ['path'], answer: ['cleared'] },
   'workspace.open': {
     kind: 'workspace.opened',
     params: ['path', 'mode', 'policy'],

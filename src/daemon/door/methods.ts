@@ -97,6 +97,11 @@ export const lanes = {
   'secrets.set': 'beside',
   'secrets.inject': 'in-turn',
   'secrets.delete': 'in-turn',
+  'workspace.trust': 'in-turn',
+  'workspace.forget': 'in-turn',
+  'workspace.list': 'beside',
+  'cache.list': 'beside',
+  'cache.clear': 'in-turn',
   'workspace.open': 'in-turn',
   'workspace.status': 'beside',
   'workspace.diff': 'beside',
@@ -238,6 +243,11 @@ const handlers: Handlers = {
   'secrets.inject': ({ runtime, caller }, params) => runtime.secrets.inject(caller, params),
   'secrets.delete': ({ runtime, caller }, params) => runtime.secrets.delete(caller, params),
 
+  'workspace.trust': ({ runtime, caller }, { path }) => runtime.places.trust(caller, path),
+  'workspace.forget': ({ runtime }, { path }) => runtime.places.forget(path),
+  'workspace.list': ({ runtime }) => runtime.places.list(),
+  'cache.list': ({ runtime }) => runtime.places.caches(),
+  'cache.clear': ({ runtime }, { path = null }) => runtime.places.clearCaches(path),
   'workspace.open': ({ runtime, caller }, params) => runtime.workspaces.open(caller, params),
   'workspace.status': ({ runtime, caller }, { session_id: id }) =>
     runtime.workspaces.status(caller, id),

@@ -1,7 +1,7 @@
 /** What an earlier daemon left open, as the runner and the audit log know it. */
 import type { ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import { revertLate } from '../sessions/ground.ts';
 import type { Auditing } from '../auditing/auditing.ts';
 import type { ToldEnd } from '../auditing/told-ends.ts';

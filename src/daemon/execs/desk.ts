@@ -5,7 +5,7 @@ import { limits } from '../../limits.ts';
 import type { ExecLeaseAnswer, ExecLeaseParams } from '../../protocol/feed.ts';
 import type { ExecParams, Receipt } from '../../protocol/types.ts';
 import type { Inputs } from '../auditing/inputs.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import {
   execView,
   fromWire,

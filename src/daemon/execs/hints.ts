@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Exit } from '../../command.ts';
 import type { RunnerLink } from '../../process/link.ts';
 import type { Ground, Outcome } from '../../run.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import { range } from './reading.ts';
 import type { Ended } from './receipt.ts';
 import { changeHints, incompleteHint, receiptChanges } from '../workspaces/wire.ts';

@@ -1,7 +1,6 @@
 /** Starts executions: the session's ground first, then the story of `run.ts`. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Patience } from '../../approval/patience.ts';
-import { askedDigest, withoutState } from '../../approval/request.ts';
 import { Refused } from '../../approval/approve.ts';
 import { policyProfiles, type Caller, type Request, type Verdict } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
@@ -10,7 +9,7 @@ import type { ExecParams } from '../../protocol/types.ts';
 import { finish, permitted, prepare, run } from '../../run.ts';
 import type { Asking, Decided, Ground, Question, Standing, World } from '../../run.ts';
 import { newExecId } from '../../session/record.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import { fromWire, keysOf } from './executions.ts';
 import type { ExecRecord, Executions, Parked, Tracked } from './executions.ts';
 import { basisOf, type ExecBasis } from '../auditing/basis.ts';
@@ -24,6 +23,7 @@ import { asSigned, endsOf, lostBecause, noteTags, notStarted, revertSurveyed } f
 import { begunRecord, type Starting } from './begun-record.ts';
 import { hinted } from './hints.ts';
 import { ExecKeys } from './keys.ts';
+import { grantedBefore } from '../approvals/granted.ts';
 import { Parking, type Unparking } from '../approvals/parking.ts';
 import { requestIn, type CommandParams } from './requests.ts';
 import type { Session, Sessions } from '../sessions/sessions.ts';
@@ -214,7 +214,8 @@ export class Starter {
     this.#grounds.separate(session, request, this.#execs.running(session.record.id));
     const id = newExecId();
     const { ground, prepared } = await this.#prepare(session, request, { policy, caller, id });
-    const decided = 'approved' in prepared ? prepared : this.#granted(prepared);
+    const decided =
+      'approved' in prepared ? prepared : grantedBefore(this.#options.approving, prepared);
     const judged = { id, session: session.record, request, ground, prepared, call, decided };
     const record = begunRecord(judged);
     if (request.language === 'python') this.#scripts.expect(id, caller, session.record.id);
@@ -311,16 +312,6 @@ export class Starter {
     }
     this.#execs.started += 1;
     return tracked;
-  }
-
-  /** What a person allowed for equal plans of this session. */
-  #granted(question: Question): Decided | null {
-    const { asked } = question;
-    const { approvals } = this.#options.approving;
-    const digests = [asked, withoutState(asked)].map((one) => askedDigest(one));
-    const found = digests.map((digest) => approvals.sessionGrant(asked.session, digest));
-    const approval = found[0] ?? found[1] ?? null;
-    return approval === null ? null : permitted(question, approval);
   }
 
   /** Looked up once for a command: what follows from it must not follow from two of them. */

@@ -370,6 +370,11 @@ export const integersInPaths: ReadonlySet<string> = new Set(['seq']);
 export const unrouted: Readonly<Partial<Record<MethodName, string>>> = {
   'system.hello': 'it is about a connection; GET /rpc',
   'console.login': 'it makes the link by which a person logs in here',
+  'workspace.trust': 'it is for the socket of the runtime alone',
+  'workspace.forget': 'it is for the socket of the runtime alone',
+  'workspace.list': 'it is for the socket of the runtime alone',
+  'cache.list': 'it is for the socket of the runtime alone',
+  'cache.clear': 'it is for the socket of the runtime alone',
   'tool.register': 'calls come on the connection that registers; GET /rpc',
   'tool.answer': 'calls come on the connection that registers; GET /rpc',
 };

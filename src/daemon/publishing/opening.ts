@@ -4,7 +4,7 @@ import type { PublicationDesk } from '../runtime.ts';
 import type { PublishCheckParams, PublishParams } from '../../protocol/publish.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import { isByToken } from '../access/permits.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import type { Executions } from '../execs/executions.ts';
 import { proverOf } from '../approvals/proof.ts';
 import type { Sessions } from '../sessions/sessions.ts';

@@ -3,9 +3,10 @@ import type { Caller, SessionId } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
 import type { SessionCreateParams, SessionView } from '../../protocol/types.ts';
+import { isByToken } from '../access/permits.ts';
 import { boundsOf } from '../../session/bounds.ts';
 import { newSessionId, type SessionRecord } from '../../session/record.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import { isOver, type Executions } from '../execs/executions.ts';
 import { newRecord } from './new-session.ts';
 import { timeoutOf } from '../execs/requests.ts';
@@ -42,12 +43,23 @@ export class SessionDesk implements SessionsDesk {
       const message = `Cannot work in "${place.cwd}": it is outside workspace ${opened.id}`;
       throw new TrlError('WORKSPACE_ESCAPE', message);
     }
-    const made = newRecord(params, place, { policy, opened, owner: caller.actor });
+    const searchPath = this.#searchPathOf(caller, params);
+    const made = newRecord(params, place, { policy, opened, owner: caller.actor, searchPath });
     const record = tool === null ? made : { ...made, tool };
     await variables.check(record.requested ?? [], policy.withhold);
     const session = await this.#add(record, caller);
     await this.#set(session, params.env ?? {});
     return sessionView(session);
+  }
+
+  /** @throws TrlError `PERMISSION_DENIED` by a token: an agent does not say what it is shown */
+  #searchPathOf(caller: Caller, { search_path: asked }: SessionCreateParams): string | null {
+    if (asked === undefined) return null;
+    if (isByToken(caller) || caller.within !== undefined) {
+      const message = 'Cannot look for programs elsewhere: only who starts it may say where';
+      throw new TrlError('PERMISSION_DENIED', message);
+    }
+    return this.#options.searched.differs(asked) ? asked : null;
   }
 
   list(): readonly SessionView[] {
@@ -62,6 +74,7 @@ export class SessionDesk implements SessionsDesk {
     const session = this.#sessions.get(params.session_id);
     refuseToolSession(session.record);
     const { limits: maxima } = await this.#options.policies.of(session.record.workspace);
+    if (params.state_of !== undefined) await this.#takeState(session, params.state_of);
     const env = params.env ?? {};
     const unset = params.unset ?? [];
     for (const [name, value] of Object.entries(env)) checkVariable(name, value);
@@ -83,6 +96,21 @@ export class SessionDesk implements SessionsDesk {
     }
     await this.#set(session, env);
     return sessionView(session);
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` for that of another workspace */
+  async #takeState(session: Session, from: SessionId): Promise<void> {
+    const { record } = this.#sessions.get(from);
+    refuseToolSession(record);
+    if (record.workspace !== session.record.workspace) {
+      const message = `Cannot take over what ${from} carries: it works in another workspace`;
+      throw new TrlError('INVALID_PARAMS', message);
+    }
+    const { id } = session.record;
+    this.#options.masking.given.copy(from, id);
+    this.#sessions.update(session, { envKeys: record.envKeys });
+    const link = await this.#options.runners.link();
+    await link.request({ op: 'fork', session_id: from, to: id });
   }
 
   async fork(caller: Caller, id: SessionId, name: string | null): Promise<SessionView> {
@@ -132,6 +160,7 @@ export class SessionDesk implements SessionsDesk {
     const link = await this.#options.runners.link();
     await link.request({ op: 'close', session_id: id });
     await this.#options.workspaceHost.views.leave(session.record);
+    await this.#options.workspaceHost.caches.leave(session.record);
     this.#options.masking.given.forget(id);
     this.#execs.endSession(id);
   }

@@ -4,7 +4,7 @@ import type { Assurance } from '../../command.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { Asking, Ground } from '../../run.ts';
 import type { WorkspaceFacts } from '../../workspace/protect.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import { openGround, placeOf } from './ground.ts';
 import { probeGround } from './probing.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -67,7 +67,8 @@ export class Grounds {
   }
 
   async #openGround(session: Session, policy: Policy): Promise<Ground> {
-    const { host, env, quarantine, variables, masking, reserved } = this.#options;
+    const { env, quarantine, variables, masking, reserved, searched } = this.#options;
+    const host = searched.host(session.record.searchPath);
     const files = this.#options.workspaceHost;
     const { workspace } = session.record;
     const open = async (lookup: typeof host): Promise<Ground> => {

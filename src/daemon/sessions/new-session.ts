@@ -24,6 +24,8 @@ export function newRecord(
     readonly opened: OpenWorkspace | null;
     /** The actor that makes it. */
     readonly owner: string;
+    /** Where its programs are looked for; `null`: where the runtime looks. */
+    readonly searchPath: string | null;
   },
 ): SessionRecord {
   const { policy, opened, owner } = by;
@@ -52,6 +54,7 @@ export function newRecord(
     bounds,
     carry: params.carry ?? 'cwd+env',
     ...(params.umask === undefined ? {} : { umask: boundedUmask(params.umask) }),
+    ...(by.searchPath === null ? {} : { searchPath: by.searchPath }),
     envKeys: Object.keys(params.env ?? {}).toSorted(),
     requested: requestedIn(params),
     owner,

@@ -1,7 +1,7 @@
 /** Puts the registered tools together: where their files lie, and what they may have. */
 import path from 'node:path';
 import { configDirectory, systemDirectory } from '../../yaml/places.ts';
-import type { CoreOptions } from '../core.ts';
+import type { CoreOptions } from '../core-options.ts';
 import type { ExecDesk } from '../execs/desk.ts';
 import type { Executions } from '../execs/executions.ts';
 import type { SessionDesk } from '../sessions/desk.ts';

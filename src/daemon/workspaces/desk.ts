@@ -22,6 +22,7 @@ import { changesDigest } from '../../workspace/changes/digest.ts';
 import type { Gate } from '../access/gate.ts';
 import { redactedDiff, type DiffRedaction } from '../diffs/diff-redaction.ts';
 import type { Masking } from '../secrets/masking.ts';
+import type { Executions } from '../execs/executions.ts';
 import { netChanges } from '../diffs/net-changes.ts';
 import type { Policies } from '../policies.ts';
 import type { Prove } from '../approvals/proof.ts';
@@ -43,6 +44,7 @@ export interface DeskParts {
   readonly roots: readonly string[];
   readonly home: string;
   readonly sessions: Sessions;
+  readonly execs: Pick<Executions, 'find'>;
   readonly host: WorkspaceHost;
   readonly opened: OpenWorkspaces;
   readonly masking: Masking;
@@ -229,10 +231,17 @@ export class DaemonWorkspaces implements WorkspaceDesk {
   }
 
   async undo(_: Caller, params: ExecUndoParams): Promise<MethodAnswers['exec.undo']> {
+    const dryRun = params.dry_run ?? false;
+    // Of such a command no record is kept.
+    const workspace = this.#parts.execs.find(params.exec_id)?.record.outcome?.workspace;
+    if (workspace?.snapshot != null && workspace.changes.length === 0) {
+      const lists = { restored: [], conflicts: [], impossible: [], execs: [] };
+      return this.#restored({ ...lists, nothing: 'it changed nothing' }, dryRun);
+    }
     const record = await this.#found(params.exec_id);
     const how = await this.#how(params, record.root);
     const undone = await this.#parts.host.history.undo(record, how);
-    return this.#restored(undone, params.dry_run ?? false);
+    return this.#restored(undone, dryRun);
   }
 
   async #how(params: SnapshotRestoreParams | ExecUndoParams, root: string): Promise<UndoRequest> {

@@ -2,6 +2,7 @@
 import * as z from 'zod/mini';
 import { contentRoles } from '../../binding.ts';
 import { approvalStates } from '../../command.ts';
+import { answerScopes } from '../approval.ts';
 import * as word from './words.ts';
 
 const asked = z.object({
@@ -29,6 +30,7 @@ const asked = z.object({
       mode: z.exactOptional(word.count),
     }),
   ),
+  rule: z.exactOptional(z.string()),
   binding: z.exactOptional(
     z.union([
       z.object({ kind: z.literal('named') }),
@@ -56,7 +58,8 @@ export const approval = z.object({
   requester: z.string(),
   asked,
   verdict: word.verdict,
-  scope: z.exactOptional(z.enum(['once', 'session'])),
+  scope: z.exactOptional(z.enum(answerScopes)),
+  scopes: z.exactOptional(z.array(z.enum(answerScopes))),
   decided_at: z.exactOptional(word.time),
   decided_by: z.exactOptional(z.string()),
   same_uid: z.exactOptional(z.literal(true)),

@@ -114,6 +114,29 @@ export const restored = z.object({
 });
 
 export const workspaceAnswers = {
+  'workspace.trust': z.object({ path: z.string(), is_new: z.boolean() }),
+  'workspace.forget': z.object({ forgotten: z.boolean() }),
+  'workspace.list': z.object({
+    workspaces: z.array(
+      z.object({
+        path: z.string(),
+        trusted_at: word.nullableText,
+        is_there: z.boolean(),
+        sessions: word.count,
+      }),
+    ),
+  }),
+  'cache.list': z.object({
+    caches: z.array(
+      z.object({
+        cache_id: z.string(),
+        path: z.string(),
+        bytes: word.count,
+        used_at: z.string(),
+      }),
+    ),
+  }),
+  'cache.clear': z.object({ cleared: word.count }),
   'workspace.open': z.object({
     workspace_id: word.workspaceId,
     path: z.string(),

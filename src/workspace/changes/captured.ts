@@ -140,8 +140,8 @@ export interface LayerCapture extends ChangeCapture {
   adoptDirectory(path: BytePath): Promise<boolean>;
   /** Removes what was left of telling that a path is gone. */
   uncover(path: BytePath): Promise<void>;
-  /** Removes a directory of the upper layer that copies were to come from. */
-  sweep(name: string): Promise<void>;
+  /** Removes a directory of the upper layer that copies come from: see `copies.ts`. */
+  sweep(name: string, copies: readonly Copy[]): Promise<boolean>;
   /** Forgets what was told of `paths`, after their upper entries were removed elsewhere. */
   forget(paths: readonly BytePath[]): void;
   /** Empties the upper layer and forgets everything; bounds as for `clearApplied`. */

@@ -2,14 +2,17 @@
  * Copies of what others saved, which the layer has so that watches inside tell of them. They are no
  * change of a command, and what a command makes of one is a change of it.
  */
-import { createHash } from 'node:crypto';
-import { closeSync, rmdirSync, unlinkSync } from 'node:fs';
+import { createHash, hash } from 'node:crypto';
+import { closeSync, readSync, rmdirSync, unlinkSync } from 'node:fs';
 import type { BytePath, Entry, StatKey } from '../../change.ts';
+import type { Contents } from '../../contents.ts';
 import { nameOf, parentOf } from '../byte-path.ts';
 import { readUpTo } from '../descriptor.ts';
 import { fileEntry, isWhiteout, modeOf, statKey } from '../stat.ts';
 import type { TreeCursor } from './cursor.ts';
 import type { Ledger } from './ledger.ts';
+
+const pieceBytes = 1024 * 1024;
 
 type FileEntry = Extract<Entry, { readonly type: 'file' }>;
 
@@ -118,16 +121,62 @@ export function uncover({ ledger, upperCursor }: CopiesGround, path: BytePath): 
   }
 }
 
-/** Removes what was on its way into the layer when a process ended. */
-export async function sweep({ upperCursor }: CopiesGround, name: string): Promise<void> {
-  if (upperCursor.goto(name) !== 'here') return;
+/**
+ * Removes what was on its way into the layer, or just out of it, when a process ended. A command
+ * that had come for a file while it was exchanged may have written to it since: that stays.
+ *
+ * @returns whether there was anything: else all of it had come, or nothing
+ */
+export async function sweep(
+  { upperCursor }: CopiesGround,
+  name: string,
+  known: { readonly contents: Pick<Contents, 'has' | 'read'>; readonly copies: readonly Copy[] },
+): Promise<boolean> {
+  if (upperCursor.goto(name) !== 'here') return false;
+  const files = await upperCursor.names();
   try {
-    for (const file of await upperCursor.names()) unlinkSync(upperCursor.at(file));
+    for (const file of files) {
+      if (await isKnown(upperCursor, file, known)) unlinkSync(upperCursor.at(file));
+    }
     upperCursor.leave();
     rmdirSync(upperCursor.at(name));
   } catch {
     // A command made something there: that is its own.
   }
+  return files.length > 0;
+}
+
+/** Whether the store has what is in a file, or it is the start of a copy. */
+async function isKnown(
+  cursor: TreeCursor,
+  name: string,
+  { contents, copies }: Parameters<typeof sweep>[2],
+): Promise<boolean> {
+  const file = cursor.openFile(name);
+  if (typeof file === 'string') return false;
+  try {
+    const { size, sha256 } = hashed(file.fd);
+    if (size === 0 || contents.has(sha256)) return true;
+    for (const { entry } of copies) {
+      if (entry.size <= size || entry.sha256 === null) continue;
+      const bytes = await contents.read(entry.sha256);
+      if (bytes !== null && hash('sha256', bytes.subarray(0, size), 'hex') === sha256) return true;
+    }
+    return false;
+  } finally {
+    closeSync(file.fd);
+  }
+}
+
+function hashed(fd: number): { readonly size: number; readonly sha256: string } {
+  const whole = createHash('sha256');
+  const piece = Buffer.allocUnsafe(pieceBytes);
+  let size = 0;
+  for (let count = readSync(fd, piece); count > 0; count = readSync(fd, piece)) {
+    whole.update(piece.subarray(0, count));
+    size += count;
+  }
+  return { size, sha256: whole.digest('hex') };
 }
 
 /** SHA-256 of a file that has no more than `size` bytes. */

@@ -130,8 +130,9 @@ export class UpperCapture implements LayerCapture {
     return this.#amongCopies((ground) => uncover(ground, path));
   }
 
-  sweep(name: string): Promise<void> {
-    return this.#amongCopies((ground) => sweep(ground, name));
+  sweep(name: string, copies: readonly Copy[]): Promise<boolean> {
+    const { contents } = this.#options;
+    return this.#amongCopies((ground) => sweep(ground, name, { contents, copies }));
   }
 
   #amongCopies<T>(work: (ground: CopiesGround) => T | Promise<T>): Promise<T> {

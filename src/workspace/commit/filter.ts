@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
 import { tagPattern } from '../../redacted.ts';
 import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
-import type { CommitFilter, FilterInput, HeldReason, Judged } from './held.ts';
+import type { CommitFilter, FilterInput, HeldReason, Judged, Look } from './held.ts';
 import { isPlainModules } from './plain-edit.ts';
 import { plainPartOf } from './plain-part.ts';
 import { protectedBy, protectedByContent } from './protected.ts';
@@ -24,6 +24,7 @@ const tagBytesMax = 4 * 1024 * 1024;
 const gitName = '.git';
 const configName = 'config';
 const modulesName = '.gitmodules';
+const gitPacks = /(?:^|\/)\.git\/(?:.*\/)?objects\/pack\//;
 
 /** Builds the filter of one session. */
 export function openFilter(input: FilterInput): CommitFilter {
@@ -36,7 +37,7 @@ export function openFilter(input: FilterInput): CommitFilter {
       const view = new MergedView(rootBytes, byPath, look);
       const repositories = new Repositories(input.root, known, view);
       const targets = new ProtectedTargets({ ...input, root: rootBytes }, changes);
-      const one = new Judgement({ input, view, repositories, targets, lifted });
+      const one = new Judgement({ input, look, view, repositories, targets, lifted });
       const held = new Map<BytePath, HeldReason>();
       for (const [at, change] of changes.entries()) {
         if (at % changesPerTurn === changesPerTurn - 1) await turn();
@@ -55,6 +56,7 @@ export function openFilter(input: FilterInput): CommitFilter {
 
 interface Parts {
   readonly input: FilterInput;
+  readonly look: Look;
   readonly view: MergedView;
   readonly repositories: Repositories;
   readonly targets: ProtectedTargets;
@@ -76,12 +78,20 @@ class Judgement {
     // First, so that nothing else tells a name that is there from one that is not.
     if (isUnder(name, input.isReserved)) return 'reserved';
     if (isUnder(name, input.isDenied)) return 'denied';
-    const found = this.#byEntry(change) ?? this.#byPlace(change);
+    const found = this.#byEntry(change) ?? this.#byPlace(change) ?? this.#byLoss(change);
     if (found !== null) return found;
     const isLifted = lifted.size > 0 && isUnder(name, (one) => lifted.has(one));
     const reason = isLifted ? null : this.#builtIn(change);
     if (reason instanceof Promise) return reason.then((one) => one ?? this.#byTag(change));
     return reason ?? this.#byTag(change);
+  }
+
+  /** Git's objects do not go from the host, whatever a command does to them. */
+  #byLoss({ path: name, before, after }: Judged): Answer {
+    if (before?.type !== 'file' || before.size === 0 || gitPacks.test(name)) return null;
+    const { sha256 } = before;
+    if (sha256 !== null && after?.type === 'file' && after.sha256 === sha256) return null;
+    return this.#parts.look.isKept?.(name, before) === false ? 'no-undo' : null;
   }
 
   /** A tag in the place of a value: of a text that was read, hidden in part, and written back. */

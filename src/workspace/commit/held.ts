@@ -1,6 +1,7 @@
 /** The words of the commit filter: what it is asked, and why it holds a change. */
 import type { BytePath, Entry } from '../../change.ts';
 import type { IssuedTags } from '../../redacted.ts';
+import type { FileEntry } from '../merge/standing-file.ts';
 
 /** Why a change does not reach the real tree until a person says yes. */
 const heldReasons = [
@@ -26,6 +27,8 @@ const heldReasons = [
   'special',
   /** Its content has a tag that was given out in the place of a secret. */
   'redaction-tag',
+  /** It takes away a content that undo does not have. */
+  'no-undo',
   'too-many',
   'too-large',
 ] as const;
@@ -47,6 +50,8 @@ export interface Look {
    * the session has it. `null` where it is no file, cannot be read, or is longer than `bytesMax`.
    */
   text(path: BytePath, side: 'real' | 'after', bytesMax: number): Promise<string | null>;
+  /** Whether what a file was before can come back, or need not. Default: all can. */
+  isKept?(path: BytePath, before: FileEntry): boolean;
 }
 
 export interface FilterInput {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { BytePath, Entry } from '../../change.ts';
 import type { Contents } from '../../contents.ts';
+import type { FileEntry } from '../merge/standing-file.ts';
 import type { Look } from './held.ts';
 import type { Source } from './item.ts';
 import { TreeSteps } from './steps.ts';
@@ -19,6 +20,8 @@ export interface LookParts {
   readonly root: string;
   readonly written: (path: BytePath) => Written | null;
   readonly contents: Pick<Contents, 'read'>;
+  /** Default: every content of before is. */
+  readonly isKept?: Look['isKept'];
 }
 
 /**
@@ -38,6 +41,10 @@ export class TreeLook implements Look {
 
   real(path: BytePath): Entry | null {
     return entryOf(this.#real, path);
+  }
+
+  isKept(path: BytePath, before: FileEntry): boolean {
+    return this.#parts.isKept?.(path, before) ?? true;
   }
 
   async text(path: BytePath, side: 'real' | 'after', bytesMax: number): Promise<string | null> {

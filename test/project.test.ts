@@ -5,7 +5,7 @@ import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { projectOf } from '../src/cli/project.ts';
+import { projectOf } from '../src/workspace/project.ts';
 import { surroundings } from './support/daemon.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
@@ -21,10 +21,10 @@ const made = (name: string): string => {
 test('the top of the git worktree is the project, else the directory itself', () => {
   const deep = made('repository/src/deep');
   execFileSync('git', ['init', '-q'], { cwd: path.join(place, 'repository') });
-  assert.equal(projectOf(deep), path.join(place, 'repository'));
+  assert.equal(projectOf(deep, homedir()), path.join(place, 'repository'));
   const alone = made('alone');
-  assert.equal(projectOf(alone), alone);
-  assert.equal(projectOf(homedir()), homedir());
+  assert.equal(projectOf(alone, homedir()), alone);
+  assert.equal(projectOf(homedir(), homedir()), homedir());
 });
 
 const isRoot = process.getuid?.() === 0;
@@ -32,7 +32,7 @@ test('what another user made above is no project', { skip: !isRoot && 'only root
   const deep = made('others/deep');
   const git = made('others/.git');
   chownSync(git, 12_345, 12_345);
-  assert.equal(projectOf(deep), deep);
+  assert.equal(projectOf(deep, homedir()), deep);
 });
 
 test('trl run in a directory of a repository has all of that, and undo with it', () => {

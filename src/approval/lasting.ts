@@ -1,0 +1,144 @@
+/**
+ * Lasting answers: rules that a person made by an answer for the project, in a file of the user's.
+ * It is read for each question, so that a rule that is removed holds no more at once.
+ *
+ *   {"v":1,"rules":[{"id":"r-…","created_at":"…","by":"…","of":{…}}]}
+ */
+import { randomBytes } from 'node:crypto';
+import { canonicalJson } from '../canonical.ts';
+import { TrlError } from '../errors.ts';
+import { whileLocked } from '../file-lock.ts';
+import { readPrivate, writePrivate } from '../private-file.ts';
+import { quoteArgv } from '../quote.ts';
+
+/**
+ * What a rule is about, whole: it holds for a question whose own one is equal to it, and for no
+ * other.
+ */
+export interface RuleSubject {
+  /** Program, subcommand, flags in order, operands. */
+  readonly words: readonly string[];
+  /** What starts for the program's name, absolute. */
+  readonly program: string;
+  /** What is asked. `hosts`: a later version's. */
+  readonly network: true | { readonly hosts: readonly string[] };
+  /** The real directory, so that another one in its place is another project. */
+  readonly workspace: { readonly path: string; readonly dev: number; readonly ino: number };
+  /** The actor that asks. */
+  readonly requester: string;
+  /** What of the project's own configuration is bound, as text. */
+  readonly project: string;
+}
+
+export interface LastingRule {
+  readonly id: string;
+  readonly created_at: string;
+  /** Who answered. */
+  readonly by: string;
+  readonly of: RuleSubject;
+}
+
+/** A rule as a person reads it, before and after the answer. */
+export function ruleText({ words, workspace, requester, program, network }: RuleSubject): string {
+  const where = network === true ? 'any host' : network.hosts.join(', ');
+  const what = `${quoteArgv(words)} (${program}), and what it starts, reaches ${where}`;
+  return `${what}, without a question, for ${requester} in ${workspace.path}`;
+}
+
+export const lastingRulesFile = 'answers.json';
+const bytesMax = 4 * 1024 * 1024;
+const rulesMax = 1_000;
+
+/** @param file in the user's configuration directory, which no sandbox shows */
+export class LastingRules {
+  readonly #file: string;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /**
+   * Oldest first.
+   *
+   * @throws TrlError `AUTH_FAILED` for a file that others could have written, or that is none
+   */
+  list(): readonly LastingRule[] {
+    const text = readPrivate(this.#file, bytesMax);
+    return text === null ? [] : rulesIn(text, this.#file);
+  }
+
+  /** The rule by which a question is answered already; none where the file cannot be used. */
+  find(of: RuleSubject): LastingRule | null {
+    const wanted = canonicalJson(of);
+    try {
+      return this.list().find((one) => canonicalJson(one.of) === wanted) ?? null;
+    } catch {
+      // Then a person is asked.
+      return null;
+    }
+  }
+
+  /** @throws TrlError `QUOTA_EXCEEDED`, and as {@link list} */
+  add(of: RuleSubject, by: string): LastingRule {
+    return whileLocked(this.#file, () => {
+      const known = this.list();
+      const wanted = canonicalJson(of);
+      const equal = known.find((one) => canonicalJson(one.of) === wanted);
+      if (equal !== undefined) return equal;
+      if (known.length >= rulesMax) {
+        const help = 'remove some: trl policy rules remove ID';
+        throw new TrlError('QUOTA_EXCEEDED', `Cannot add a rule: there are ${rulesMax}; ${help}`);
+      }
+      const id = `r-${randomBytes(8).toString('hex')}`;
+      const made = { id, created_at: new Date().toISOString(), by, of };
+      this.#write([...known, made]);
+      return made;
+    });
+  }
+
+  /** @throws TrlError `INVALID_PARAMS` for an id that no rule, or more than one, begins with */
+  remove(word: string): LastingRule {
+    return whileLocked(this.#file, () => {
+      const known = this.list();
+      const found = known.filter(({ id }) => word.length > 2 && id.startsWith(word));
+      const [rule] = found;
+      if (rule === undefined || found.length > 1) {
+        const why = rule === undefined ? 'there is none' : 'several begin so';
+        throw new TrlError('INVALID_PARAMS', `Cannot remove the rule "${word}": ${why}`);
+      }
+      this.#write(known.filter((one) => one !== rule));
+      return rule;
+    });
+  }
+
+  #write(rules: readonly LastingRule[]): void {
+    writePrivate(this.#file, `${JSON.stringify({ v: 1, rules }, null, 2)}\n`);
+  }
+}
+
+/** @throws TrlError `AUTH_FAILED` for what is no such file: nothing of it holds */
+function rulesIn(text: string, file: string): readonly LastingRule[] {
+  const wrong = (): TrlError => new TrlError('AUTH_FAILED', `Cannot use "${file}": no such rules`);
+  let found: { readonly v?: unknown; readonly rules?: unknown };
+  try {
+    found = Object(JSON.parse(text));
+  } catch {
+    throw wrong();
+  }
+  const { v, rules } = found;
+  if (v !== 1 || !Array.isArray(rules) || !rules.every(isRule)) throw wrong();
+  return rules;
+}
+
+function isRule(value: unknown): value is LastingRule {
+  const { id, created_at: at, by, of } = fieldsOf(value);
+  const { words, program, workspace, requester, project } = fieldsOf(of);
+  const texts = [id, at, by, program, requester, project, fieldsOf(workspace)['path']];
+  const isWords = Array.isArray(words) && words.every((one) => typeof one === 'string');
+  // What a later version says of hosts is no rule of this one.
+  const isWide = fieldsOf(of)['network'] === true;
+  return isWords && isWide && texts.every((one) => typeof one === 'string');
+}
+
+const fieldsOf = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? { ...value } : {};

@@ -1,0 +1,67 @@
+/** Where sessions may work, and what programs keep there for later commands. */
+import type { Caller, SessionId } from '../../command.ts';
+import { TrlError } from '../../errors.ts';
+import type { HomeCaches } from '../../host/port.ts';
+import type { MethodAnswers } from '../../protocol/types.ts';
+import { cacheOf } from '../../session/cache.ts';
+import { isBelow } from '../../workspace/inspect.ts';
+import type { PlacesDesk } from '../runtime.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { Projects } from './projects.ts';
+
+export interface PlacesParts {
+  readonly projects: Projects;
+  readonly caches: HomeCaches;
+  readonly sessions: Sessions;
+  /** Whether a command runs in it. */
+  readonly isBusy: (session: SessionId) => boolean;
+}
+
+export class Places implements PlacesDesk {
+  readonly #parts: PlacesParts;
+
+  constructor(parts: PlacesParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws TrlError as {@link Projects.trust}; `PERMISSION_DENIED` for what a command asks for */
+  async trust(caller: Caller, directory: string): Promise<MethodAnswers['workspace.trust']> {
+    if (caller.within === undefined) return this.#parts.projects.trust(directory);
+    const message = 'Cannot trust a directory: a script may not, who starts it may';
+    throw new TrlError('PERMISSION_DENIED', message);
+  }
+
+  forget(directory: string): MethodAnswers['workspace.forget'] {
+    return { forgotten: this.#parts.projects.forget(directory) };
+  }
+
+  list(): MethodAnswers['workspace.list'] {
+    const { projects, sessions } = this.#parts;
+    return { workspaces: projects.list(sessions.all().map(({ record }) => record.workspace)) };
+  }
+
+  async caches(): Promise<MethodAnswers['cache.list']> {
+    const found = await this.#parts.caches.list();
+    const views = found.map(({ id, root, bytes, usedAt }) => ({
+      cache_id: id,
+      path: root,
+      bytes,
+      used_at: new Date(usedAt).toISOString(),
+    }));
+    return { caches: views.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
+  }
+
+  async clearCaches(directory: string | null): Promise<MethodAnswers['cache.clear']> {
+    const { caches, sessions, isBusy } = this.#parts;
+    const all = await caches.list();
+    const meant = all.filter(({ root }) => directory === null || isBelow(directory, root));
+    const busy = sessions.all().filter(({ record }) => isBusy(record.id));
+    const used = meant.find(({ id }) => busy.some(({ record }) => cacheOf(record) === id));
+    if (used !== undefined) {
+      const message = `Cannot clear the caches of "${used.root}": a command runs that has them`;
+      throw new TrlError('SESSION_BUSY', message);
+    }
+    await Promise.all(meant.map(({ id }) => caches.clear(id)));
+    return { cleared: meant.length };
+  }
+}

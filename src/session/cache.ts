@@ -1,0 +1,20 @@
+/** Which sessions have the same caches in HOME. */
+import { createHash } from 'node:crypto';
+import type { SessionRecord } from './record.ts';
+import { modeOf } from './views.ts';
+
+/**
+ * The id (32 hex digits) of a session's caches; `null`: it has none.
+ *
+ * Sessions have the same caches where they are of one actor, in one project, and may see and write
+ * the same: what is in a cache tells of what was seen. What is staged or thrown away leaves nothing
+ * that a later command obeys, so such sessions have none.
+ */
+export function cacheOf(record: SessionRecord): string | null {
+  const { workspace, owner, grants, workspaceRules } = record;
+  if (workspace === null || grants.sandbox === 'none' || modeOf(record) !== 'direct') return null;
+  const { read, write } = grants.files;
+  const files = [read.allow, read.deny, write.allow, write.deny];
+  const text = JSON.stringify([workspace, owner ?? '', files, workspaceRules ?? null]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}

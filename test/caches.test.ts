@@ -1,0 +1,143 @@
+// What programs keep in HOME lasts with the project, and nowhere else.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import * as z from 'zod/mini';
+import { answers } from '../src/protocol/answers/index.ts';
+import { newSession, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { whyNoBox } from './support/box.ts';
+
+const skip = whyNoBox;
+const args = ['serve', '--socket-path', '{socket}', '--workspace-root', '{root}/a']
+  .concat(['--workspace-root', '{root}/b'])
+  .map((one) => one.replace(/^\{root\}/, '{home}/work'));
+let daemon: Daemon;
+before(async () => {
+  daemon = await startRuntime({ args, prepare: prepared });
+});
+after(() => daemon?.stop());
+
+function prepared(home: string): Record<string, string> {
+  for (const name of ['a', 'b', 'apart']) {
+    mkdirSync(path.join(home, 'work', name), { recursive: true });
+  }
+  return {};
+}
+
+async function ask(method: string, params: object = {}): Promise<Json> {
+  using client = await raw(daemon.socketPath);
+  return await client.ask(method, params);
+}
+
+/** What a command prints in a session of its own. */
+async function ran(command: string, params: object = {}, name = 'a'): Promise<string> {
+  using client = await raw(daemon.socketPath);
+  const working_dir = path.join(daemon.root, name);
+  const session_id = await newSession(client, { working_dir, ...params });
+  const { data, error } = await client.ask('exec.run', { session_id, command });
+  await client.ask('session.destroy', { session_id });
+  assert.equal(data?.exit_code, 0, JSON.stringify(error ?? data));
+  return data.stdout;
+}
+
+const kept = 'cat ~/.npm/kept 2>/dev/null || echo none';
+
+test(
+  'they last for sessions of the project that may see the same, over a restart',
+  { skip },
+  async () => {
+    await ran(
+      'echo one >~/.npm/kept; mkdir -p ~/.local/share/pnpm/v3; echo x >~/.npmrc; ls -d ~/go',
+    );
+    assert.equal(await ran(`${kept}; ls ~/.local/share/pnpm; ls ~/.npmrc || true`), 'one\nv3\n');
+    assert.equal(await ran(kept, { network: 'on' }), 'one\n');
+    await daemon.kill('SIGTERM');
+    const { home, socketPath } = daemon;
+    const again = await startRuntime({ home, socketPath, args });
+    daemon = again;
+    assert.equal(await ran(kept), 'one\n');
+  },
+);
+
+test(
+  'no other project has them, nor who sees less, nor what is staged or thrown away',
+  { skip },
+  async () => {
+    await ran('echo one >~/.npm/kept');
+    assert.equal(await ran(kept, {}, 'b'), 'none\n');
+    const less = { files: { read: { deny: [path.join(daemon.root, 'a/secret')] } } };
+    for (const params of [less, { workspace_mode: 'staged' }, { workspace_mode: 'discard' }]) {
+      assert.equal(await ran(`${kept}; mkdir -p ~/.npm; echo bad >~/.npm/kept`, params), 'none\n');
+    }
+    assert.equal(await ran(kept), 'one\n');
+  },
+);
+
+test('what lets in somewhere ends with the last session, by no link', { skip }, async () => {
+  const outside = path.join(daemon.root, 'apart/huggingface');
+  mkdirSync(outside);
+  writeFileSync(path.join(outside, 'token'), 'of the person');
+  await ran(
+    'echo t >~/.cargo/credentials.toml; cd ~/.cache; mkdir huggingface; echo t >huggingface/token',
+  );
+  const left = 'cat ~/.cargo/credentials.toml ~/.cache/huggingface/token 2>/dev/null || echo gone';
+  assert.equal(await ran(left), 'gone\n');
+  await ran(`rm -r ~/.cache/huggingface; ln -s '${outside}' ~/.cache/huggingface`);
+  await ran(`rm -rf ~/.m2/settings.xml; ln -s '${outside}/token' ~/.m2/settings.xml`);
+  await ran('true');
+  assert.equal(readFileSync(path.join(outside, 'token'), 'utf8'), 'of the person');
+});
+
+test('so does what a later command would obey', { skip }, async () => {
+  await ran(
+    "cd ~/.cargo; echo '[build]' >config.toml; mkdir -p registry; " +
+      'cd ~/.gradle; mkdir init.d; touch init.gradle init.d/x.gradle ~/.m2/extensions.xml',
+  );
+  const left = 'cd; ls -d .cargo/registry .cargo/config.toml .gradle/* .m2/* 2>/dev/null || :';
+  assert.equal(await ran(left), '.cargo/registry\n');
+});
+
+test(
+  'they are listed and cleared, not while a command has them, and by no link',
+  { skip },
+  async () => {
+    const outside = path.join(daemon.root, 'apart/tree');
+    mkdirSync(outside);
+    writeFileSync(path.join(outside, 'file'), 'stays');
+    await ran(
+      `cd ~/.cache; head -c 3000000 /dev/urandom >big; ln -s '${outside}' tree; chmod 0 big`,
+    );
+    const listed = await ask('cache.list');
+    assert.deepEqual(z.safeParse(answers['cache.list'], listed.data).data, listed.data);
+    const root = path.join(daemon.root, 'a');
+    const sizes = listed.data.caches.filter((one: Json) => one.path === root);
+    assert.ok(
+      sizes.some(({ bytes }: Json) => bytes >= 3_000_000),
+      JSON.stringify(listed),
+    );
+    using client = await raw(daemon.socketPath);
+    const session_id = await newSession(client, { working_dir: root });
+    const started = await client.ask('exec.start', {
+      session_id,
+      command: 'cat',
+      stdin_open: true,
+    });
+    assert.equal((await ask('cache.clear', { path: root })).error.code, 'SESSION_BUSY');
+    await client.ask('exec.write', { exec_id: started.data.exec_id, eof: true });
+    await client.ask('exec.read', { exec_id: started.data.exec_id, wait_ms: 60_000 });
+    let cleared: Json = {};
+    do cleared = await ask('cache.clear', { path: path.join(root, 'below') });
+    while (cleared.error?.code === 'SESSION_BUSY');
+    assert.deepEqual(z.safeParse(answers['cache.clear'], cleared.data).data, cleared.data);
+    assert.ok(cleared.data.cleared >= 1);
+    // The session that waits has them still, empty.
+    const { data } = await client.ask('exec.run', {
+      session_id,
+      command: 'ls -A ~/.cache; echo n >~/.cache/new',
+    });
+    assert.deepEqual([data.exit_code, data.stdout], [0, '']);
+    assert.equal(readFileSync(path.join(outside, 'file'), 'utf8'), 'stays');
+    rmSync(outside, { recursive: true });
+  },
+);

@@ -1,0 +1,257 @@
+// One runtime a user: started by whoever needs it first, shared by all, replaced by a newer one.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { connect } from '../src/local/index.ts';
+import { surroundings, type Json } from './support/daemon.ts';
+import { callOf, mcpClient, nobody } from './support/mcp.ts';
+import { person, whyNoTerminal } from './support/pty.ts';
+
+const trl = path.join(path.dirname(import.meta.dirname), 'trl');
+const bounded = { timeout: 240_000 };
+const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-demand-')));
+/** A user's own places, with a project of theirs. */
+const env: Record<string, string> = {
+  ...surroundings(base),
+  TRL_START: 'background',
+  TRL_POLICY: '',
+  HOME: directory('home'),
+  // It ends by itself, whatever becomes of this test.
+  TRL_IDLE_EXIT_MS: '20000',
+};
+const project = directory('work/app');
+const socketPath = path.join(base, 'run/trl.sock');
+
+before(() => {
+  execFileSync('git', ['init', '-q'], { cwd: project });
+  mkdirSync(path.join(project, 'src'));
+});
+after(async () => {
+  await run(['daemon', 'stop']);
+  rmSync(base, { recursive: true, force: true });
+});
+
+function directory(name: string): string {
+  const made = path.join(base, name);
+  mkdirSync(made, { recursive: true, mode: 0o700 });
+  return made;
+}
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(
+  args: readonly string[],
+  { cwd = project, more = {} }: { readonly cwd?: string; readonly more?: object } = {},
+): Promise<Ran> {
+  const child = spawn(trl, args, { cwd, env: { ...process.env, ...env, ...more } });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdin.end();
+  const [code] = await once(child, 'close');
+  return { code, stdout, stderr };
+}
+
+/** An agent's program, which starts `trl mcp` as it is installed. */
+async function agentHere() {
+  const agent = mcpClient('2025-11-25', nobody());
+  const all = { ...process.env, ...env };
+  const given = Object.entries(all).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  const options = { command: trl, args: ['mcp'], cwd: project, env: Object.fromEntries(given) };
+  await agent.connect(new StdioClientTransport({ ...options, stderr: 'inherit' }));
+  return agent;
+}
+
+const record = (): Json =>
+  JSON.parse(readFileSync(path.join(base, 'state/trl/daemon.json'), 'utf8'));
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const said = async (
+  agent: Awaited<ReturnType<typeof agentHere>>,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<string> => (await callOf(agent, name, args)).text;
+
+test('whoever needs it starts it, once, in the background', bounded, async () => {
+  const cwd = path.join(project, 'src');
+  const both = await Promise.all([
+    run(['run', 'git rev-parse --show-toplevel; echo x >beside'], { cwd }),
+    run(['run', 'git rev-parse --show-toplevel'], { cwd }),
+  ]);
+  for (const one of both) assert.deepEqual([one.code, one.stdout], [0, `${project}\n`], one.stderr);
+  assert.ok(isAlive(record().pid));
+  // The same one.
+  const { pid } = record();
+  assert.equal((await run(['run', 'cat src/beside'])).stdout, 'x\n');
+  assert.equal(record().pid, pid);
+});
+
+test('each project that is worked in becomes one, by its top, and can be forgotten', async () => {
+  const other = directory('work/other');
+  assert.equal((await run(['run', 'pwd'], { cwd: other })).stdout, `${other}\n`);
+  const listed = async (): Promise<string[]> => {
+    const { stdout } = await run(['workspace', 'list', '--json']);
+    return JSON.parse(stdout).workspaces.map(({ path: root }: Json) => root);
+  };
+  assert.deepEqual(await listed(), [project, other]);
+  assert.equal((await run(['workspace', 'forget', other])).code, 0);
+  assert.equal((await run(['workspace', 'forget', other])).code, 1);
+  assert.deepEqual(await listed(), [project]);
+  // A program on the socket that names none works in none.
+  await using client = await connect({ socketPath });
+  await assert.rejects(client.createSession({ working_dir: other }), { code: 'WORKSPACE_ESCAPE' });
+});
+
+test('the home directory, and what holds the runtime’s own, is no project', async () => {
+  for (const cwd of [env['HOME'] ?? '', '/', base, directory('state/trl/audit')]) {
+    const { code, stderr } = await run(['run', 'true'], { cwd });
+    assert.equal(code, 125, cwd);
+    assert.match(stderr, /name a project directory|the runtime keeps/);
+  }
+});
+
+test('it has no secret of whoever started it, and finds the programs of whoever asks', async () => {
+  const tools = directory('tools/bin');
+  const program = path.join(tools, 'own-program');
+  writeFileSync(program, '#!/bin/sh\necho found\n');
+  chmodSync(program, 0o755);
+  const more = { PATH: `${tools}:${process.env['PATH']}`, SOME_API_KEY: 'sk-4f9a81c2d7e6b350' };
+  await run(['daemon', 'stop']);
+  const first = await run(['run', '--env-key', 'SOME_API_KEY', 'true'], { more });
+  assert.match(first.stderr, /no source of secrets/);
+  const { pid } = record();
+  const own = readFileSync(`/proc/${pid}/environ`, 'utf8');
+  assert.ok(own.includes('HOME=') && !own.includes('SOME_API_KEY'));
+  // What lies in /tmp is private to each sandbox, so this one is not shown: it is not found.
+  const command = 'echo "$PATH"';
+  const asked = await run(['run', command], { more: { PATH: `/usr/bin:${process.env['PATH']}` } });
+  const usual = await run(['run', command]);
+  assert.ok(asked.stdout.startsWith('/usr/bin:'), asked.stdout);
+  assert.notEqual(asked.stdout, usual.stdout);
+  assert.equal(record().pid, pid);
+});
+
+test(
+  'a question that an agent’s command raises is answered in another terminal',
+  { ...bounded, skip: whyNoTerminal },
+  async () => {
+    const agent = await agentHere();
+    try {
+      const asked = await callOf(agent, 'terminal_exec', { command: 'cat <(echo yes)' });
+      const id = /a-[0-9a-f]{32}/.exec(asked.text)?.[0] ?? '';
+      const listed = JSON.parse((await run(['approvals', 'list', '--json'])).stdout);
+      const exec: string = listed.approvals[0].exec_id;
+      using answers = person(['approvals', 'approve', id], env);
+      await answers.sees('Type yes');
+      answers.types('yes\r');
+      assert.equal(await answers.left(), 0);
+      const output = await run(['exec', 'attach', exec]);
+      assert.equal(output.stdout, 'yes\n', output.stderr);
+    } finally {
+      await agent.close();
+    }
+  },
+);
+
+test(
+  'an agent goes on when the runtime is killed, or replaced by a newer build',
+  bounded,
+  async () => {
+    const agent = await agentHere();
+    try {
+      assert.match(await said(agent, 'terminal', { command: 'echo one' }), /one/);
+      const { pid } = record();
+      process.kill(pid, 'SIGKILL');
+      assert.match(await said(agent, 'terminal', { command: 'echo two' }), /two/);
+      const second: number = record().pid;
+      assert.notEqual(second, pid);
+      // What runs in the background goes on in the new one.
+      const command = 'until [ -e go ]; do sleep 0.1; done; echo done >ended';
+      await said(agent, 'terminal', { command, background: true });
+      const file = path.join(base, 'state/trl/daemon.json');
+      const before = record();
+      writeFileSync(file, JSON.stringify({ ...before, program: { ...before.program, at: 0 } }));
+      assert.equal((await run(['run', 'touch go'])).code, 0);
+      assert.notEqual(record().pid, second);
+      assert.ok(!isAlive(second));
+      assert.match(await said(agent, 'terminal', { command: 'echo three' }), /three/);
+      const wait = 'until [ -e ended ]; do sleep 0.1; done; cat ended';
+      assert.match(await said(agent, 'terminal', { command: wait }), /done/);
+    } finally {
+      await agent.close();
+    }
+  },
+);
+
+const python = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']);
+const skip = python.status === 0 ? false : 'there is no python3';
+test('programs start it as well: the clients in TypeScript and Python', { skip }, async () => {
+  await run(['daemon', 'stop']);
+  const lines = [
+    'import trl, os',
+    'with trl.connect() as client, client.create_session(working_dir=os.getcwd()) as session:',
+    '    print(session.run("git rev-parse --show-toplevel").stdout, end="")',
+  ];
+  const here = path.dirname(trl);
+  const found = spawnSync('python3', ['-c', lines.join('\n')], {
+    cwd: path.join(project, 'src'),
+    env: {
+      ...process.env,
+      ...env,
+      PATH: `${here}:${process.env['PATH']}`,
+      PYTHONPATH: path.join(here, 'clients/python'),
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
+    encoding: 'utf8',
+  });
+  assert.equal(found.stdout, `${project}\n`, found.stderr);
+  const { pid } = record();
+  const source = `
+    const { connect } = await import(${JSON.stringify(path.join(here, 'src/local/index.ts'))});
+    await using client = await connect();
+    await using session = await client.createSession({ working_dir: process.cwd() });
+    process.stdout.write((await session.run('pwd')).stdout);`;
+  const options = { cwd: project, env: { ...process.env, ...env }, encoding: 'utf8' } as const;
+  const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', source];
+  const ran = spawnSync(process.execPath, flags, options);
+  assert.equal(ran.stdout, `${project}\n`, ran.stderr);
+  assert.equal(record().pid, pid);
+});
+
+test('a runtime of its own where that is meant, or where it obeys something else', async () => {
+  const { pid } = record();
+  const guarded = { TRL_POLICY: 'guarded' };
+  const asked = await run(['run', 'cat <(echo x)'], { more: guarded });
+  assert.match(asked.stderr, /this runtime ends with its command/);
+  assert.equal((await run(['run', '--private', 'echo own'])).stdout, 'own\n');
+  assert.equal((await run(['run', '--policy', 'trusted', 'echo own'])).stdout, 'own\n');
+  assert.equal(record().pid, pid);
+});
+
+test('it ends when nobody used it for a while', bounded, async () => {
+  await run(['daemon', 'stop']);
+  await run(['run', 'true'], { more: { TRL_IDLE_EXIT_MS: '500' } });
+  const { pid } = record();
+  for (const since = Date.now(); isAlive(pid) && Date.now() - since < 60_000;) await sleep(50);
+  assert.ok(!isAlive(pid));
+});
