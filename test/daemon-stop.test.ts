@@ -92,7 +92,7 @@ function place() {
 test('stop ends all that runs, names it, and leaves nothing', { skip }, async (t) => {
   const { home, root, daemon, socketPath } = place();
   t.after(() => rmSync(home, { recursive: true, force: true }));
-  assert.equal(daemon('start').status, 0);
+  assert.equal(daemon('start', '--workspace-root', root).status, 0);
   const { ids, seconds } = await work(socketPath, root);
   const dir = runnerDir(home);
   const stopped = daemon('stop');
@@ -143,7 +143,7 @@ test('nothing gets away by an environment and a session of its own', { skip }, a
     daemon('stop');
     rmSync(home, { recursive: true, force: true });
   });
-  assert.equal(daemon('start').status, 0);
+  assert.equal(daemon('start', '--workspace-root', root).status, 0);
   const params = { working_dir: root, sandbox: 'none' };
   await using session = await openSession(socketPath, params);
   const away = (seconds: string): string =>
@@ -182,14 +182,14 @@ test('a second signal kills at once what the first one asked to end', { skip }, 
 test('what a crash left is taken over, or ended by stop', { skip }, async (t) => {
   const { home, root, daemon, socketPath, file } = place();
   t.after(() => rmSync(home, { recursive: true, force: true }));
-  assert.equal(daemon('start').status, 0);
+  assert.equal(daemon('start', '--workspace-root', root).status, 0);
   const { ids, seconds } = await work(socketPath, root, '');
   const crash = (): void => {
     process.kill(JSON.parse(readFileSync(file, 'utf8')).pid, 'SIGKILL');
   };
   crash();
   await eventually('it is gone', () => daemon('status').status === 3);
-  assert.equal(daemon('start').status, 0);
+  assert.equal(daemon('start', '--workspace-root', root).status, 0);
   {
     using client = await raw(socketPath);
     const { data } = await client.ask('exec.info', { exec_id: ids.loop });

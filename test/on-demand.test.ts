@@ -12,6 +12,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { connect } from '../src/local/index.ts';
 import { surroundings, type Json } from './support/daemon.ts';
 import { callOf, mcpClient, nobody } from './support/mcp.ts';
+import { processesWhere } from './support/processes.ts';
 import { person, whyNoTerminal } from './support/pty.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
@@ -77,14 +78,7 @@ async function agentHere() {
 
 const record = (): Json =>
   JSON.parse(readFileSync(path.join(base, 'state/trl/daemon.json'), 'utf8'));
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isAlive = (pid: number): boolean => processesWhere((one) => one === pid).length > 0;
 
 const said = async (
   agent: Awaited<ReturnType<typeof agentHere>>,
@@ -246,6 +240,29 @@ test('a runtime of its own where that is meant, or where it obeys something else
   assert.equal((await run(['run', '--private', 'echo own'])).stdout, 'own\n');
   assert.equal((await run(['run', '--policy', 'trusted', 'echo own'])).stdout, 'own\n');
   assert.equal(record().pid, pid);
+});
+
+test('one that a person starts takes its place, and is left as it is', bounded, async () => {
+  assert.equal((await run(['run', 'true'])).code, 0);
+  const { pid } = record();
+  const agent = await agentHere();
+  try {
+    const command = 'until [ -e over ]; do sleep 0.1; done; echo done >carried';
+    await said(agent, 'terminal', { command, background: true });
+    const started = await run(['daemon', 'start', '--workspace-root', project]);
+    assert.equal(started.code, 0, started.stderr);
+    assert.match(started.stdout + started.stderr, /sessions may work under/);
+    assert.ok(!isAlive(pid));
+    const second: number = record().pid;
+    assert.equal(record().program, undefined);
+    const wait = 'touch over; until [ -e carried ]; do sleep 0.1; done; cat carried';
+    assert.match(await said(agent, 'terminal', { command: wait }), /done/);
+    assert.equal((await run(['run', 'true'])).code, 0);
+    assert.equal(record().pid, second);
+  } finally {
+    await agent.close();
+    await run(['daemon', 'stop']);
+  }
 });
 
 test('it ends when nobody used it for a while', bounded, async () => {

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { isTrlError, TrlError } from '../errors.ts';
 import { answers, connect, daemonCommand, defaultSocketPath } from '../local/index.ts';
 import { logFile, processNow, runningDaemon, startProcess } from '../local/index.ts';
-import { stateDir, stopProcess, tailOf } from '../local/index.ts';
+import { endOnDemand, stateDir, stopProcess, tailOf } from '../local/index.ts';
 import type { Args } from './args.ts';
 import { endLeftRunner, takeStopped, type StoppedCommand } from './daemon-process.ts';
 import { managerHere } from './daemon-system.ts';
@@ -39,6 +39,7 @@ export async function install(args: Args): Promise<number> {
     const message = `Cannot install the service: ${problem}; ${hint}`;
     throw new TrlError('BACKEND_UNAVAILABLE', message);
   }
+  await endOnDemand();
   if (runningDaemon() !== null) {
     const message = 'Cannot install the service: a runtime runs without one; run: trl daemon stop';
     throw new TrlError('BACKEND_UNAVAILABLE', message);
@@ -62,6 +63,7 @@ export async function uninstall(args: Args): Promise<number> {
 export async function start(args: Args): Promise<number> {
   const socketPath = socketOf(args);
   const manager = serving();
+  await endOnDemand();
   if (manager === null && (await answers(socketPath))) {
     say(`a runtime listens on ${socketPath} already`);
     return status(args);
@@ -118,7 +120,8 @@ export async function status(args: Args): Promise<number> {
   const listens = await answers(socketPath);
   const found = listens ? await ask(socketPath) : silent;
   const isUp = found.version !== null;
-  const by = serving() !== null ? manager.name : record !== null ? 'trl daemon start' : null;
+  const started = record?.program === undefined ? 'trl daemon start' : 'on demand';
+  const by = serving() !== null ? manager.name : record !== null ? started : null;
   const pid = record?.pid ?? (by === manager.name ? manager.pid() : null);
   const told = { running: isUp, socket_path: socketPath, pid, started_by: by, installed, ...found };
   if (args.has('json')) sayJson(told);

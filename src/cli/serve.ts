@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
-import { daemonCommand, daemonEnvironment } from '../local/index.ts';
+import { daemonCommand, daemonEnvironment, endOnDemand } from '../local/index.ts';
 import type { Args } from './args.ts';
 
 export async function serve(args: Args): Promise<number> {
@@ -15,6 +15,7 @@ export async function stdio(args: Args): Promise<number> {
 
 async function becomeDaemon(verb: 'serve' | 'stdio', args: Args): Promise<number> {
   const socketPath = args.text('socket-path');
+  if (verb === 'serve') await endOnDemand();
   const argv = [
     ...daemonCommand(),
     verb,

@@ -89,6 +89,15 @@ export async function startOnDemand(
   }
 }
 
+/**
+ * Ends the runtime that somebody's need started, so that one with settings of its own takes its
+ * place; what runs in it goes on in that one.
+ */
+export async function endOnDemand(): Promise<void> {
+  const record = runningDaemon();
+  if (record?.program !== undefined) await stopProcess(record, 'SIGUSR2');
+}
+
 /** A function of its own: in a loop, a bundle for older Node would throw an earlier error again. */
 async function startUnderLock(socketPath: string, replaces: DaemonRecord | null): Promise<void> {
   using _lock = inStateDir(takeLock);

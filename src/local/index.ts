@@ -8,6 +8,7 @@ export { defaultSocketPath } from './socket-path.ts';
 export { checkTarget, takePublication } from './publication.ts';
 export {
   answers,
+  endOnDemand,
   killMs,
   logFile,
   pollMs,

@@ -65,14 +65,22 @@ export async function resolveWorkspace(input: RootsInput): Promise<Resolved> {
   const holding = near.filter((root, at) => real[at] === root);
   const workspace = holding.toSorted((a, b) => b.length - a.length)[0];
   if (workspace === undefined) {
-    const allowed = input.roots.map((root) => JSON.stringify(root)).join(', ') || 'none';
     const help =
-      `it is outside the workspace roots of this runtime (${allowed}); ` +
-      `start it with another --workspace-root to work there`;
+      `it is outside the workspace roots of this runtime (${listed(input.roots)}); ` +
+      'start it with another --workspace-root to work there, or, where it takes any project, ' +
+      'run: trl workspace trust DIR';
     throw refused('WORKSPACE_ESCAPE', workingDir, help);
   }
   await refuseRoot(workspace, { home, given: workingDir });
   return { workspace, cwd };
+}
+
+const listedMax = 8;
+
+function listed(roots: readonly string[]): string {
+  const named = roots.slice(0, listedMax).map((root) => JSON.stringify(root));
+  const more = roots.length - named.length;
+  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ') || 'none';
 }
 
 /**

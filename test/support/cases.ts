@@ -39,6 +39,8 @@ export interface Row {
   /** The workspace's name; default `ws`. */
   readonly ws?: string;
   readonly cwd?: string;
+  /** The workspace is named by a link to it. */
+  readonly linked?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
   readonly pty?: boolean;
