@@ -12,33 +12,32 @@ export type StartupRow = Figures & { readonly name: string; readonly ratio: numb
 
 export async function measureStartup(rounds: number): Promise<Part<readonly StartupRow[]>> {
   using place = new Place();
-  const program = { cwd: place.work, env: place.env };
+  using shared = new Place();
+  const at = (where: Place) => ({ cwd: where.work, env: { ...where.env, TRL_START: 'background' } });
+  const stop = (): Promise<unknown> => runProgram(trl, ['daemon', 'stop'], at(shared));
+  const run = (where: Place, ...flags: string[]) => (): Promise<void> =>
+    runProgram(trl, ['run', ...flags, '--', 'true'], at(where));
   const ends: (() => Promise<void>)[] = [];
-  const measured = await roundRobin(
-    [
-      { name: nodeName, run: () => runProgram(process.execPath, ['-e', '0'], program) },
-      { name: 'trl --version', run: () => runProgram(trl, ['--version'], program) },
-      {
-        name: 'trl run -- true',
-        // Nothing listens: a daemon that a run left standing would make the next one warm.
-        ready: async () => {
-          for (const end of ends.splice(0)) await end();
-        },
-        run: () => runProgram(trl, ['run', '--', 'true'], program),
+  const contenders = [
+    { name: nodeName, run: () => runProgram(process.execPath, ['-e', '0'], at(place)) },
+    { name: 'trl --version', run: () => runProgram(trl, ['--version'], at(place)) },
+    { name: 'trl run --private -- true', run: run(place, '--private') },
+    // Nothing listens.
+    { name: 'trl run -- true, the first', ready: async () => void (await stop()), run: run(shared) },
+    { name: 'trl run -- true, later', ready: run(shared), run: run(shared) },
+    {
+      name: 'daemon to first ping',
+      ready: async () => {
+        for (const end of ends.splice(0)) await end();
       },
-      {
-        name: 'daemon to first ping',
-        ready: async () => {
-          for (const end of ends.splice(0)) await end();
-        },
-        run: async () => {
-          const daemon = await startDaemon(place);
-          ends.push(async () => daemon[Symbol.asyncDispose]());
-        },
+      run: async () => {
+        const daemon = await startDaemon(place);
+        ends.push(async () => daemon[Symbol.asyncDispose]());
       },
-    ],
-    rounds,
-  );
+    },
+  ];
+  const measured = await roundRobin(contenders, rounds);
+  await stop();
   for (const end of ends) await end();
   const node = measured.get(nodeName)?.p50 ?? Number.NaN;
   const data = [...measured].map(([name, row]) => ({ name, ...row, ratio: row.p50 / node }));

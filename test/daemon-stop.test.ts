@@ -91,7 +91,10 @@ function place() {
 
 test('stop ends all that runs, names it, and leaves nothing', { skip }, async (t) => {
   const { home, root, daemon, socketPath } = place();
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  t.after(() => {
+    daemon('stop');
+    rmSync(home, { recursive: true, force: true });
+  });
   assert.equal(daemon('start', '--workspace-root', root).status, 0);
   const { ids, seconds } = await work(socketPath, root);
   const dir = runnerDir(home);
@@ -181,7 +184,10 @@ test('a second signal kills at once what the first one asked to end', { skip }, 
 
 test('what a crash left is taken over, or ended by stop', { skip }, async (t) => {
   const { home, root, daemon, socketPath, file } = place();
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  t.after(() => {
+    daemon('stop');
+    rmSync(home, { recursive: true, force: true });
+  });
   assert.equal(daemon('start', '--workspace-root', root).status, 0);
   const { ids, seconds } = await work(socketPath, root, '');
   const crash = (): void => {
