@@ -44,7 +44,7 @@ const measure: Readonly<Record<Name, () => Promise<Part<unknown>>>> = {
     return part;
   },
   latency: async () => {
-    const part = await measureLatency(quick ? 6 : 40);
+    const part = await measureLatency(quick ? 20 : 40);
     for (const { callerBytes, rows } of part.data) {
       const title = `Per command, ms, from a caller of ${Math.round(callerBytes / 1e6)} MB`;
       show(title, [rowHead, ...rows.map(rowLine)]);

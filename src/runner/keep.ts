@@ -31,11 +31,7 @@ export interface KeepEvents {
 
 /** From the end of a command to the making of the next sandbox: the answer goes first. */
 const prepareAfterMs = 2;
-/** The same where the daemon is likely to ask for a refresh first, which then comes before. */
-const afterRefreshMs = 10;
 
-const hasOverlay = ({ box }: Plan): boolean =>
-  box.kind === 'bubblewrap' && box.holder.overlay !== null;
 const isOnce = ({ box }: Plan): boolean => box.kind === 'bubblewrap' && box.holder.once;
 
 export class Keep {
@@ -51,11 +47,10 @@ export class Keep {
   readonly #warm = new Map<SessionId, CommandBox>();
   /** Sandboxes that are being made ahead, one a session. */
   readonly #preparing = new Map<SessionId, Promise<void>>();
-  /** Sandboxes that will be made ahead unless a command comes first. */
-  readonly #soon = new Map<SessionId, { readonly timer: NodeJS.Timeout; readonly plan: Plan }>();
   readonly #starting = new Set<Starting>();
   readonly #closed = new Set<SessionId>();
   readonly #sweeper: NodeJS.Timeout;
+  #isEnding = false;
 
   constructor(
     options: {
@@ -164,7 +159,7 @@ export class Keep {
             plan.pty === null &&
             exit.stopped === null
           ) {
-            this.#prepareSoon(plan, hasOverlay(plan) ? afterRefreshMs : prepareAfterMs);
+            setTimeout(() => void this.prepare(plan), prepareAfterMs).unref();
           }
         },
       },
@@ -175,7 +170,6 @@ export class Keep {
 
   async #enterHeld(plan: Plan): Promise<{ taken: CommandBox | null; box: CommandBox }> {
     const session = plan.session_id;
-    this.#soon.delete(session);
     await this.#holders.settled(plan);
     // One that is being made is nearer to ready than one that is not begun.
     await this.#preparing.get(session);
@@ -209,14 +203,8 @@ export class Keep {
   }
 
   /** Commands of the view that start later wait for it. See {@link Holders.refresh}. */
-  async refresh(view: string, paths: readonly BytePath[]): Promise<Refreshed> {
-    const refreshed = await this.#holders.refresh(view, paths);
-    for (const { plan } of this.#soon.values()) {
-      const { box } = plan;
-      const isIn = box.kind !== 'none' && box.holder.overlay?.view === view;
-      if (isIn) this.#prepareSoon(plan, prepareAfterMs);
-    }
-    return refreshed;
+  refresh(view: string, paths: readonly BytePath[]): Promise<Refreshed> {
+    return this.#holders.refresh(view, paths);
   }
 
   /** See {@link Holders.watched}: of all commands that run in the view. */
@@ -237,22 +225,11 @@ export class Keep {
     return { exec: own ? null : exec, command, known: [...known, ...carried], interactive };
   }
 
-  /** A moment later, so that the answer to the last command leaves an unoccupied machine. */
-  #prepareSoon(plan: Plan, afterMs: number): void {
-    clearTimeout(this.#soon.get(plan.session_id)?.timer);
-    const timer = setTimeout(() => {
-      if (this.#soon.get(plan.session_id)?.timer !== timer) return;
-      this.#soon.delete(plan.session_id);
-      void this.prepare(plan);
-    }, afterMs);
-    this.#soon.set(plan.session_id, { timer, plan });
-  }
-
   /** Makes one sandbox of the plan's shape ahead. A failure shows when it is needed. */
   async prepare(plan: Plan): Promise<void> {
     const session = plan.session_id;
     if (plan.box.kind === 'none' || plan.stdin.kind !== 'closed' || plan.pty !== null) return;
-    if (isOnce(plan)) return;
+    if (isOnce(plan) || this.#isEnding) return;
     if (this.#closed.has(session) || this.#preparing.has(session)) return;
     if (this.#warm.get(session)?.shape === shapeOf(plan)) return;
     const making = this.#makeWarm(plan).catch(() => {
@@ -286,7 +263,6 @@ export class Keep {
   /** Ends everything of a session and forgets its state and namespaces. */
   async close(session: SessionId): Promise<void> {
     this.#closed.add(session);
-    this.#soon.delete(session);
     this.#withdraw((one) => one.sessionId === session);
     const own = this.#live().filter(({ sessionId }) => sessionId === session);
     this.#stop(own, 'session-destroyed');
@@ -307,7 +283,7 @@ export class Keep {
   /** TERM, grace, KILL for everything. */
   async shutdown(): Promise<void> {
     clearInterval(this.#sweeper);
-    this.#soon.clear();
+    this.#isEnding = true;
     this.#withdraw(() => true);
     const all = this.#live();
     this.#stop(all, 'shutdown');
