@@ -13,17 +13,26 @@ export type StartupRow = Figures & { readonly name: string; readonly ratio: numb
 export async function measureStartup(rounds: number): Promise<Part<readonly StartupRow[]>> {
   using place = new Place();
   using shared = new Place();
-  const at = (where: Place) => ({ cwd: where.work, env: { ...where.env, TRL_START: 'background' } });
+  const at = (where: Place) => ({
+    cwd: where.work,
+    env: { ...where.env, TRL_START: 'background' },
+  });
   const stop = (): Promise<unknown> => runProgram(trl, ['daemon', 'stop'], at(shared));
-  const run = (where: Place, ...flags: string[]) => (): Promise<void> =>
-    runProgram(trl, ['run', ...flags, '--', 'true'], at(where));
+  const run =
+    (where: Place, ...flags: string[]) =>
+    (): Promise<void> =>
+      runProgram(trl, ['run', ...flags, '--', 'true'], at(where));
   const ends: (() => Promise<void>)[] = [];
   const contenders = [
     { name: nodeName, run: () => runProgram(process.execPath, ['-e', '0'], at(place)) },
     { name: 'trl --version', run: () => runProgram(trl, ['--version'], at(place)) },
     { name: 'trl run --private -- true', run: run(place, '--private') },
     // Nothing listens.
-    { name: 'trl run -- true, the first', ready: async () => void (await stop()), run: run(shared) },
+    {
+      name: 'trl run -- true, the first',
+      ready: async () => void (await stop()),
+      run: run(shared),
+    },
     { name: 'trl run -- true, later', ready: run(shared), run: run(shared) },
     {
       name: 'daemon to first ping',

@@ -1,6 +1,7 @@
 // What programs keep in HOME lasts with the project, and nowhere else.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import * as z from 'zod/mini';
@@ -141,3 +142,62 @@ test(
     rmSync(outside, { recursive: true });
   },
 );
+
+test(
+  'what its owner made unwritable is cleared, too, and of the rest it is said',
+  { skip },
+  async () => {
+    await ran(
+      'cd ~/go; mkdir -p pkg/mod/x@v1/deep; echo 1 >pkg/mod/x@v1/deep/f; chmod -R a-w pkg/mod; ' +
+        'mkdir ~/.cache/shut; echo 1 >~/.cache/shut/f; chmod 0 ~/.cache/shut',
+    );
+    let cleared: Json = {};
+    do cleared = await ask('cache.clear', { path: path.join(daemon.root, 'a') });
+    while (cleared.error?.code === 'SESSION_BUSY');
+    assert.equal(cleared.data.left, 0, JSON.stringify(cleared));
+    assert.equal(await ran('ls -A ~/go; ls -A ~/.cache'), '');
+  },
+);
+
+test('a command that begins while they are cleared has all of them or none', { skip }, async () => {
+  const many =
+    'mkdir -p ~/.npm/d; cd ~/.npm/d; for i in $(seq 3000); do : >$i; done; touch ~/.npm/all';
+  await ran(many);
+  const clearing = ask('cache.clear', { path: path.join(daemon.root, 'a') });
+  const counts = new Set<string>();
+  const state = { isCleared: false };
+  void clearing.then(() => (state.isCleared = true));
+  do counts.add((await ran('ls ~/.npm/d 2>/dev/null | wc -l')).trim());
+  while (!state.isCleared);
+  assert.deepEqual(
+    [...counts].filter((count) => count !== '0' && count !== '3000'),
+    [],
+  );
+});
+
+test('a link in the place of a cache leads nowhere', { skip }, async () => {
+  const outside = path.join(daemon.root, 'apart/linked');
+  mkdirSync(outside);
+  writeFileSync(path.join(outside, 'file'), 'stays');
+  const { caches } = (await ask('cache.list')).data;
+  const root = path.join(daemon.root, 'a');
+  await daemon.kill('SIGTERM');
+  // As a daemon might leave it whose configuration named what holds it.
+  for (const { cache_id: id, path: of } of caches) {
+    if (of !== root) continue;
+    const place = path.join(daemon.home, 'state/trl/caches', id, 'home/.npm');
+    rmSync(place, { recursive: true, force: true });
+    symlinkSync(outside, place);
+  }
+  const { home, socketPath } = daemon;
+  daemon = await startRuntime({ home, socketPath, args });
+  assert.equal(
+    await ran('ls -A ~/.npm; echo planted >~/.npm/file2; cat ~/.npm/file2'),
+    'planted\n',
+  );
+  let cleared: Json = {};
+  do cleared = await ask('cache.clear', { path: root });
+  while (cleared.error?.code === 'SESSION_BUSY');
+  assert.deepEqual(readdirSync(outside), ['file']);
+  rmSync(outside, { recursive: true });
+});

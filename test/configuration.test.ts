@@ -261,6 +261,22 @@ test('a file that cannot be used stops the start', async () => {
   }
 });
 
+test('no cache of HOME lies in another, whichever file names it', async () => {
+  const userFile = fileOf('caches-user.yaml', 'home:\n  caches: [.bun]\n');
+  const { homeCaches } = await load({ userFile });
+  assert.ok(homeCaches.includes('.bun') && homeCaches.includes('.npm'));
+  for (const name of ['.cache/pip', '.local', '.bun/install', '.local/share/pnpm/v3']) {
+    const config = fileOf('caches.yaml', `home:\n  caches: [${name}]\n`);
+    await assert.rejects(
+      load({ userFile, flags: { config } }),
+      /home\.caches: ".+" lies in ".+"/,
+      name,
+    );
+  }
+  const same = fileOf('caches.yaml', 'home:\n  caches: [.bun, .cache]\n');
+  assert.deepEqual((await load({ userFile, flags: { config: same } })).homeCaches, homeCaches);
+});
+
 test('bounds of the runtime are set by file, variable and flag', async () => {
   fileOf('bounds/trl/config.yaml', 'limits: {sessions_active: 100, commands_concurrent: 40}\n');
   const env = {

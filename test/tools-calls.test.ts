@@ -8,8 +8,7 @@ import type { Client } from '../src/client/index.ts';
 import { connect } from '../src/local/index.ts';
 import { builtinTools, callTool, conversation } from '../src/tools/index.ts';
 import type { ToolContext, ToolResult } from '../src/tools/index.ts';
-import { startRuntime } from './support/daemon.ts';
-import type { Daemon, Json } from './support/daemon.ts';
+import { startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { withGrowingTimeout } from './support/processes.ts';
 
 let daemon: Daemon;
@@ -24,7 +23,6 @@ after(async () => {
 });
 
 let made = 0;
-
 function talk(more: Partial<ToolContext> = {}): ToolContext {
   made += 1;
   const root = daemon.root;
@@ -234,9 +232,9 @@ test('the end of a command in the background is said once, by the next answer', 
   const context = talk();
   const args = { command: 'read -r line; exit 3', background: true };
   const { exec_id: id } = dataOf(await call(context, 'terminal', args));
+  // It may be over before the answer that feeds it.
   const fed = await call(context, 'terminal_input', { exec_id: id, eof: true });
   await client.attach(id).drain();
-  // It may be over before the answer that fed it is given.
   const later = await call(context, 'terminal', { command: 'echo next' });
   const next = dataOf(fed).ended === undefined ? later : fed;
   const row = { exec_id: id, command: args.command, state: 'exited', exit_code: 3 };

@@ -31,7 +31,10 @@ export async function clear(args: Args): Promise<number> {
   await using client = await reach(args);
   const meant = isAll ? {} : { path: path.resolve(directory) };
   const answer = await client.call('cache.clear', meant);
+  const { cleared, left, why = '' } = answer;
   if (args.has('json')) sayJson(answer);
-  else say(answer.cleared === 0 ? 'there was nothing' : `cleared ${answer.cleared}`);
-  return 0;
+  else say(cleared === 0 ? 'there was nothing' : `cleared ${cleared}`);
+  if (left === 0) return 0;
+  if (!args.has('json')) say(`${left} entries could not be removed: ${why}`);
+  return 1;
 }

@@ -2,6 +2,7 @@
  * What people set for a runtime: layers, of which each is one file, the variables or the flags. For
  * one value the highest layer decides; lists that only protect more are joined. Pure.
  */
+import { TrlError } from '../errors.ts';
 import { limits, runtimeBounds, type RuntimeBoundName, type RuntimeBounds } from '../limits.ts';
 import type { EnvMode } from '../names.ts';
 
@@ -137,6 +138,18 @@ function defaultBounds(): RuntimeBounds {
   return boundsBy((name) => limits[name].default);
 }
 
+/** Where known programs keep what they fetched and built, each with who writes it. */
+const homeCacheNames = [
+  '.cache', // pip, go build, ccache, yarn, uv, playwright: the XDG base directory
+  '.npm',
+  '.cargo',
+  'go',
+  '.m2',
+  '.gradle',
+  '.local/share/pnpm',
+  '.rustup',
+];
+
 const defaults = {
   kind: 'default',
   name: 'default',
@@ -149,7 +162,7 @@ const defaults = {
     thresholds: {},
     patterns: [],
     limits: defaultBounds(),
-    homeCaches: [],
+    homeCaches: homeCacheNames,
     auditRequired: true,
     auditRecipients: [],
   },
@@ -171,7 +184,21 @@ export const keyNames = {
   auditRecipients: 'audit.recipients',
 } as const satisfies Record<keyof Given, string>;
 
-/** Joins layers, given from lowest to highest; the defaults lie below them. */
+/** In a cache that lies in another a command could put a link in its place. */
+function refuseNested(names: readonly string[]): void {
+  for (const name of names) {
+    const above = names.find((other) => name.startsWith(`${other}/`));
+    if (above === undefined) continue;
+    const why = `"${name}" lies in "${above}", which is named or lasts anyway`;
+    throw new TrlError('INVALID_PARAMS', `Cannot use ${keyNames.homeCaches}: ${why}`);
+  }
+}
+
+/**
+ * Joins layers, given from lowest to highest; the defaults lie below them.
+ *
+ * @throws TrlError `INVALID_PARAMS` for caches of HOME of which one lies in another
+ */
 export function joinConfiguration(above: readonly LayerOf[]): Configuration {
   const layers = [defaults, ...above];
   const highest = (key: keyof Given): LayerOf | undefined =>
@@ -189,6 +216,7 @@ export function joinConfiguration(above: readonly LayerOf[]): Configuration {
   const patterns = layers.flatMap(({ given }) => given.patterns ?? []);
   const thresholds = Object.assign({}, ...layers.map(({ given }) => given.thresholds ?? {}));
   const homeCaches = unique(layers.flatMap(({ given }) => given.homeCaches ?? []));
+  refuseNested(homeCaches);
   const recipients = unique(layers.flatMap(({ given }) => given.auditRecipients ?? []));
   const bounds = boundsBy((name) => boundOf(layers, name).value);
   // Whoever asks for a record gets one: no layer above or below turns that off.

@@ -1,5 +1,5 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
-import type { Caller, ExecId, SessionId, StdinChoice, Verdict } from '../command.ts';
+import type { Caller, ExecId, StdinChoice, Verdict } from '../command.ts';
 import { limits } from '../limits.ts';
 import type { PolicyExplainParams } from '../protocol/types.ts';
 import { version } from '../protocol/version.ts';
@@ -139,8 +139,12 @@ export class Core implements Runtime {
 
   #places(): Places {
     const { projects, workspaceHost } = this.#options;
-    const isBusy = (id: SessionId): boolean => this.#execs.running(id).length > 0;
-    return new Places({ projects, caches: workspaceHost.caches, sessions: this.#sessions, isBusy });
+    return new Places({
+      projects,
+      caches: workspaceHost.caches,
+      sessions: this.#sessions,
+      isBusy: (session) => this.#starter.isBusy(session),
+    });
   }
 
   /** Who is gone needs no sessions; who is there has a share; who works together, a view. */

@@ -5,30 +5,29 @@
  *
  *   <directory>/<id>/project.json       whose it is; its time says when it was last used
  *   <directory>/<id>/home/.npm, …       bound at HOME
+ *   <directory>/<id>/gone-…             what was cleared, as long as its removal takes
+ *
+ * Commands make links there as they please: every way below `home` is by descriptors.
  */
 import { execFile } from 'node:child_process';
-import { closeSync, constants, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { statSync, writeFileSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { closeSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { statSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import type { BytePath } from '../change.ts';
 import type { SessionId } from '../command.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { cacheOf } from '../session/cache.ts';
-import { below, O_PATH, openOrNull } from '../workspace/descriptor.ts';
+import { bytePathOf } from '../workspace/byte-path.ts';
+import { below, codeOf, openOrNull } from '../workspace/descriptor.ts';
 import type { CacheFacts, CachedTree, HomeCaches } from './port.ts';
-
-/** Relative to HOME; each with who writes it. */
-const cachedNames = [
-  '.cache', // pip, go build, ccache, yarn, uv, playwright: the XDG base directory
-  '.npm',
-  '.cargo',
-  'go',
-  '.m2',
-  '.gradle',
-  '.local/share/pnpm',
-  '.rustup',
-];
+import {
+  directoryFlags,
+  makeWritable,
+  removeTree,
+  removeTreeSync,
+  type Left,
+} from './remove-tree.ts';
 
 /** Where programs put what lets them in somewhere. It ends with the last session. */
 const credentialNames = [
@@ -56,14 +55,14 @@ const obeyedNames = [
 
 /** How often what a project has is measured at most, in `ms`. */
 const measureMs = 600_000;
-const { O_DIRECTORY, O_NOFOLLOW } = constants;
+const gonePrefix = 'gone-';
 
 export interface CachesOptions {
   readonly directory: string;
   /** As commands see it. */
   readonly home: string;
-  /** Directories besides those of known programs, relative to HOME. */
-  readonly also: readonly string[];
+  /** Directories, relative to HOME; none lies in another. */
+  readonly names: readonly string[];
   /** Bytes of one project; with more, all of it is cleared when nothing works there. */
   readonly bytesMax: number;
   readonly log: (text: string) => void;
@@ -71,30 +70,27 @@ export interface CachesOptions {
 
 export class Caches implements HomeCaches {
   readonly #options: CachesOptions;
-  readonly #names: readonly string[];
   readonly #live = new Map<string, Set<SessionId>>();
   readonly #measured = new Map<string, number>();
 
   constructor(options: CachesOptions) {
     this.#options = options;
-    this.#names = [...new Set([...cachedNames, ...options.also])];
   }
 
   trees(record: SessionRecord): readonly CachedTree[] {
     const id = cacheOf(record);
     if (id === null) return [];
-    const { directory, home } = this.#options;
+    const { directory, home, names } = this.#options;
     const own = path.join(directory, id, 'home');
-    for (const name of this.#names) {
-      mkdirSync(path.join(own, name), { recursive: true, mode: 0o700 });
-    }
+    mkdirSync(own, { recursive: true, mode: 0o700 });
+    for (const name of names) closeSync(openPlace(own, name));
     const facts = { root: record.workspace };
     writeFileSync(path.join(directory, id, 'project.json'), JSON.stringify(facts), { mode: 0o600 });
     const live = this.#live.get(id) ?? new Set();
     if (live.size === 0) this.#endPrivate(own);
     this.#live.set(id, live.add(record.id));
     const { uid, gid } = statSync(own);
-    return this.#names.map((name) => ({
+    return names.map((name) => ({
       tree: own,
       source: path.join(own, name),
       target: path.join(home, name),
@@ -116,7 +112,8 @@ export class Caches implements HomeCaches {
     const bytes = await this.#bytesOf(id);
     if (bytes <= bytesMax || this.#live.has(id)) return;
     log(`the caches of "${record.workspace}" are cleared: ${bytes} bytes, ${bytesMax} are let`);
-    await this.#clear(id);
+    const { count, why } = await this.clear(id);
+    if (count > 0) log(`${count} entries of them could not be removed: ${why ?? ''}`);
   }
 
   async list(): Promise<readonly CacheFacts[]> {
@@ -133,20 +130,53 @@ export class Caches implements HomeCaches {
     return (await Promise.all(found)).flat();
   }
 
-  async clear(id: string): Promise<void> {
-    if (this.#ids().includes(id)) await this.#clear(id);
+  async clear(id: string): Promise<Left> {
+    if (!this.#ids().includes(id)) return { count: 0, why: null };
+    // At once, so that a command that starts meanwhile has all of it or nothing.
+    const aside = this.#setAside(id);
+    const gone = await this.#removeGone(id);
+    return { count: aside.count + gone.count, why: aside.why ?? gone.why };
   }
 
   /** The directories stay: sandboxes of sessions that wait have them mounted. */
-  async #clear(id: string): Promise<void> {
-    const own = path.join(this.#options.directory, id, 'home');
-    for (const name of this.#names) {
-      const place = path.join(own, name);
-      const entries = await readdir(place).catch(() => []);
-      const gone = entries.map((one) =>
-        rm(path.join(place, one), { recursive: true, force: true }),
-      );
-      await Promise.allSettled(gone);
+  #setAside(id: string): Left {
+    const place = path.join(this.#options.directory, id);
+    const own = path.join(place, 'home');
+    const to = openOrNull(mkdtempSync(path.join(place, gonePrefix)), directoryFlags);
+    let [count, moved]: [number, number] = [0, 0];
+    let why: string | null = null;
+    if (to === null) return { count, why };
+    for (const name of this.#options.names) {
+      const from = openPlace(own, name);
+      for (const entry of readdirSync(`/proc/self/fd/${from}`, 'latin1')) {
+        moved += 1;
+        try {
+          moveInto(to, String(moved), { from, entry });
+        } catch (error) {
+          count += 1;
+          why ??= error instanceof Error ? error.message : String(error);
+        }
+      }
+      closeSync(from);
+    }
+    closeSync(to);
+    return { count, why };
+  }
+
+  /** Also what an earlier removal left. */
+  async #removeGone(id: string): Promise<Left> {
+    const place = openOrNull(path.join(this.#options.directory, id), directoryFlags);
+    if (place === null) return { count: 0, why: null };
+    try {
+      const all = readdirSync(`/proc/self/fd/${place}`, 'latin1');
+      let [count, why]: [number, string | null] = [0, null];
+      for (const name of all.filter((one) => one.startsWith(gonePrefix))) {
+        const left = await removeTree(place, name);
+        [count, why] = [count + left.count, why ?? left.why];
+      }
+      return { count, why };
+    } finally {
+      closeSync(place);
     }
   }
 
@@ -168,26 +198,74 @@ export class Caches implements HomeCaches {
     return Number.parseInt(stdout, 10) * 1024 || 0;
   }
 
-  /** By descriptors: what a command left in the way as a link leads nowhere. */
   #endPrivate(own: string): void {
     for (const name of [...credentialNames, ...obeyedNames]) {
       const parts = name.split('/');
       const last = parts.pop() ?? '';
-      let at = openOrNull(own, O_PATH | O_DIRECTORY | O_NOFOLLOW);
-      for (const part of parts) {
-        if (at === null) break;
-        const next = openOrNull(below(at, part), O_PATH | O_DIRECTORY | O_NOFOLLOW);
-        closeSync(at);
-        at = next;
-      }
+      const at = openParts(own, parts);
       if (at === null) continue;
-      try {
-        rmSync(below(at, last), { recursive: true, force: true });
-      } catch (error) {
-        this.#options.log(`a private file in the caches stays: ${String(error)}`);
-      } finally {
-        closeSync(at);
-      }
+      makeWritable(at);
+      const { count, why } = removeTreeSync(at, last);
+      closeSync(at);
+      if (count > 0) this.#options.log(`a private file in the caches stays: ${why ?? name}`);
     }
   }
+}
+
+function openParts(own: string, parts: readonly string[]): number | null {
+  let at = openOrNull(own, directoryFlags);
+  for (const part of parts) {
+    if (at === null) return null;
+    const next = openOrNull(below(at, bytePathOf(part)), directoryFlags);
+    closeSync(at);
+    at = next;
+  }
+  return at;
+}
+
+/** Opens a directory of the caches; made where something else, or nothing, is there. */
+function openPlace(own: string, name: string): number {
+  const parts = name.split('/');
+  for (let depth = 1; depth <= parts.length; depth += 1) {
+    const found = openParts(own, parts.slice(0, depth));
+    if (found !== null && depth === parts.length) return found;
+    if (found !== null) {
+      closeSync(found);
+      continue;
+    }
+    const above = openParts(own, parts.slice(0, depth - 1));
+    if (above === null) break;
+    try {
+      const at = below(above, bytePathOf(parts[depth - 1] ?? ''));
+      removeFile(at);
+      mkdirSync(at, { mode: 0o700 });
+    } finally {
+      closeSync(above);
+    }
+  }
+  const made = openParts(own, parts);
+  if (made === null) throw new Error(`Cannot open the cache "${name}" in "${own}"`);
+  return made;
+}
+
+function removeFile(at: Buffer): void {
+  try {
+    unlinkSync(at);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
+}
+
+/** A directory that its owner may not write cannot be moved. */
+function moveInto(
+  to: number,
+  name: string,
+  { from, entry }: { readonly from: number; readonly entry: BytePath },
+): void {
+  const inside = openOrNull(below(from, entry), directoryFlags);
+  if (inside !== null) {
+    makeWritable(inside);
+    closeSync(inside);
+  }
+  renameSync(below(from, entry), below(to, name));
 }

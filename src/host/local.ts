@@ -20,7 +20,7 @@ export interface LocalHostOptions extends Pick<WorkspacesOptions, 'mounts' | 'ta
   /** Contents and records are for every later daemon of the user. */
   readonly dataDirectory: string;
   readonly facts: HostFacts;
-  /** Directories in HOME that last with a project, besides those of known programs. */
+  /** Directories in HOME that last with a project; none lies in another. */
   readonly homeCaches: readonly string[];
   /** Key of the records; asked when the first one is written. */
   readonly key: (directory: string) => Uint8Array;
@@ -59,7 +59,7 @@ export class LocalHost implements WorkspaceHost {
     this.caches = new Caches({
       directory: join(dataDirectory, 'caches'),
       home: facts.home,
-      also: homeCaches,
+      names: homeCaches,
       bytesMax: limits.cacheBytes.default,
       log,
     });

@@ -74,8 +74,12 @@ export interface HomeCaches {
   /** After a session ended. */
   leave(record: SessionRecord): Promise<void>;
   list(): Promise<readonly CacheFacts[]>;
-  /** While no command of it runs. */
-  clear(id: string): Promise<void>;
+  /**
+   * While no command of it runs: who starts one then has nothing of it.
+   *
+   * @returns how many entries could not be removed, and why the first of them could not
+   */
+  clear(id: string): Promise<{ readonly count: number; readonly why: string | null }>;
 }
 
 /** A directory on disk, and where commands see it. */

@@ -24,7 +24,13 @@ export interface WorkspaceAnswers {
   readonly 'workspace.forget': { readonly forgotten: boolean };
   readonly 'workspace.list': { readonly workspaces: readonly WorkspaceRoot[] };
   readonly 'cache.list': { readonly caches: readonly CacheView[] };
-  readonly 'cache.clear': { readonly cleared: number };
+  readonly 'cache.clear': {
+    readonly cleared: number;
+    /** Entries that could not be removed. */
+    readonly left: number;
+    /** Why the first of them could not. */
+    readonly why?: string;
+  };
   readonly 'workspace.open': WorkspaceOpenAnswer;
   readonly 'workspace.status': WorkspaceStatus;
   readonly 'workspace.diff': WorkspaceDiff;

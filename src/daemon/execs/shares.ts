@@ -56,6 +56,11 @@ export class CommandShares {
     return outcome.finally(this.#enter(session));
   }
 
+  /** Whether a command of it runs or starts. */
+  holds(session: Session): boolean {
+    return Array.from(this.#held).some((one) => one.session === session);
+  }
+
   /** @throws TrlError `QUOTA_EXCEEDED` */
   #checkCommands(session: Session, caller: Caller): void {
     const { sessions, bounds } = this.#parts;

@@ -140,6 +140,11 @@ export class Starter {
     this.#parking.forgetOrphans();
   }
 
+  /** Whether a command of the session runs or starts. */
+  isBusy(session: Session): boolean {
+    return this.#shares.holds(session);
+  }
+
   /** From a call to a running command; a repeated key answers the first execution. */
   async begin(params: CommandParams, asked: Request['mode'], caller: Caller): Promise<Tracked> {
     refuseNested(params.language, caller);

@@ -1,20 +1,20 @@
 /** Where sessions may work, and what programs keep there for later commands. */
-import type { Caller, SessionId } from '../../command.ts';
+import type { Caller } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { HomeCaches } from '../../host/port.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import { cacheOf } from '../../session/cache.ts';
 import { isBelow } from '../../workspace/inspect.ts';
 import type { PlacesDesk } from '../runtime.ts';
-import type { Sessions } from '../sessions/sessions.ts';
+import type { Session, Sessions } from '../sessions/sessions.ts';
 import type { Projects } from './projects.ts';
 
 export interface PlacesParts {
   readonly projects: Projects;
   readonly caches: HomeCaches;
   readonly sessions: Sessions;
-  /** Whether a command runs in it. */
-  readonly isBusy: (session: SessionId) => boolean;
+  /** Whether a command of it runs or starts. */
+  readonly isBusy: (session: Session) => boolean;
 }
 
 export class Places implements PlacesDesk {
@@ -55,13 +55,15 @@ export class Places implements PlacesDesk {
     const { caches, sessions, isBusy } = this.#parts;
     const all = await caches.list();
     const meant = all.filter(({ root }) => directory === null || isBelow(directory, root));
-    const busy = sessions.all().filter(({ record }) => isBusy(record.id));
+    const busy = sessions.all().filter((session) => isBusy(session));
     const used = meant.find(({ id }) => busy.some(({ record }) => cacheOf(record) === id));
     if (used !== undefined) {
       const message = `Cannot clear the caches of "${used.root}": a command runs that has them`;
       throw new TrlError('SESSION_BUSY', message);
     }
-    await Promise.all(meant.map(({ id }) => caches.clear(id)));
-    return { cleared: meant.length };
+    const results = await Promise.all(meant.map(({ id }) => caches.clear(id)));
+    const left = results.reduce((sum, { count }) => sum + count, 0);
+    const why = results.find((one) => one.why !== null)?.why ?? null;
+    return { cleared: meant.length, left, ...(why === null ? {} : { why }) };
   }
 }

@@ -136,7 +136,11 @@ export const workspaceAnswers = {
       }),
     ),
   }),
-  'cache.clear': z.object({ cleared: word.count }),
+  'cache.clear': z.object({
+    cleared: word.count,
+    left: word.count,
+    why: z.exactOptional(z.string()),
+  }),
   'workspace.open': z.object({
     workspace_id: word.workspaceId,
     path: z.string(),

@@ -1,0 +1,116 @@
+/**
+ * Removes what a command may have filled with anything, and may be changing: by descriptors, so
+ * that no link leads elsewhere, and with directories made writable that are not.
+ */
+import { chmodSync, closeSync, constants, readdirSync } from 'node:fs';
+import { renameSync, rmdirSync, unlinkSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BytePath } from '../change.ts';
+import { below, codeOf, O_PATH, openOrNull } from '../workspace/descriptor.ts';
+
+const { O_DIRECTORY, O_NOFOLLOW } = constants;
+/** For a directory that is looked into by {@link below}. */
+export const directoryFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
+/** Descriptors held at once; what lies deeper is moved up first. */
+const depthMax = 64;
+const turnEntries = 256;
+
+/** What could not be removed, and why the first of it could not. */
+export interface Left {
+  readonly count: number;
+  readonly why: string | null;
+}
+
+/** Removes `name` of an open directory, whatever it is; others have their turn meanwhile. */
+export async function removeTree(directory: number, name: BytePath): Promise<Left> {
+  const removing = new Removing(directory);
+  for (const _ of removing.all(name)) await turn();
+  return removing.left;
+}
+
+/** The same at once, for what is small. */
+export function removeTreeSync(directory: number, name: BytePath): Left {
+  const removing = new Removing(directory);
+  for (const _ of removing.all(name));
+  return removing.left;
+}
+
+/** Lets its owner enter and change a directory; of anybody else's it stays as it is. */
+export function makeWritable(directory: number): void {
+  try {
+    chmodSync(`/proc/self/fd/${directory}`, 0o700);
+  } catch {
+    // What follows from it is said by what fails then.
+  }
+}
+
+class Removing {
+  readonly #top: number;
+  /** Names in the top directory. */
+  readonly #names: BytePath[] = [];
+  #moved = 0;
+  #seen = 0;
+  #count = 0;
+  #why: string | null = null;
+
+  constructor(top: number) {
+    this.#top = top;
+  }
+
+  get left(): Left {
+    return { count: this.#count, why: this.#why };
+  }
+
+  *all(name: BytePath): Generator<void> {
+    this.#names.push(name);
+    for (let next = this.#names.pop(); next !== undefined; next = this.#names.pop()) {
+      yield* this.#one(this.#top, next, 0);
+    }
+  }
+
+  *#one(directory: number, name: BytePath, depth: number): Generator<void> {
+    this.#seen += 1;
+    if (this.#seen % turnEntries === 0) yield;
+    const at = below(directory, name);
+    const code = this.#tried(() => unlinkSync(at), ['EISDIR', 'EPERM']);
+    if (code !== 'EISDIR' && code !== 'EPERM') return;
+    const inside = openOrNull(at, directoryFlags);
+    if (inside === null) {
+      // A file that must not be changed, or what became something else just now.
+      this.#tried(() => unlinkSync(at), []);
+      return;
+    }
+    try {
+      makeWritable(inside);
+      if (depth >= depthMax) return this.#moveUp(at);
+      let names: BytePath[] = [];
+      this.#tried(() => (names = readdirSync(`/proc/self/fd/${inside}`, 'latin1')), []);
+      for (const one of names) yield* this.#one(inside, one, depth + 1);
+    } finally {
+      closeSync(inside);
+    }
+    this.#tried(() => rmdirSync(at), []);
+  }
+
+  #moveUp(at: Buffer): void {
+    const name = `.deep-${process.pid}-${this.#moved}`;
+    this.#moved += 1;
+    if (this.#tried(() => renameSync(at, below(this.#top, name)), []) === null) {
+      this.#names.push(name);
+    }
+  }
+
+  /** The code of its error, `null` without one; counted unless it is `expected` or gone. */
+  #tried(act: () => unknown, expected: readonly string[]): string | null {
+    try {
+      act();
+      return null;
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === 'ENOENT' || expected.includes(code)) return code;
+      this.#count += 1;
+      this.#why ??= error instanceof Error ? error.message : String(error);
+      return code;
+    }
+  }
+}
