@@ -62,9 +62,29 @@ test('the fields of the first protocol have their names and types', async () => 
   for (const field of ['active_sessions', 'total_commands_run', 'uptime_s', 'memory_rss_bytes']) {
     assert.ok(Number.isInteger(stats[field]), field);
   }
+  assert.ok(stats.open_fds > 3);
   const destroyed = await client.ask('session.destroy', { ...session, force: true });
   assert.deepEqual(destroyed.data, { ...session, state: 'terminated' });
   assert.equal((await client.ask('session.info', session)).error.code, 'SESSION_NOT_FOUND');
+});
+
+test('a client of the first protocol gets text, and the bytes beside it', async () => {
+  using client = await raw(daemon.socketPath);
+  const session_id = await newSession(client, { working_dir: daemon.root });
+  const command = String.raw`printf 'a\377b'; printf 'c\376' >&2`;
+  const { data } = await client.ask('exec.run', { session_id, command });
+  assert.deepEqual([data.stdout, data.stderr], ['a\ufffdb', 'c\ufffd']);
+  assert.deepEqual([data.stdout_base64, data.stderr_base64], ['Yf9i', 'Y/4=']);
+  assert.equal(data.stdout_encoding, undefined);
+  const late = { session_id, command: `${command}; sleep 60`, timeout_ms: 1_500 };
+  const ended = await client.ask('exec.run', late);
+  assert.equal(ended.error.code, 'COMMAND_TIMEOUT');
+  assert.deepEqual([ended.data.stdout, ended.data.stdout_base64], ['a\ufffdb', 'Yf9i']);
+  await client.ask('system.hello', {});
+  const known = (await client.ask('exec.run', { session_id, command })).data;
+  assert.deepEqual([known.stdout, known.stdout_encoding], ['Yf9i', 'base64']);
+  const plain = (await client.ask('exec.run', { session_id, command: 'echo x' })).data;
+  assert.deepEqual([plain.stdout, plain.stdout_base64], ['x\n', undefined]);
 });
 
 test('commands of one connection run one after another and reply in order', async () => {

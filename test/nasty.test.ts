@@ -130,7 +130,8 @@ async function usable(session: TestSession, cwd: string, id: string): Promise<vo
 
 function meets(receipt: Json, expect: Row['expect']): void {
   const told = JSON.stringify({ ...receipt, stdout: receipt.stdout.slice(0, 200) });
-  const stdout = Buffer.from(receipt.stdout, receipt.stdout_encoding ?? 'utf8');
+  const { stdout_base64: bytes } = receipt;
+  const stdout = Buffer.from(bytes ?? receipt.stdout, bytes === undefined ? 'utf8' : 'base64');
   const text = stdout.toString('utf8');
   const checks: Readonly<Record<string, (wanted: Json) => boolean>> = {
     exit: (wanted) =>

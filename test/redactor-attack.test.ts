@@ -89,7 +89,7 @@ describe('binary data', { skip: whyNoBox }, () => {
     for (let at = 1_000; at < noise.length - 64; at += 50_000) noise.write('pw="', at, 'latin1');
     writeFileSync(path.join(daemon.root, 'data'), noise);
     const { data } = await session.ask('cat data', { output_bytes: 32_000_000 });
-    const got = Buffer.from(data.stdout, data.stdout_encoding ?? 'utf8');
+    const got = Buffer.from(data.stdout_base64, 'base64');
     const digest = (one: Uint8Array): string => createHash('sha256').update(one).digest('hex');
     assert.equal(digest(got), digest(noise), JSON.stringify(data.redactions));
   });

@@ -1,4 +1,5 @@
 /** The runtime behind the doors: sessions, executions and how they are started. */
+import { readdirSync } from 'node:fs';
 import type { Caller, ExecId, StdinChoice, Verdict } from '../command.ts';
 import { limits } from '../limits.ts';
 import type { PolicyExplainParams } from '../protocol/types.ts';
@@ -204,6 +205,7 @@ export class Core implements Runtime {
       total_commands_run: this.#execs.started,
       uptime_s: Math.floor((Date.now() - this.startedAt) / 1_000),
       memory_rss_bytes: process.memoryUsage.rss(),
+      open_fds: openFiles(),
     };
   }
 
@@ -338,5 +340,14 @@ export class Core implements Runtime {
       if (this.#execs.of(record.id).some((one) => !isOver(one))) continue;
       void this.sessions.endUnused(record.id).catch(() => {});
     }
+  }
+}
+
+/** `null`: the system does not say. */
+function openFiles(): number | null {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return null;
   }
 }

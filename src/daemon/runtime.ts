@@ -270,6 +270,7 @@ export interface Runtime {
     total_commands_run: number;
     uptime_s: number;
     memory_rss_bytes: number;
+    open_fds: number | null;
   };
   /** What it counts of itself. */
   metrics(): MetricsView;

@@ -312,6 +312,8 @@ export interface MethodAnswers
     readonly total_commands_run: number;
     readonly uptime_s: number;
     readonly memory_rss_bytes: number;
+    /** Descriptors that the daemon has open; `null`: the system does not say. */
+    readonly open_fds: number | null;
   };
   readonly 'system.metrics': MetricsView;
   /** `frames: "bin"`: everything after this answer is binary frames, in both directions. */

@@ -77,6 +77,7 @@ export class Connection {
   #caller: Caller;
   /** Takes this connection from those of its client. */
   #leaveClient = (): void => {};
+  #hasGreeted = false;
   #isStopping = false;
   #waiters: (() => void)[] = [];
 
@@ -293,6 +294,10 @@ export class Connection {
         return answer;
       },
       belongTo: (id) => this.#belongTo(id),
+      greets: () => {
+        this.#hasGreeted = true;
+      },
+      hasGreeted: this.#hasGreeted,
       switchToFrames: (windowBytes) => {
         this.#refuseWhenBusy();
         afterwards.push(() => this.#writer.switchToFrames(windowBytes));

@@ -11,6 +11,7 @@ import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
 import { TrlError } from '../../errors.ts';
 import type { Masking } from '../secrets/masking.ts';
 import type { ExecsDesk, Runtime } from '../runtime.ts';
+import { asText } from './plain-text.ts';
 
 /** What a method sees of its connection. */
 export interface Desk {
@@ -47,6 +48,9 @@ export interface Desk {
   switchToFrames(windowBytes: number | null): void;
   /** Counts this connection as one of client `id`. */
   belongTo(id: string): void;
+  /** It knows what came after the first protocol. */
+  greets(): void;
+  readonly hasGreeted: boolean;
 }
 
 /**
@@ -165,7 +169,10 @@ const handlers: Handlers = {
     runtime.sessions.fork(caller, id, name ?? null),
   'session.state': ({ runtime, caller }, { session_id: id }) => runtime.sessions.state(caller, id),
 
-  'exec.run': ({ runtime, caller }, params) => runtime.execs.run(caller, params),
+  'exec.run': ({ runtime, caller, hasGreeted }, params) => {
+    const ran = runtime.execs.run(caller, params);
+    return hasGreeted ? ran : asText(ran);
+  },
   'exec.stream': async (desk, { from, enc, ...params }) =>
     desk.follow(await desk.runtime.execs.openStream(desk.caller, params), from ?? 0, enc ?? 'text'),
   'exec.start': async ({ runtime, caller }, params) => ({
@@ -203,6 +210,7 @@ const handlers: Handlers = {
   'system.metrics': ({ runtime }) => runtime.metrics(),
   'system.hello': (desk, { client, frames = 'lines', window_bytes: windowBytes = null }) => {
     if (client !== undefined) desk.belongTo(client);
+    desk.greets();
     const answer = { version: desk.version, protocol: 'trl/2', features, frames } as const;
     if (frames !== 'bin') return answer;
     desk.switchToFrames(windowBytes);

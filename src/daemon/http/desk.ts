@@ -43,6 +43,8 @@ const noStreams = {
   },
   // Who has a token is known by it.
   belongTo: (): void => {},
+  greets: (): void => {},
+  hasGreeted: true,
   switchToFrames: (): never => {
     throw notHere('switch to frames');
   },

@@ -58,6 +58,7 @@ export const systemAnswers = {
     total_commands_run: word.count,
     uptime_s: word.count,
     memory_rss_bytes: word.count,
+    open_fds: z.nullable(word.count),
   }),
   'system.metrics': metrics,
   'system.hello': z.object({
