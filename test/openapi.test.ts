@@ -51,6 +51,20 @@ test('what is referred to is there, and what is there is referred to', () => {
   }
 });
 
+test('generators of clients and linters take every schema', () => {
+  // openapi-python-client and spectral stop at a tuple; two shapes of one name end the former.
+  const { rules } = document.components.schemas.Verdict.properties;
+  const span: Json = rules.items.properties.span.anyOf[0];
+  assert.deepEqual([span.type, span.minItems, span.maxItems], ['array', 2, 2]);
+  assert.deepEqual(span.items, { minimum: 0, type: 'integer' });
+  assert.equal(JSON.stringify(document).includes('prefixItems'), false);
+  const { tags } = document;
+  for (const { path, operation } of operations()) {
+    assert.ok(operation.description !== '', path);
+    assert.ok(operation.tags.every((tag: string) => tags.some((one: Json) => one.name === tag)));
+  }
+});
+
 test('every parameter in a path is declared, and a method takes each declared one', () => {
   for (const { path, operation } of operations()) {
     const declared = (operation.parameters ?? []).map((one: Json) => one.name ?? one.$ref);

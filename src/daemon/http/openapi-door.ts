@@ -110,6 +110,7 @@ export function doorOperation(route: DoorRoute, methods: readonly string[]): Jso
   return {
     operationId,
     summary: route.about,
+    description: route.about,
     tags: ['door'],
     ...(route.open ? { security: [] } : {}),
     ...(body === undefined ? {} : { requestBody: { required: true, content: json(body) } }),

@@ -68,7 +68,19 @@ function plainer({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSc
   const start = anyTail.exec(jsonSchema.pattern ?? '')?.groups?.['start'];
   if (start !== undefined) jsonSchema.pattern = `^${start}[0-9a-f]+$`;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   delete jsonSchema.propertyNames;
+  if (jsonSchema.prefixItems !== undefined) untuple(jsonSchema, jsonSchema.prefixItems);
+}
+
+/** A tuple as a list of that length: generators and linters of OpenAPI do not take `prefixItems`. */
+function untuple(jsonSchema: z.core.JSONSchema.BaseSchema, parts: readonly unknown[]): void {
+  const kinds = [...new Set(parts.map((part) => JSON.stringify(part)))].map((kind) =>
+    JSON.parse(kind),
+  );
+  delete jsonSchema.prefixItems;
+  jsonSchema.items = kinds.length === 1 ? kinds[0] : { anyOf: kinds };
+  [jsonSchema.minItems, jsonSchema.maxItems] = [parts.length, parts.length];
 }
 
 /** Without what makes a schema a document of its own. */

@@ -28,6 +28,7 @@ const tags: Readonly<Record<string, string>> = {
   publications: 'What may leave',
   audit: 'What was recorded',
   tools: 'Tools that agents are offered',
+  door: 'The HTTP door itself',
 };
 
 /**
@@ -62,7 +63,7 @@ export function openapi(version: string): JsonObject {
     },
     servers: [{ url: '/', description: 'The runtime that answers this document' }],
     security: [{ bearer: [] }],
-    tags: [...resources].map((name) => ({
+    tags: [...resources, 'door'].map((name) => ({
       name,
       ...(tags[name] === undefined ? {} : { description: tags[name] }),
     })),

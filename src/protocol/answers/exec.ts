@@ -6,11 +6,21 @@ import * as word from './words.ts';
 
 const base64 = z.exactOptional(z.literal('base64'));
 
-const enforcedLimit = z.object({
+export const enforcedLimit = z.object({
   name: z.string(),
   value: z.number(),
   by: z.enum(['runtime', 'setrlimit', 'cgroup-v1', 'cgroup-v2', 'tmpfs', 'none']),
   hit: z.nullable(z.boolean()),
+});
+
+export const stateDropped = z.object({ name: z.string(), reason: z.string() });
+
+/** The sandbox that a command ran in. */
+export const ranIn = z.object({
+  kind: word.sandboxKind,
+  level: word.assuranceLevel,
+  network: word.network,
+  warm: z.boolean(),
 });
 
 /** A receipt without its output, as a stream's last event and `exec.info` have it. */
@@ -43,16 +53,11 @@ export const ended = z.extend(receiptChanges, {
   cwd: word.nullableText,
   cwd_fallback: z.exactOptional(z.string()),
   state_captured: z.boolean(),
-  state_dropped: z.array(z.object({ name: z.string(), reason: z.string() })),
+  state_dropped: z.array(stateDropped),
   ended_background: word.count,
   survivors: z.array(word.count),
   reverted: word.names,
-  sandbox: z.object({
-    kind: word.sandboxKind,
-    level: word.assuranceLevel,
-    network: word.network,
-    warm: z.boolean(),
-  }),
+  sandbox: ranIn,
   limits: z.array(enforcedLimit),
   verdict: word.verdict,
   plan_digest: z.string(),
@@ -94,6 +99,12 @@ const ofStream = { stream_id: word.execId };
 const gap = { from: word.count, to: word.count };
 const exit = { seq: word.count, stream: z.literal('exit') };
 
+export const waitingForInput = z.object({
+  pid: z.int(),
+  program: z.string(),
+  certain: z.boolean(),
+});
+
 /** Event lines of a stream; `exit` is the last. */
 export const streamEvent = z.union([
   z.object({ ...ofStream, ...output, data: z.string() }),
@@ -102,7 +113,7 @@ export const streamEvent = z.union([
   z.object({
     ...ofStream,
     stream: z.literal('status'),
-    waiting_for_input: z.object({ pid: z.int(), program: z.string(), certain: z.boolean() }),
+    waiting_for_input: waitingForInput,
   }),
   z.extend(ended, { ...ofStream, ...exit, lost: z.exactOptional(z.literal(false)) }),
   z.object({ ...ofStream, ...exit, lost: z.literal(true), error: word.wireError }),

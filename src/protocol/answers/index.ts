@@ -9,13 +9,14 @@ import type { MethodAnswers } from '../types.ts';
 import { approval, approvalAnswers, approvalEvent } from './approval.ts';
 import { auditAnswers, auditEvent, auditLog, auditMark } from './audit.ts';
 import { chunk, ended, exec, execAnswers, receipt, streamEvent } from './exec.ts';
+import { enforcedLimit, ranIn, stateDropped, waitingForInput } from './exec.ts';
 import { feedAnswers, feedMessage } from './feed.ts';
 import { publishAnswers, publishFinding, publishVerdict } from './publish.ts';
 import { secret, secretAnswers, secretRequest } from './secrets.ts';
 import { environment, session, sessionAnswers } from './session.ts';
 import { runtime, systemAnswers } from './system.ts';
 import { tool, toolAnswers } from './tool.ts';
-import { change, restored, snapshot, workspaceAnswers } from './workspace.ts';
+import { change, restored, snapshot, trees, workspaceAnswers } from './workspace.ts';
 import { errorCode, redactions, verdict, wireError } from './words.ts';
 
 /** One row a method: the schema of its answer. */
@@ -41,6 +42,11 @@ export const shapes = {
   Exec: exec,
   Chunk: chunk,
   StreamEvent: streamEvent,
+  WaitingForInput: waitingForInput,
+  StateDropped: stateDropped,
+  EnforcedLimit: enforcedLimit,
+  RanIn: ranIn,
+  Trees: trees,
   Change: change,
   Snapshot: snapshot,
   Restored: restored,

@@ -41,9 +41,12 @@ export const change = z.object({
 });
 const changes = z.array(change);
 
+/** The workspace before a command and after it. */
+export const trees = z.object({ before: word.treeId, after: word.treeId, method: changeMethod });
+
 /** What a receipt tells of the workspace. */
 export const receiptChanges = z.object({
-  snapshot: z.nullable(z.object({ before: word.treeId, after: word.treeId, method: changeMethod })),
+  snapshot: z.nullable(trees),
   changes,
   changes_omitted: word.count,
   workspace_mode: z.nullable(workspaceMode),
