@@ -112,7 +112,8 @@ export class Link {
       return link;
     } catch (error) {
       await link.close();
-      throw error;
+      const cause: unknown = error instanceof LinkLost ? error.cause : null;
+      throw cause instanceof TrlError ? cause : error;
     }
   }
 

@@ -18,12 +18,16 @@ const openMs = 15_000;
 /** How long the other end may take to say that it closed, too, in `ms`. */
 const closeMs = 2_000;
 
+/** How the runtime ends the WebSocket of a page whose token it does not take. */
+const refusedToken = 4401;
+
 /** What is needed of a WebSocket: browsers, Node 22 and the package `ws` have it. */
 export interface WebSocketLike {
   binaryType: string;
   send(bytes: Uint8Array<ArrayBuffer>): void;
   close(code?: number): void;
-  addEventListener(type: 'open' | 'close' | 'error', listener: () => void): void;
+  addEventListener(type: 'open' | 'error', listener: () => void): void;
+  addEventListener(type: 'close', listener: (event: { readonly code?: number }) => void): void;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
 }
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
@@ -120,9 +124,7 @@ async function whyNot(base: URL, { token, signal }: RemoteOptions): Promise<TrlE
   });
   const status = await asked.then((answer) => answer.status).catch(() => null);
   if (status === null) return new LinkLost(`Cannot connect to "${to}": it does not answer`);
-  if (status === 401) {
-    return new TrlError('AUTH_FAILED', `Cannot connect to "${to}": the token is not taken`);
-  }
+  if (status === 401) return notTaken(base);
   if (status === 403) {
     const reason = 'the runtime does not let in this host name or page';
     return new TrlError('PERMISSION_DENIED', `Cannot connect to "${to}": ${reason}`);
@@ -130,13 +132,23 @@ async function whyNot(base: URL, { token, signal }: RemoteOptions): Promise<TrlE
   return new LinkLost(`Cannot connect to "${to}": it refuses a WebSocket (HTTP ${status})`);
 }
 
+function notTaken(base: URL): TrlError {
+  return new TrlError('AUTH_FAILED', `Cannot connect to "${base.href}": the token is not taken`);
+}
+
 function channelOver(socket: WebSocketLike, base: URL): Channel {
-  const closed = deferred<void>();
-  socket.addEventListener('close', () => closed.resolve());
+  // From the start: a token that is not taken ends it before anything is received.
+  const closed = deferred<number | undefined>();
+  socket.addEventListener('close', ({ code }) => closed.resolve(code));
   return {
     peer: `the runtime at "${base.href}"`,
     holdsBack: false,
-    receive: (sink) => deliver(socket, sink),
+    receive: (sink) => {
+      deliver(socket, sink);
+      void closed.promise.then((code) =>
+        sink.closed(code === refusedToken ? notTaken(base) : undefined),
+      );
+    },
     send: (bytes) => {
       for (let at = 0; at < bytes.length; at += messageBytesMax) {
         socket.send(bytes.slice(at, at + messageBytesMax));
@@ -159,5 +171,4 @@ function deliver(socket: WebSocketLike, sink: ChannelSink): void {
     else sink.closed(new TypeError('a message is neither binary nor text'));
   });
   socket.addEventListener('error', () => sink.closed(new Error('the WebSocket failed')));
-  socket.addEventListener('close', () => sink.closed());
 }

@@ -20,7 +20,7 @@ import { callAs, refuseStreaming } from './desk.ts';
 import type { DoorParts, Followed } from './desk.ts';
 import { Followers } from './followers.ts';
 import { Callers, peerOf, tooMany } from './callers.ts';
-import { checkRequest, requireHandshake } from './guard.ts';
+import { checkRequest, isHandshake, requireHandshake } from './guard.ts';
 import type { Names } from './guard.ts';
 import { Kept } from './kept.ts';
 import { Refusal } from './problem.ts';
@@ -148,7 +148,11 @@ export class Answerer {
       await this.#options.sockets.exec(upgrade, this.followers, target);
     } catch (error) {
       this.#noteRefusal(request, error);
-      refuseUpgrade(socket, error, this.#options.parts.says);
+      const isUnknown = error instanceof Refusal && error.error.code === 'AUTH_FAILED';
+      const isPage = request.headers.origin !== undefined && isWireOffer(request);
+      const { sockets } = this.#options;
+      if (isUnknown && isPage && isHandshake(request)) sockets.refuse({ request, socket, head });
+      else refuseUpgrade(socket, error, this.#options.parts.says);
     }
   }
 

@@ -141,3 +141,12 @@ export function requireHandshake({ method, headers }: IncomingMessage): void {
     );
   }
 }
+
+export function isHandshake(request: IncomingMessage): boolean {
+  try {
+    requireHandshake(request);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -73,7 +73,7 @@ function plainer({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSc
   if (jsonSchema.prefixItems !== undefined) untuple(jsonSchema, jsonSchema.prefixItems);
 }
 
-/** A tuple as a list of that length: generators and linters of OpenAPI do not take `prefixItems`. */
+/** A tuple as a list of that length: generators of clients do not take `prefixItems`. */
 function untuple(jsonSchema: z.core.JSONSchema.BaseSchema, parts: readonly unknown[]): void {
   const kinds = [...new Set(parts.map((part) => JSON.stringify(part)))].map((kind) =>
     JSON.parse(kind),

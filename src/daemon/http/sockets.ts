@@ -39,8 +39,8 @@ const closeWaitMs = 1_000;
 const lookMs = 1_000;
 /** What may wait for one caller in all. */
 const unsentOfCallerMax = 64 * 1_024 * 1_024;
-/** RFC 6455: an end as it should be, and one that the rules of this side ask for. */
-const closeCodes = { normal: 1_000, goingAway: 1_001, policy: 1_008 } as const;
+/** RFC 6455: an end as it should be, and one that the rules of this side ask for; one of ours. */
+const closeCodes = { normal: 1_000, goingAway: 1_001, policy: 1_008, refusedToken: 4_401 } as const;
 
 const tunnelMessageBytesMax = limits.frameBytes.max + 65_536;
 
@@ -122,6 +122,14 @@ export class Sockets {
     ws.on('message', (data, isBinary) => writes.take(data, isBinary));
     await followers.follow({ caller, ...target, outlet: outletOf(ws, gone.signal) });
     ws.close(closeCodes.normal);
+  }
+
+  /** A page learns no status of a refused handshake, but how its WebSocket ended. */
+  refuse({ request, socket, head }: Pick<Upgrade, 'request' | 'socket' | 'head'>): void {
+    this.#plain.handleUpgrade(request, socket, head, (ws) => {
+      ws.on('error', () => ws.terminate());
+      close(ws, closeCodes.refusedToken, 'AUTH_FAILED');
+    });
   }
 
   /** Ends what a caller has open: its token is no more. */
