@@ -1,7 +1,7 @@
 // The client as it is published: built, then run where nothing of Node is, and on an older Node.
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -15,16 +15,19 @@ import { openTunnel } from './support/tunnel.ts';
 const root = path.dirname(import.meta.dirname);
 const systemNode = '/usr/bin/node';
 let daemon: Daemon;
+let base: string;
 let directory: string;
 before(async () => {
-  directory = mkdtempSync(path.join(tmpdir(), 'trl-client-'));
+  base = mkdtempSync(path.join(tmpdir(), 'trl-client-'));
+  directory = path.join(base, 'dist');
+  cpSync(path.join(root, 'package.json'), path.join(base, 'package.json'));
   const cwd = process.cwd();
   process.chdir(root);
   await buildClient(directory).finally(() => process.chdir(cwd));
   daemon = await startRuntime();
 });
 after(async () => {
-  rmSync(directory, { recursive: true, force: true });
+  rmSync(base, { recursive: true, force: true });
   await daemon.stop();
 });
 
@@ -127,4 +130,35 @@ test('the client runs on Node 20, which has no WebSocket of its own', { skip }, 
     if (!why.includes('has no WebSocket')) throw new Error(why);
     const client = await connect({ ...${options}, WebSocket }); ${use}`;
   assert.deepEqual(await run(systemNode, onWeb), wanted);
+});
+
+test('what starts a runtime says on Node 20 which Node that needs', { skip }, async () => {
+  const tries = `import { connect, connectPrivate } from ${built('local.js')};
+    const client = await connect({ start: 'background' }); ${use}`;
+  // Where one runs, it is reached.
+  assert.deepEqual(await run(systemNode, tries), wanted);
+  const fails = `import { connect, connectPrivate } from ${built('local.js')};
+    process.env.TRL_SOCKET_PATH = ${built('none.sock')};
+    const said = [connect(), connect({ ephemeral: {} }), connectPrivate({})];
+    console.log(JSON.stringify(await Promise.all(
+      said.map((one) => one.catch(({ code, message }) => [code, message])),
+    )));`;
+  const said = await run(systemNode, fails);
+  assert.ok(Array.isArray(said) && said.length === 3);
+  for (const one of said) {
+    assert.match(String(one), /^BACKEND_UNAVAILABLE,Cannot .*needs Node >= 24, found 20\.[^\n]*$/);
+  }
+});
+
+test('the package says which Node a client needs, and its program which one it needs', () => {
+  const text = readFileSync(path.join(root, 'package.json'), 'utf8');
+  assert.deepEqual(Reflect.get(JSON.parse(text), 'engines'), { node: '>=20' });
+  if (skip !== false) return;
+  // As it is published: the launcher comes before anything that an old Node cannot read.
+  const launcher = path.join(root, 'tools/launcher/trl.cjs');
+  for (const args of [['run', 'true'], ['--version'], ['mcp']]) {
+    const ran = spawnSync(systemNode, [launcher, ...args], { encoding: 'utf8' });
+    assert.deepEqual([ran.status, ran.stdout, ran.stderr.split('\n').length], [125, '', 2]);
+    assert.match(ran.stderr, /^trl: needs Node >= 24, found 20\./);
+  }
 });

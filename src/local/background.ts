@@ -24,7 +24,7 @@ import { TrlError } from '../errors.ts';
 import { takenLauncherVariables } from '../launcher-variables.ts';
 import { version } from '../protocol/version.ts';
 import { dialSocket } from './socket.ts';
-import { daemonCommand, daemonEnvironment } from './spawn.ts';
+import { daemonCommand, daemonEntry, daemonEnvironment } from './spawn.ts';
 
 /** A runtime that was started in the background. */
 export interface DaemonRecord {
@@ -100,12 +100,13 @@ export async function endOnDemand(): Promise<void> {
 
 /** A function of its own: in a loop, a bundle for older Node would throw an earlier error again. */
 async function startUnderLock(socketPath: string, replaces: DaemonRecord | null): Promise<void> {
+  // First of all: nothing is stopped by a program that cannot start another.
+  const argv = [process.execPath, ...daemonCommand(), 'serve', '--projects', '--idle-exit'];
   using _lock = inStateDir(takeLock);
   // Whoever had the lock before may have started it meanwhile.
   if (replaces !== null && runningDaemon()?.pid === replaces.pid) {
     await stopProcess(replaces, 'SIGUSR2');
   } else if (await answers(socketPath)) return;
-  const argv = [process.execPath, ...daemonCommand(), 'serve', '--projects', '--idle-exit'];
   await spawnInBackground(argv, { socketPath, env: plainEnvironment(), program: ownProgram() });
 }
 
@@ -145,7 +146,7 @@ export function outdated(): DaemonRecord | null {
 }
 
 function ownProgram(): Program {
-  const file = daemonCommand().at(-1) ?? '';
+  const file = daemonEntry();
   return { version: version(), file, at: statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 };
 }
 

@@ -69,13 +69,25 @@ export async function spawnDaemon(options: EphemeralOptions): Promise<Channel> {
  * What Node is started with to become the daemon. A young generation that may grow to the usual
  * 32 MB would hold mostly garbage: 8 MB cost no throughput and halve what 1,000 sessions take. It
  * has them from the start: one that grows is collected eight times before the daemon answers.
+ *
+ * @throws TrlError BACKEND_UNAVAILABLE where this Node is older than a daemon needs: it would only
+ *   say "bad option".
  */
 export function daemonCommand(): string[] {
+  const found = process.versions.node;
+  if (Number.parseInt(found, 10) < nodeMajorMin) {
+    const wanted = `it needs Node >= ${nodeMajorMin}, found ${found}`;
+    const message = `Cannot start a runtime: ${wanted}; use a newer Node, or start \`trl serve\``;
+    throw new TrlError('BACKEND_UNAVAILABLE', message);
+  }
   const young = ['--min-semi-space-size=4', '--max-semi-space-size=4'];
   const flags = ['--disable-warning=ExperimentalWarning', ...young];
   // Whoever may send it a signal could open a debugger in it, and read every secret.
   return [...flags, '--disable-sigusr1', daemonEntry()];
 }
+
+/** Of a daemon; a client runs on the older one that `engines` names. */
+const nodeMajorMin = 24;
 
 /** Variables by which Node would show what the daemon holds, or run other code in it. */
 const ofNode = new Set(['NODE_OPTIONS', 'NODE_DEBUG', 'NODE_DEBUG_NATIVE', 'NODE_V8_COVERAGE']);
@@ -90,7 +102,7 @@ export function daemonEnvironment(): Record<string, string> {
 }
 
 /** The daemon's program: what a checkout builds before it starts anything, or what is published. */
-function daemonEntry(): string {
+export function daemonEntry(): string {
   const entry = import.meta.url.endsWith('.ts') ? '../../dist/daemon.js' : './daemon.js';
   return fileURLToPath(new URL(entry, import.meta.url));
 }
