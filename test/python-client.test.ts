@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
 import type { Daemon } from './support/daemon.ts';
@@ -216,10 +217,56 @@ for call in json.loads(${JSON.stringify(all)}):
 test('its types hold', { skip }, (t) => {
   // Of mypy before 1.7; what came later takes it, too.
   const feature = '--enable-incomplete-feature=Unpack';
-  const args = ['--strict', feature, '--cache-dir', '/dev/null', 'trl.py', 'conformance.py'];
+  const args = [
+    '--strict',
+    feature,
+    '--cache-dir',
+    '/dev/null',
+    'trl/__init__.py',
+    'conformance.py',
+  ];
   const { error, status, stdout } = spawnSync('mypy', args, { cwd: clients, encoding: 'utf8' });
   if (error !== undefined) return t.skip('mypy is not installed');
   assert.equal(status, 0, stdout);
+});
+
+test('programs that install it are checked against its types', { skip }, (t) => {
+  const base = mkdtempSync(path.join(tmpdir(), 'trl-python-'));
+  t.after(() => rmSync(base, { recursive: true, force: true }));
+  const source = path.join(base, 'source');
+  cpSync(clients, source, { recursive: true, verbatimSymlinks: true });
+  const run = (program: string, args: readonly string[]): string => {
+    const { error, status, stdout, stderr } = spawnSync(program, args, {
+      cwd: source,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, `${program}: ${String(error)} ${stdout}${stderr}`);
+    return stdout;
+  };
+  const venv = path.join(base, 'venv');
+  const python = path.join(venv, 'bin/python');
+  run('python3', ['-m', 'venv', '--without-pip', venv]);
+  const site = run(python, ['-c', 'import sysconfig; print(sysconfig.get_path("purelib"))']).trim();
+  const build = 'import sys; from setuptools import setup; setup()';
+  const hasSetuptools = spawnSync('python3', ['-c', 'import setuptools']).status === 0;
+  if (!hasSetuptools) return t.skip('setuptools is not installed');
+  run('python3', ['-c', build, '--quiet', 'build_py', '--build-lib', site]);
+  assert.deepEqual(readdirSync(path.join(site, 'trl')).toSorted(), ['__init__.py', 'py.typed']);
+  const installed = readFileSync(path.join(site, 'trl/__init__.py'), 'utf8');
+  assert.equal(installed, readFileSync(path.join(clients, 'trl.py'), 'utf8'));
+  assert.equal(run(python, ['-c', 'import trl; print(trl.connect.__name__)']), 'connect\n');
+  const use = path.join(base, 'use.py');
+  const good = 'import trl\nprint(trl.connect().create_session().run("true").exit_code + 1)\n';
+  const mypy = (text: string) => {
+    writeFileSync(use, text);
+    const args = ['--strict', '--python-executable', python, '--cache-dir', '/dev/null', use];
+    return spawnSync('mypy', args, { cwd: base, encoding: 'utf8' });
+  };
+  const { error, status, stdout } = mypy(good);
+  if (error !== undefined) return t.skip('mypy is not installed');
+  assert.equal(status, 0, stdout);
+  const wrong = mypy(good.replace('exit_code', 'exitcode'));
+  assert.match(wrong.stdout, /"Receipt" has no attribute "exitcode"/);
 });
 
 test('a bound that is misspelt is refused, not passed over', { skip }, async () => {

@@ -15,7 +15,7 @@ import json
 import os
 import re
 import sys
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Sequence, cast
 
 import trl
 
@@ -83,9 +83,9 @@ class Case:
         if isinstance(value, str) and value.startswith("$"):
             return self._known.get(value[1:], value)
         if isinstance(value, list):
-            return [self._filled(item) for item in value]
+            return [self._filled(item) for item in cast("Sequence[Any]", value)]
         if isinstance(value, dict):
-            return {key: self._filled(item) for key, item in value.items()}
+            return {key: self._filled(item) for key, item in cast("Json", value).items()}
         return value
 
 
@@ -93,10 +93,12 @@ class Case:
 
 def _at(value: Any, path: str) -> Any:
     for part in path.split("."):
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
-        elif isinstance(value, dict) and part in value:
-            value = value[part]
+        items = cast("Sequence[Any]", value if isinstance(value, list) else [])
+        fields = cast("Json", value if isinstance(value, dict) else {})
+        if part.isdigit() and int(part) < len(items):
+            value = items[int(part)]
+        elif part in fields:
+            value = fields[part]
         else:
             return None
     return value
@@ -112,16 +114,21 @@ _TYPES: Dict[str, Callable[[Any], bool]] = {
 def _fits(found: Any, wanted: Any) -> bool:
     if not isinstance(wanted, dict):
         return type(found) is type(wanted) and bool(found == wanted)
+    return _meets(found, cast("Json", wanted))
+
+
+def _meets(found: Any, wanted: Json) -> bool:
+    length = len(cast("str", found)) if isinstance(found, (str, list)) else None
     if "missing" in wanted:
         return found is None
     if "matches" in wanted:
         return isinstance(found, str) and re.search(wanted["matches"], found) is not None
     if "has" in wanted:
-        return isinstance(found, (str, list)) and wanted["has"] in found
+        return length is not None and wanted["has"] in found
     if "length" in wanted:
-        return isinstance(found, (str, list)) and len(found) == wanted["length"]
+        return length is not None and length == wanted["length"]
     if "least" in wanted:
-        size = len(found) if isinstance(found, (str, list)) else found
+        size = cast("object", found) if length is None else length
         return isinstance(size, (int, float)) and size >= wanted["least"]
     return _TYPES[wanted["type"]](found)
 

@@ -13,6 +13,9 @@ call has an ``exec_key``, by which a repetition attaches to the first execution.
 Objects may be used from several threads; one :class:`Stream` is for one thread at a time.
 """
 
+# The classes of this file use each other's parts that no program should.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import base64
@@ -52,6 +55,7 @@ from typing import (
     TypedDict,
     TypeVar,
     Union,
+    cast,
 )
 
 if TYPE_CHECKING:
@@ -613,24 +617,28 @@ def _object(text: bytes) -> Json:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _Lost("what it answered is not JSON") from error
-    if not isinstance(value, dict):
+    found = _json(value)
+    if found is None:
         raise _Lost("what it answered is not a JSON object")
-    return value
+    return found
+
+
+def _json(value: Any) -> Optional[Json]:
+    """A JSON object, whose keys are text; ``None`` for anything else."""
+    return cast("Json", value) if isinstance(value, dict) else None
 
 
 def _data(answer: Json) -> Json:
     """The data of an envelope. Raises what it, or a problem in its place (RFC 9457), tells."""
     if answer.get("ok") is True:
-        data = answer.get("data")
-        return data if isinstance(data, dict) else {}
-    error = answer.get("error")
-    if not isinstance(error, dict):
+        return _json(answer.get("data")) or {}
+    error = _json(answer.get("error"))
+    if error is None:
         error = {"code": answer.get("code"), "message": answer.get("detail")}
-    data = answer.get("data")
     raise TrlError(
         str(error.get("code") or "INTERNAL_ERROR"),
         str(error.get("message") or "the runtime failed"),
-        data if isinstance(data, dict) else None,
+        _json(answer.get("data")),
     )
 
 
@@ -645,8 +653,12 @@ def _field(answer: Json, name: str, kind: Type[_T]) -> _T:
     raise TrlError("INTERNAL_ERROR", message)
 
 
+def _objects(answer: Json, name: str) -> List[Json]:
+    return cast("List[Json]", _field(answer, name, list))
+
+
 @contextlib.contextmanager
-def _reading() -> Iterator[None]:
+def _reading() -> Generator[None, None, None]:
     """An answer that is not of the shape that is read is an error of the runtime."""
     try:
         yield
@@ -969,7 +981,7 @@ class Client:
         return Session(self, session_id)
 
     def sessions(self) -> List[Json]:
-        return _field(self.call("session.list"), "sessions", list)
+        return _objects(self.call("session.list"), "sessions")
 
     def attach(self, exec_id: str, start: int = 0, deadline: Optional[float] = None) -> Stream:
         """The output of an execution from a journal offset on, to its end."""
@@ -977,7 +989,7 @@ class Client:
         return Stream(self, opening, deadline)
 
     def execs(self, session_id: Optional[str] = None) -> List[Json]:
-        return _field(self.call("exec.list", _given(session_id=session_id)), "execs", list)
+        return _objects(self.call("exec.list", _given(session_id=session_id)), "execs")
 
     def exec(self, exec_id: str) -> Json:
         return self.call("exec.info", {"exec_id": exec_id})
@@ -1006,7 +1018,7 @@ class Client:
     ) -> List[str]:
         """Ends a command, or what runs in a session, or sends a signal; answers their ids."""
         params = _given(exec_id=exec_id, session_id=session_id, signal=signal)
-        return _field(self.call("exec.cancel", params), "stopped", list)
+        return cast("List[str]", _field(self.call("exec.cancel", params), "stopped", list))
 
     def explain(self, command: str, session_id: Optional[str] = None) -> Json:
         """What policy would say of a command; nothing runs."""
@@ -1017,7 +1029,7 @@ class Client:
     ) -> List[Json]:
         """Questions to people, oldest first."""
         params = _given(state=state, session_id=session_id)
-        return _field(self.call("approval.list", params), "approvals", list)
+        return _objects(self.call("approval.list", params), "approvals")
 
     def approval(self, approval_id: str) -> Json:
         return self.call("approval.get", {"approval_id": approval_id})
@@ -1029,7 +1041,7 @@ class Client:
 
     def secrets(self) -> List[Json]:
         """Secrets by name; there is no way to read a value."""
-        return _field(self.call("secrets.list"), "secrets", list)
+        return _objects(self.call("secrets.list"), "secrets")
 
     def close(self) -> None:
         """Ends the connections. Commands and sessions go on."""
