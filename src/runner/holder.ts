@@ -36,6 +36,8 @@ export interface OpenHolder {
   readonly userNamespace: string;
   /** What its overlay is refreshed by; `null`: it has none. */
   readonly overlay: MountedOverlay | null;
+  /** Settles when commands may start: sandboxes are made meanwhile. */
+  readonly bounded: Promise<void>;
   /** Lets go of the namespaces; commands inside keep theirs. May be called again. */
   close(): void;
 }
@@ -77,7 +79,6 @@ export async function openHolder(
   try {
     const { keeper, pid } = await readPids(child);
     const opened = keep(holder, { script: child.pid ?? pid, keeper, inside: pid }, taken);
-    await bound(holder, opened);
     if (holder.level === 'root-uid') await closeNodes(opened);
     // It may have said its pid before the kill came: what was given up is not kept.
     if (signal?.aborted === true) opened.close();
@@ -115,7 +116,7 @@ async function closeNodes(opened: OpenHolder): Promise<void> {
 }
 
 /** Where it cannot be done, commands may take what the host's user has: SECURITY.md says so. */
-async function bound({ tools }: Holder, { userNamespace }: OpenHolder): Promise<void> {
+async function bound({ tools }: Holder, userNamespace: string): Promise<void> {
   if (tools.perl !== null) await boundKernelObjects(tools.perl, userNamespace).catch(() => {});
 }
 
@@ -271,8 +272,10 @@ function keep(
   }
   const { nsenter, perl } = holder.tools;
   const asRoot = holder.level !== 'user';
+  const userNamespace = pathOf(open.get('user') ?? -1);
   return {
-    userNamespace: pathOf(open.get('user') ?? -1),
+    userNamespace,
+    bounded: bound(holder, userNamespace),
     entering: (program, kept) => {
       // Without namespaces to enter, the program would run on the host.
       if (open.size === 0) throw unavailable('it was closed', 'holder');

@@ -78,7 +78,9 @@ export class Holders {
     held.users += 1;
     const leave = (): void => this.#leave(held);
     try {
-      const box = await enter(await held.opening);
+      const opened = await held.opening;
+      const box = await enter(opened);
+      await opened.bounded;
       void box.ready.then(leave, leave);
       return box;
     } catch (error) {

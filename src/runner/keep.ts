@@ -192,6 +192,7 @@ export class Keep {
     const holder = await openHolder(plan.box.holder);
     try {
       const box = await this.#enter(plan, holder, plan.box.holder.hostUid);
+      await holder.bounded;
       await box.ready.catch(async (error: unknown) => {
         await box.discard();
         throw error;
