@@ -55,7 +55,8 @@ test('nobody is answered without the token', async () => {
       const { status, headers, text } = await ask(daemon, target, { token });
       assert.ok(status === 401 || status === 429, `${target}: ${status}`);
       if (status === 401) assert.match(String(headers['www-authenticate']), /^Bearer/);
-      assert.equal(headers['content-type'], 'application/problem+json');
+      const form = target === '/mcp' ? 'application/json' : 'application/problem+json';
+      assert.equal(headers['content-type'], form);
       assert.ok(token === null || token.length < 2 || !text.includes(token));
     }
   }

@@ -10,7 +10,7 @@ import { connect } from '../src/local/index.ts';
 import { surroundings } from './support/daemon.ts';
 import type { Json } from './support/daemon.ts';
 import { ask, mainToken, startHttp } from './support/http.ts';
-import type { HttpDaemon } from './support/http.ts';
+import type { Ask, HttpDaemon } from './support/http.ts';
 import { callOf, httpTo, mcpClient, nobody } from './support/mcp.ts';
 import type { Person } from './support/mcp.ts';
 
@@ -102,6 +102,73 @@ test('a request without a token is refused', async () => {
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   const { status } = await ask(daemon, '/mcp', { method: 'POST', token: null, body });
   assert.equal(status, 401);
+});
+
+const rpcHeaders = { Accept: 'application/json, text/event-stream' };
+const list = { jsonrpc: '2.0', id: 7, method: 'tools/list' };
+const bigger = { ...list, params: { text: 'a'.repeat(8 * 1024 * 1024) } };
+const old = { ...rpcHeaders, 'MCP-Protocol-Version': '2025-11-25' };
+const session = { ...old, 'Mcp-Session-Id': 'of-another-server' };
+const plain = { ...rpcHeaders, 'Content-Type': 'text/plain' };
+const page = { ...rpcHeaders, Origin: 'http://evil.example' };
+const year1999 = { ...rpcHeaders, 'MCP-Protocol-Version': '1999-01-01' };
+const batch = [list, { ...list, id: 8 }];
+const post1 = { method: 'POST', headers: rpcHeaders };
+/** What, how it is asked, its status, its code and id in JSON-RPC, and the code of the runtime. */
+const broken: readonly (readonly [string, Ask, number, number, unknown, string?])[] = [
+  ['bad JSON', { ...post1, body: '{"jsonrpc":' }, 400, -32_700, null],
+  ['no text at all', { ...post1, body: ' ' }, 400, -32_700, null],
+  ['no body', post1, 400, -32_700, null],
+  ['bad UTF-8', { ...post1, body: Buffer.from([0x22, 0xff, 0x22]) }, 400, -32_700, null],
+  ['a key twice', { ...post1, body: '{"id":1,"id":2}' }, 400, -32_700, null],
+  ['no message', { ...post1, body: { id: 7, method: 3 } }, 400, -32_600, 7],
+  ['a batch', { ...post1, body: batch }, 400, -32_600, null],
+  ['an unknown session', { headers: session, body: list }, 404, -32_001, 7],
+  ['an unknown revision', { headers: year1999, body: list }, 400, -32_000, null],
+  ['another type', { headers: plain, body: list }, 415, -32_000, null, 'INVALID_PARAMS'],
+  ['too large', { ...post1, body: bigger }, 413, -32_000, null, 'INVALID_PARAMS'],
+  ['no token', { ...post1, token: null, body: list }, 401, -32_000, null, 'AUTH_FAILED'],
+  ['a wrong token', { ...post1, token: 'x'.repeat(40), body: list }, 401, -32_000, null],
+  ['another origin', { headers: page, body: list }, 403, -32_000, null, 'PERMISSION_DENIED'],
+  ['GET', { headers: rpcHeaders }, 405, -32_000, null],
+  ['DELETE', { method: 'DELETE', headers: session }, 405, -32_000, null],
+  ['PUT', { method: 'PUT', headers: rpcHeaders, body: list }, 405, -32_000, null],
+  ['OPTIONS', { method: 'OPTIONS', headers: rpcHeaders }, 405, -32_000, null],
+];
+
+for (const [what, how, status, code, id, own] of broken) {
+  test(`to ${what} the answer is an error of JSON-RPC, under the status of MCP`, async () => {
+    const answer = await ask(daemon, '/mcp', how);
+    assert.equal(answer.status, status, answer.text);
+    assert.equal(answer.headers['content-type'], 'application/json');
+    const { error, ...rest } = JSON.parse(answer.text);
+    assert.deepEqual(rest, { jsonrpc: '2.0', id });
+    assert.deepEqual([error.code, typeof error.message], [code, 'string']);
+    if (own !== undefined) assert.equal(error.data.code, own);
+    if (status === 401) assert.match(String(answer.headers['www-authenticate']), /^Bearer/);
+    if (status === 405) assert.equal(answer.headers.allow, 'POST');
+  });
+}
+
+test('a client of another server begins anew, and later revisions have no sessions', async () => {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} };
+  const clientInfo = { name: 't', version: '1' };
+  const begin = { ...list, method: 'initialize', params: { ...params, clientInfo } };
+  assert.equal((await ask(daemon, '/mcp', { headers: old, body: begin })).status, 200);
+  assert.equal((await ask(daemon, '/mcp', { headers: session, body: begin })).status, 200);
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': clientInfo,
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const headers = {
+    ...session,
+    'MCP-Protocol-Version': '2026-07-28',
+    'Mcp-Method': 'tools/list',
+  };
+  const modern = { headers, body: { ...list, params: { _meta } } };
+  const answer = await ask(daemon, '/mcp', modern);
+  assert.equal(answer.status, 200, answer.text);
 });
 
 test(

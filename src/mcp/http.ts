@@ -7,14 +7,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createMcpHandler, createRequestStateCodec } from '@modelcontextprotocol/server';
-import type { McpHttpHandler, McpRequestContext, Server } from '@modelcontextprotocol/server';
+import type {
+  JSONRPCMessage,
+  McpHttpHandler,
+  McpRequestContext,
+  Server,
+} from '@modelcontextprotocol/server';
 import type { Client } from '../client/index.ts';
 import type { Caller } from '../command.ts';
 import { TrlError } from '../errors.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import { conversation } from '../tools/index.ts';
 import type { Asked } from './approving.ts';
 import { GivenKeys, OpenCalls } from './call-keys.ts';
 import type { Attempt, Undelivered } from './call-keys.ts';
+import { messageIn, parseError, rpcError } from './message.ts';
 import { callDigest, mcpServer } from './server.ts';
 
 export interface McpHttpOptions {
@@ -34,11 +41,13 @@ export interface McpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** `null`: the request has none. */
-  readonly body: Readonly<Record<string, unknown>> | null;
+  /** At most `limits.frameBytes`, unread; `null`: the request has none. */
+  readonly body: Uint8Array | null;
   /** Aborted when the other side is gone. */
   readonly signal: AbortSignal;
 }
+
+type ReadExchange = Omit<McpExchange, 'body'> & { readonly body: JsonObject | null };
 
 export interface McpHttp {
   /** Answers it. Rejects only before anything was sent. */
@@ -57,6 +66,8 @@ const callersDefault = 256;
 const stateSeconds = 900;
 const nameMax = 256;
 const modern = '2026-07-28';
+/** As the reference implementation has it. */
+const sessionNotFound = -32_001;
 
 export function mcpOverHttp(options: McpHttpOptions): McpHttp {
   const key = randomBytes(32);
@@ -77,7 +88,19 @@ export function mcpOverHttp(options: McpHttpOptions): McpHttp {
     return peer;
   };
   return {
-    serve: async (exchange) => serve(await peerOf(exchange.caller), exchange),
+    serve: async (exchange) => {
+      const found = exchange.body === null ? null : messageIn(exchange.body);
+      if (found !== null && 'message' in found && isOfSession(exchange.request, found.message)) {
+        const why = 'Session not found: this server has none; send "initialize" again, without one';
+        sendRpc(exchange.response, 404, rpcError(found.value['id'] ?? null, sessionNotFound, why));
+      } else if (found !== null && 'message' in found) {
+        await serve(await peerOf(exchange.caller), { ...exchange, body: found.value });
+      } else if (exchange.request.method === 'POST') {
+        const why = found?.why ?? 'Cannot read the request: it has no message';
+        const id = found?.ids.length === 1 ? found.ids[0] : null;
+        sendRpc(exchange.response, 400, rpcError(id, found?.code ?? parseError, why));
+      } else await serve(await peerOf(exchange.caller), { ...exchange, body: null });
+    },
     close: async () => {
       const all = [...peers.values()];
       peers.clear();
@@ -131,7 +154,23 @@ async function closePeer({ client, handler, calls }: Peer): Promise<void> {
   await client.close();
 }
 
-async function serve(peer: Peer, exchange: McpExchange): Promise<void> {
+/**
+ * Whether it belongs to a session of another server: none is made here. Clients of revisions that
+ * have sessions begin a new one when they get 404; later revisions know no such field.
+ */
+function isOfSession({ headers }: IncomingMessage, message: JSONRPCMessage): boolean {
+  const isBeginning = 'method' in message && message.method === 'initialize';
+  const isModern = headers['mcp-protocol-version'] === modern;
+  return headers['mcp-session-id'] !== undefined && !isBeginning && !isModern;
+}
+
+function sendRpc(response: ServerResponse, status: number, answer: object): void {
+  const body = Buffer.from(JSON.stringify(answer));
+  const fields = { 'Content-Type': 'application/json', 'Content-Length': body.length };
+  response.writeHead(status, fields).end(body);
+}
+
+async function serve(peer: Peer, exchange: ReadExchange): Promise<void> {
   const { request, response, body, signal } = exchange;
   const attempt = attemptOf(peer.calls, body);
   const isModern = request.headers['mcp-protocol-version'] === modern;
@@ -161,7 +200,7 @@ async function serve(peer: Peer, exchange: McpExchange): Promise<void> {
 }
 
 /** A call that may be made again; a cancellation of one is heard here, for nothing else lasts. */
-function attemptOf(calls: OpenCalls, body: McpExchange['body']): Attempt | null {
+function attemptOf(calls: OpenCalls, body: JsonObject | null): Attempt | null {
   const params = body?.['params'];
   if (typeof params !== 'object' || params === null) return null;
   if (body?.['method'] === 'notifications/cancelled') {
@@ -174,7 +213,7 @@ function attemptOf(calls: OpenCalls, body: McpExchange['body']): Attempt | null 
   return calls.enter(id, callDigest(Reflect.get(params, 'name'), Reflect.get(params, 'arguments')));
 }
 
-function requestOf({ request, body }: McpExchange, signal: AbortSignal): Request {
+function requestOf({ request, body }: ReadExchange, signal: AbortSignal): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     // The token ends at the door.

@@ -3,13 +3,10 @@
  * answered as JSON-RPC says, so that nobody waits for an answer that never comes.
  */
 import type { Readable, Writable } from 'node:stream';
-import { parseJSONRPCMessage } from '@modelcontextprotocol/server';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
-import { isTrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import { isObject, parseObject } from '../protocol/json.ts';
-import type { JsonObject } from '../protocol/json.ts';
 import { LineReader } from '../protocol/lines.ts';
+import { messageIn, rpcError } from './message.ts';
 
 /** Answers that the other side does not take, in bytes: with more of them it is given up. */
 const unreadBytesMax = 32 * 1024 * 1024;
@@ -20,11 +17,6 @@ const flushMs = 1_000;
  * give it two seconds.
  */
 const lastAnswersMs = 1_500;
-const blank: ReadonlySet<number> = new Set([0x09, 0x0d, 0x20]);
-const openBracket = 0x5b;
-
-const parseError = -32_700;
-const invalidRequest = -32_600;
 
 export class Wire implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
@@ -115,7 +107,7 @@ export class Wire implements Transport {
     }
     this.onerror?.(new Error(`A line is no message: ${found.why}`));
     for (const id of found.ids) {
-      this.#write({ jsonrpc: '2.0', id, error: { code: found.code, message: found.why } });
+      this.#write(rpcError(id, found.code, found.why));
     }
   }
 
@@ -129,48 +121,4 @@ export class Wire implements Transport {
     this.onerror?.(new Error(`The connection is ended: ${why}`));
     void this.close();
   }
-}
-
-type Found =
-  | { readonly message: JSONRPCMessage }
-  /** `ids`: of the requests that get this for an answer. */
-  | { readonly ids: readonly unknown[]; readonly code: number; readonly why: string };
-
-/** What a line holds; `null`: nothing. */
-function messageIn(bytes: Uint8Array): Found | null {
-  const first = bytes.find((byte) => !blank.has(byte));
-  if (first === undefined) return null;
-  const isBatch = first === openBracket;
-  let value: JsonObject;
-  try {
-    value = parseObject(isBatch ? Buffer.concat([batchStart, bytes, batchEnd]) : bytes);
-  } catch (error) {
-    const why = isTrlError(error) ? error.message : 'it cannot be read';
-    return { ids: [null], code: parseError, why };
-  }
-  if (isBatch) return batchIn(value['batch']);
-  try {
-    return { message: parseJSONRPCMessage(value) };
-  } catch {
-    // What came as an answer gets none.
-    const isAnswer = !('method' in value) && ('result' in value || 'error' in value);
-    const why = 'it is no message of JSON-RPC 2.0';
-    return { ids: isAnswer ? [] : [idOf(value)], code: invalidRequest, why };
-  }
-}
-
-const batchStart = Buffer.from('{"batch":');
-const batchEnd = Buffer.from('}');
-
-/** Revisions of today have no batches: each request of one is told so. */
-function batchIn(batch: unknown): Found {
-  const all: readonly unknown[] = Array.isArray(batch) ? batch : [];
-  const ids = all.map(idOf).filter((id) => id !== null);
-  const why = 'batches are not taken: one message is one line';
-  return { ids: ids.length === 0 ? [null] : ids, code: invalidRequest, why };
-}
-
-function idOf(request: unknown): string | number | null {
-  const id = isObject(request) ? request['id'] : null;
-  return typeof id === 'string' || typeof id === 'number' ? id : null;
 }

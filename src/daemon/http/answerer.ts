@@ -7,8 +7,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import { parseObject } from '../../protocol/json.ts';
-import type { JsonObject } from '../../protocol/json.ts';
 import { methodNamed } from '../../protocol/methods.ts';
 import { readRequest } from '../../protocol/request.ts';
 import type { Identities } from '../access/identities.ts';
@@ -24,6 +22,7 @@ import { checkRequest, isHandshake, requireHandshake } from './guard.ts';
 import type { Names } from './guard.ts';
 import { Kept } from './kept.ts';
 import { Refusal } from './problem.ts';
+import type { Problem } from './problem.ts';
 import { readQuery } from './query.ts';
 import type { Refusals } from './refusals.ts';
 import { refuseUpgrade, send, sendJson, sendProblem, setFields } from './respond.ts';
@@ -36,16 +35,23 @@ import { Unsent } from './unsent.ts';
 
 const bodiesOfCallerMax = 64 * 1_024 * 1_024;
 const bodiesMax = 256 * 1_024 * 1_024;
-/** A part that answers a path of its own, such as `/mcp`. It must not throw after it has sent. */
-export type Mounted = (mounted: {
+/** A part that answers a path of its own, such as `/mcp`. */
+export interface Mounted {
+  /** It must not throw after it has sent. */
+  answer(exchange: MountedExchange): Promise<void>;
+  /** A failure in the part's own form, which is sent as JSON. */
+  readonly refused: (problem: Problem) => object;
+}
+
+export interface MountedExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Strictly read; `null`: the request has none. */
-  readonly body: JsonObject | null;
+  /** Not parsed; `null`: the request has none. */
+  readonly body: Uint8Array | null;
   /** Aborted when the other side is gone. */
   readonly signal: AbortSignal;
-}) => Promise<void>;
+}
 
 export interface AnswererOptions {
   readonly parts: DoorParts;
@@ -120,7 +126,8 @@ export class Answerer {
       await this.#answerKnown(exchange);
     } catch (error) {
       this.#noteRefusal(request, error);
-      sendProblem({ request, response }, 'the request', error, this.#options.parts.says);
+      const form = this.#mounted.get(pathOf(request))?.refused;
+      sendProblem({ request, response, form }, 'the request', error, this.#options.parts.says);
     }
   }
 
@@ -201,9 +208,9 @@ export class Answerer {
       if (request.method === 'GET') refuseBody(request);
       this.#refuseWhenStopping();
       const reading = { request, response, caller: caller.actor, budget: this.#budget };
-      const bytes = await readBytes(reading);
-      const body = bytes === null ? null : parseObject(bytes);
-      await mounted({ request, response, caller, body, signal });
+      const body = await readBytes(reading);
+      setFields(response, {});
+      await mounted.answer({ request, response, caller, body, signal });
       return;
     }
     if (path === '/metrics') {

@@ -5,6 +5,7 @@ import { insideClient } from '../door/inside.ts';
 import type { DoorOptions } from '../door/listen.ts';
 import type { UsedKeys } from '../used-keys.ts';
 import type { Mounted } from './answerer.ts';
+import type { Problem } from './problem.ts';
 
 export interface McpMount {
   readonly mounted: Mounted;
@@ -56,12 +57,29 @@ export function mcpMount({ root, keys, ...options }: McpMountOptions): McpMount 
     });
   };
   return {
-    mounted: async (exchange) => {
-      opened ??= open();
-      await (await opened).serve(exchange);
+    mounted: {
+      answer: async (exchange) => {
+        opened ??= open();
+        await (await opened).serve(exchange);
+      },
+      refused: rpcRefusal,
     },
     close: async () => {
       await (await opened?.catch(() => null))?.close();
     },
   };
+}
+
+const ofServer = -32_000;
+/** Codes of JSON-RPC 2.0 by the status of HTTP; of any other status the server's own. */
+const rpcCodes: ReadonlyMap<number, number> = new Map([
+  [400, -32_600],
+  [500, -32_603],
+]);
+
+/** What the door says no to before it read a message, so that it answers none by its id. */
+function rpcRefusal({ status, detail, code, retry, data }: Problem): object {
+  const more = { code, retry, ...data };
+  const error = { code: rpcCodes.get(status) ?? ofServer, message: detail, data: more };
+  return { jsonrpc: '2.0', error, id: null };
 }

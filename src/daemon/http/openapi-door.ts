@@ -32,6 +32,24 @@ const done = (content: JsonObject): JsonObject => ({
   200: { description: 'Done', content },
 });
 
+const rpcRefused = (description: string): JsonObject => ({
+  description,
+  content: json({
+    type: 'object',
+    description: 'An error of JSON-RPC 2.0; `data` has the code of the runtime.',
+    properties: {
+      jsonrpc: { const: '2.0' },
+      id: { type: ['string', 'number', 'null'] },
+      error: {
+        type: 'object',
+        properties: { code: { type: 'integer' }, message: { type: 'string' }, data: {} },
+        required: ['code', 'message'],
+      },
+    },
+    required: ['jsonrpc', 'id', 'error'],
+  }),
+});
+
 interface Form {
   readonly operationId: string;
   readonly body?: JsonObject;
@@ -88,7 +106,10 @@ function forms(methods: readonly string[]): Readonly<Record<string, Form>> {
           content: { ...json({ type: 'object' }), 'text/event-stream': { schema: plainText } },
         },
         202: { description: 'Taken' },
-        400: { description: 'Not a message of MCP', content: json({ type: 'object' }) },
+        400: rpcRefused('Not a message of MCP'),
+        401: rpcRefused('No token, or one that is not taken'),
+        404: rpcRefused('A session of another server'),
+        default: rpcRefused('Refused'),
       },
     },
     'GET /rpc': {
@@ -115,9 +136,9 @@ export function doorOperation(route: DoorRoute, methods: readonly string[]): Jso
     ...(route.open ? { security: [] } : {}),
     ...(body === undefined ? {} : { requestBody: { required: true, content: json(body) } }),
     responses: {
-      ...responses,
       ...(route.open ? {} : { 401: refused(401) }),
       default: refused('default'),
+      ...responses,
     },
   };
 }

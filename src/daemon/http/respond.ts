@@ -7,6 +7,7 @@ import type { RedactedText } from '../../redaction/text.ts';
 import type { Says } from '../door/answer.ts';
 import { hasBody } from './body.ts';
 import { problemOf, Refusal } from './problem.ts';
+import type { Problem } from './problem.ts';
 
 /** How long a reader may take nothing of an answer before it is dropped, in ms. */
 export const stallMs = 30_000;
@@ -50,12 +51,19 @@ function begin(response: ServerResponse, status: number, body: string | Uint8Arr
   response.writeHead(status);
 }
 
+interface Refused {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Default: a problem of RFC 9457. */
+  readonly form?: ((problem: Problem) => object) | undefined;
+}
+
 /**
  * Sends a failure; an answer that has begun can only be cut. Whatever of the request was not read
  * is not waited for: the connection ends.
  */
 export function sendProblem(
-  { request, response }: { request: IncomingMessage; response: ServerResponse },
+  { request, response, form }: Refused,
   action: string,
   thrown: unknown,
   says: Says,
@@ -67,11 +75,11 @@ export function sendProblem(
   const problem = problemOf(action, thrown, says);
   const fields = thrown instanceof Refusal ? thrown.headers : {};
   setFields(response, {
-    'Content-Type': 'application/problem+json',
+    'Content-Type': form === undefined ? 'application/problem+json' : 'application/json',
     ...placesOf(problem.data),
     ...fields,
   });
-  const body = says.masking.json(problem);
+  const body = says.masking.json(form?.(problem) ?? problem);
   if (!hasBody(request) || request.complete) {
     send(response, problem.status, body);
     return;
