@@ -74,6 +74,33 @@ test('installed for Codex and taken out again, every byte is as it was', () => {
   assert.deepEqual(readdirSync(path.dirname(file)), ['config.toml']);
 });
 
+test('the entry names a set of tools, another replaces it, and a bad one is refused', () => {
+  for (const client of ['claude-code', 'codex', 'cursor', 'vscode'] as const) {
+    const at = place();
+    const flags = ['--client', client];
+    const first = cli(at, 'mcp', 'install', ...flags, '--tools', 'general');
+    const file = String(first.said['file']);
+    assert.match(readFileSync(file, 'utf8'), /"mcp",\s*"--tools",\s*"general"/, client);
+    assert.equal(cli(at, 'mcp', 'install', ...flags, '--tools', 'general').said['action'], 'none');
+    assert.equal(cli(at, 'mcp', 'install', ...flags, '--tools', 'strict').status, 0, client);
+    assert.match(readFileSync(file, 'utf8'), /"mcp",\s*"--tools",\s*"strict"/, client);
+    const bad = spawnSync(trl, ['mcp', 'install', ...flags, '--tools', 'some'], {
+      env: { PATH: process.env['PATH'] ?? '', HOME: at.home },
+      cwd: at.project,
+      encoding: 'utf8',
+    });
+    assert.match(bad.stderr, /takes one of all, general, strict/);
+    assert.notEqual(bad.status, 0);
+    cli(at, 'mcp', 'uninstall', ...flags);
+    assert.ok(!existsSync(file) || !readFileSync(file, 'utf8').includes('trl'), client);
+  }
+  for (const client of mcpClients) {
+    const printed = ['mcp', 'install', '--print', '--client', client, '--tools', 'general'];
+    const { said } = cli(place(), ...printed);
+    assert.ok(String(said['text']).includes('general'), client);
+  }
+});
+
 test('in a project only the name is written, and a file that was not there goes again', () => {
   const at = place();
   const file = path.join(at.project, '.vscode/mcp.json');

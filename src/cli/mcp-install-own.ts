@@ -3,15 +3,38 @@ import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isSingleExecutable } from '../embedded.ts';
+import { toolSets, type ToolSet } from '../mcp/tool-sets.ts';
+import { usage } from './args.ts';
+import type { Args } from './args.ts';
 import type { McpEntry, McpScope } from './mcp-clients.ts';
 
 /**
  * For the user an absolute path: programs with windows do not have the PATH of a shell. A
  * project's file is everybody's, so there it is the name alone.
  */
-export function ownEntry(scope: McpScope): McpEntry {
-  return { command: scope === 'project' ? 'trl' : ownProgram(), args: ['mcp'] };
+export function ownEntry(scope: McpScope, tools: ToolSet | null = null): McpEntry {
+  const args = tools === null ? ['mcp'] : ['mcp', '--tools', tools];
+  return { command: scope === 'project' ? 'trl' : ownProgram(), args };
 }
+
+/**
+ * The set that `--tools` names; `null`: none.
+ *
+ * @throws TrlError `INVALID_PARAMS` for a set that is not known, and for two of them
+ */
+export function toolSetOf(args: Args, verb: string): ToolSet | null {
+  const [given, ...rest] = args.all('tools');
+  if (given === undefined) return null;
+  const found = toolSets.find((one) => one === given);
+  if (found !== undefined && rest.length === 0) return found;
+  throw usage(verb, `"--tools" takes one of ${toolSets.join(', ')}`);
+}
+
+/** Whether arguments are those of an entry that this program writes. */
+export const isOwnArguments = (args: readonly string[]): boolean =>
+  args[0] === 'mcp' &&
+  (args.length === 1 ||
+    (args.length === 3 && args[1] === '--tools' && toolSets.some((one) => one === args[2])));
 
 /** Whether `command` starts this program. Nothing else may be started to look at it. */
 export function isOwnProgram(command: string): boolean {

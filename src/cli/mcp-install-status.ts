@@ -10,7 +10,7 @@ import type { McpEntry } from './mcp-clients.ts';
 import type { McpTarget } from './mcp-install.ts';
 import { openFile } from './mcp-install-file.ts';
 import { CannotEdit } from './mcp-install-json.ts';
-import { isOwnProgram } from './mcp-install-own.ts';
+import { isOwnArguments, isOwnProgram } from './mcp-install-own.ts';
 import { sayJson, sayTable } from './show.ts';
 
 /** What is found in one place. */
@@ -71,7 +71,7 @@ async function statusAt(
     if (entry === null) return { ...nothing, installed: false, problem: 'it has no command' };
     const command = [entry.command, ...entry.args];
     // A project's file is the text of others: what it names is not started to see what it does.
-    if (!isOwnProgram(entry.command) || !/^mcp(?: --tools \w+)?$/.test(entry.args.join(' '))) {
+    if (!isOwnProgram(entry.command) || !isOwnArguments(entry.args)) {
       const problem = 'it starts another program, which was not asked';
       return { ...nothing, installed: false, command, problem };
     }

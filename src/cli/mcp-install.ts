@@ -13,7 +13,7 @@ import type { McpClient, McpEntry, McpPlace, McpScope } from './mcp-clients.ts';
 import { unifiedDiff } from './mcp-install-diff.ts';
 import { backupsOf, keepBackup, openFile, replaceFile } from './mcp-install-file.ts';
 import { CannotEdit, cutJson, putJson, readJson } from './mcp-install-json.ts';
-import { ownEntry } from './mcp-install-own.ts';
+import { isOwnArguments, ownEntry, toolSetOf } from './mcp-install-own.ts';
 import { shownText } from './mcp-install-shown.ts';
 import { cutToml, putToml, readToml } from './mcp-install-toml.ts';
 import { say, sayJson } from './show.ts';
@@ -31,12 +31,16 @@ export interface McpTarget {
 
 export async function install(args: Args): Promise<number> {
   const target = targetOf(args, 'mcp install');
-  const entry = ownEntry(target.scope);
+  const entry = ownEntry(target.scope, toolSetOf(args, 'mcp install'));
   if (args.has('print')) return print(target, entry, args.has('json'));
   return edit(args, target, 'install', (text) => {
     const old = entryIn(text, target);
     if (isSameEntry(old, entry)) return { after: text, replaces: false, usedUp: null };
-    return { after: put(text, target, entry), replaces: old !== undefined, usedUp: null };
+    return {
+      after: put(text, target, entry),
+      replaces: old !== undefined && !isOurs(old),
+      usedUp: null,
+    };
   });
 }
 
@@ -227,7 +231,7 @@ function isMadeOf(before: string | null, now: string, target: McpTarget, entry: 
 /** What an earlier install put there is not somebody's to be put back. */
 function isOurs(found: unknown): boolean {
   const entry = asEntry(found);
-  return entry !== null && isDeepStrictEqual(entry.args, ['mcp']) && ownNames.test(entry.command);
+  return entry !== null && isOwnArguments(entry.args) && ownNames.test(entry.command);
 }
 
 const ownNames = /(^|\/)trl(\.cjs)?$/;

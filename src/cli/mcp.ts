@@ -3,12 +3,10 @@ import { realpathSync } from 'node:fs';
 import type { Client } from '../client/index.ts';
 import { policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
-import { toolSets } from '../mcp/tool-sets.ts';
-import type { ToolSet } from '../mcp/tool-sets.ts';
 import type { StdioOptions } from '../mcp/stdio.ts';
 import { version } from '../protocol/version.ts';
-import { usage } from './args.ts';
 import type { Args } from './args.ts';
+import { toolSetOf } from './mcp-install-own.ts';
 import { Interrupts } from './interrupts.ts';
 import { isTooWide } from './project.ts';
 import { reachFor, trusted } from './reach.ts';
@@ -24,7 +22,7 @@ async function serve(args: Args): Promise<void> {
   using interrupts = new Interrupts();
   const { signal } = interrupts;
   const directory = realpathSync(args.text('cwd') ?? process.cwd());
-  const tools = toolSetOf(args);
+  const tools = toolSetOf(args, 'mcp') ?? 'all';
   await using client = await reachFor(args, { signal });
   const policy = client.ownsDaemon ? undefined : args.oneOf('policy', policyProfiles);
   // Loaded here alone: no other verb pays for it.
@@ -68,13 +66,4 @@ function noProject(root: string): TrlError {
       'this server: "args": ["mcp", "--cwd", "/path/to/project"]; some programs take ' +
       '"${workspaceFolder}" there',
   );
-}
-
-function toolSetOf(args: Args): ToolSet {
-  const [given = 'all', ...rest] = args.all('tools');
-  const found = toolSets.find((one) => one === given);
-  if (found === undefined || rest.length > 0) {
-    throw usage('mcp', `"--tools" takes one of ${toolSets.join(', ')}`);
-  }
-  return found;
 }

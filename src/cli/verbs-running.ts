@@ -31,9 +31,10 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: `give an agent's program the tools of this runtime: ${clients}`,
-      flags: ['client', 'scope', 'name', 'dry-run', 'yes', 'print', 'json', 'help'],
+      flags: ['client', 'scope', 'name', 'tools', 'dry-run', 'yes', 'print', 'json', 'help'],
       examples: [
         'trl mcp install --client claude-code',
+        'trl mcp install --client codex --tools general',
         'trl mcp install --client vscode --scope project --dry-run',
         `trl mcp install --print --client hermes      also ${mcpClients.slice(-4).join(', ')}`,
       ],
