@@ -178,3 +178,60 @@ test('trl config show says what holds and where it comes from', () => {
   const plain = run(directory, ['config', 'show']).stdout;
   assert.match(plain, /^terminal\.env_mode +scoped$/m);
 });
+
+describe('variables of an older runtime', { skip }, () => {
+  const file = path.join(home, 'older.env');
+  const older = {
+    TRL_MAX_SESSIONS: '3',
+    TRL_DEFAULT_TIMEOUT_S: '7',
+    TRL_CHILD_CPU_SEC: '11',
+    TRL_ENV_FILE: file,
+  };
+
+  test('are used where nothing of today says otherwise, and named at the start', async () => {
+    writeFileSync(file, 'FROM_FILE=0lderF1leV4lue\n', { mode: 0o600 });
+    const directory = homeWith('older', '{}');
+    await using daemon = await startRuntime({ home: directory, env: older });
+    for (const name of Object.keys(older)) {
+      assert.match(daemon.log(), new RegExp(`^trl: ${name} is a variable of an older .*set `, 'm'));
+    }
+    assert.doesNotMatch(daemon.log(), /is not used/);
+    await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+    const got = await session.run('ulimit -t; printf %s "$FROM_FILE" | wc -c', {
+      env_keys: ['FROM_FILE'],
+    });
+    assert.equal(got.stdout, '11\n14\n');
+    assert.equal(got.limits.find(({ name }: Json) => name === 'timeout_ms').value, 7_000);
+    await using own = await openSession(daemon.socketPath, {
+      working_dir: daemon.root,
+      timeout_s: 9,
+      limits: { cpu_s: 5 },
+    });
+    const asked = await own.run('ulimit -t');
+    assert.equal(asked.stdout, '5\n');
+    assert.equal(asked.limits.find(({ name }: Json) => name === 'timeout_ms').value, 9_000);
+  });
+
+  test('stand below the files, and what cannot be used is said and not used', () => {
+    const directory = homeWith('older-below', 'limits: {sessions_active: 5}');
+    const shown = run(directory, ['config', 'show', '--origin'], older);
+    assert.match(shown.stdout, /sessions_active.* 5 .*config\.yaml/);
+    assert.match(shown.stdout, /secrets\.sources.*older\.env.*TRL_ENV_FILE/);
+    const wrong = {
+      TRL_MAX_SESSIONS: '-1',
+      TRL_DEFAULT_TIMEOUT_S: '1h',
+      TRL_CHILD_CPU_SEC: 'hunter2-is-no-number',
+      TRL_ENV_FILE: '.env',
+    };
+    // A runtime on its pipes ends with its input, having said what it found.
+    const { status, stderr } = run(directory, ['stdio'], wrong);
+    assert.equal(status, 0, stderr);
+    for (const name of Object.keys(wrong)) {
+      assert.match(
+        stderr,
+        new RegExp(`^trl: ${name} is .* is not used, as it is not .*; set `, 'm'),
+      );
+    }
+    assert.doesNotMatch(stderr, /hunter2/);
+  });
+});

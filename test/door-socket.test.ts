@@ -1,10 +1,14 @@
 // The socket itself: who may connect, what is replaced, how the daemon leaves.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { connect } from '../src/local/index.ts';
 import { locateSocket } from '../src/protocol/locate.ts';
 import { newSession, raw, shareRuntime, startRuntime, surroundings } from './support/daemon.ts';
 import { eventually } from './support/processes.ts';
@@ -144,4 +148,58 @@ test('standard input and output are a connection too', () => {
   );
   assert.equal(result.status, 0);
   rmSync(home, { recursive: true, force: true });
+});
+
+/** A directory as `/tmp` is, with the socket of a runtime in it. */
+function asTmp(home: string): string {
+  const directory = path.join(home, 'shared');
+  mkdirSync(directory);
+  chmodSync(directory, 0o1777);
+  return directory;
+}
+
+const python = (file: string): { readonly code: string } => {
+  const program = `
+import trl
+try: print(trl.connect(${JSON.stringify(file)}).ping()["version"] and "connected")
+except trl.TrlError as error: print(error.code)`;
+  const env = { ...process.env, PYTHONPATH: path.join(path.dirname(trl), 'clients/python') };
+  const { stdout } = spawnSync('python3', ['-B', '-c', program], { env, encoding: 'utf8' });
+  return { code: stdout.trim() };
+};
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+test('in a directory of all users only an own socket is trusted, and no link', async () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'trl-'));
+  const directory = asTmp(home);
+  const own = path.join(directory, 'trl.sock');
+  await using daemon = await startRuntime({ home, socketPath: own });
+  const version = async (socketPath: string): Promise<string> => {
+    await using client = await connect({ socketPath });
+    return typeof (await client.ping()).version;
+  };
+  assert.equal(await version(own), 'string', 'as clients of the first protocol have it');
+  if (hasPython) assert.equal(python(own).code, 'connected');
+  const link = path.join(directory, 'link.sock');
+  symlinkSync(own, link);
+  const refused = { code: 'AUTH_FAILED', message: /is a link in a directory that everybody/ };
+  await assert.rejects(version(link), refused);
+  if (hasPython) assert.equal(python(link).code, 'AUTH_FAILED');
+  const onLink = tryToServe(daemon.home, link);
+  assert.deepEqual([onLink.status, /it is a link/.test(onLink.text)], [125, true], onLink.text);
+  assert.ok(lstatSync(link).isSymbolicLink());
+  if (process.getuid?.() !== 0) return;
+  const others = path.join(directory, 'others.sock');
+  const server = createServer().listen(others);
+  try {
+    await once(server, 'listening');
+    chownSync(others, 12_345, 12_345);
+    await assert.rejects(version(others), { code: 'AUTH_FAILED', message: /belongs to uid 12345/ });
+    if (hasPython) assert.equal(python(others).code, 'AUTH_FAILED');
+    const onOthers = tryToServe(daemon.home, others);
+    assert.deepEqual([onOthers.status, /uid 12345/.test(onOthers.text)], [125, true]);
+    assert.equal(lstatSync(others).uid, 12_345);
+  } finally {
+    server.close();
+  }
 });

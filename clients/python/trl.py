@@ -1135,9 +1135,11 @@ def _default_socket() -> str:
 
 
 def _check_directory(path: str) -> None:
-    """Whoever made ``/tmp/trl-<uid>`` first could answer in the daemon's place."""
+    """Whoever made ``/tmp/trl-<uid>``, or a socket in ``/tmp``, first could answer in the daemon's
+    place."""
     directory = os.path.dirname(os.path.abspath(path))
     if directory != f"/tmp/trl-{os.getuid()}":
+        _check_shared(path, directory)
         return
     try:
         found = os.lstat(directory)
@@ -1150,6 +1152,23 @@ def _check_directory(path: str) -> None:
             f'Cannot trust the socket "{path}": "{directory}" must be a directory of this user '
             "with mode 0700",
         )
+
+
+def _check_shared(path: str, directory: str) -> None:
+    """In a directory that everybody may write the socket must be this user's, and no link."""
+    try:
+        shared, found = os.stat(directory), os.lstat(path)
+    except OSError:
+        return
+    if shared.st_mode & 0o002 == 0:
+        return
+    problem = None
+    if stat.S_ISLNK(found.st_mode):
+        problem = "it is a link in a directory that everybody may write"
+    elif found.st_uid != os.getuid():
+        problem = f"it belongs to uid {found.st_uid}, not to uid {os.getuid()}"
+    if problem is not None:
+        raise TrlError("AUTH_FAILED", f'Cannot trust the socket "{path}": {problem}')
 
 
 def _given(**params: Any) -> Json:

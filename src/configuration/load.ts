@@ -1,7 +1,8 @@
 /**
  * Gathers facts: the configuration of a runtime. From highest to lowest: flag, `TRL_*` variable,
- * `--config FILE`, the user's file, the system's file, defaults. A file that is there and cannot be
- * used is an error, never left out. What reads files is loaded only where there is one.
+ * `--config FILE`, the user's file, the system's file, variables of an older runtime, defaults. A
+ * file that is there and cannot be used is an error, never left out. What reads files is loaded
+ * only where there is one.
  */
 import { existsSync, lstatSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -19,6 +20,7 @@ import {
   redactionProfiles,
 } from './configuration.ts';
 import type { Configuration, Given, LayerOf } from './configuration.ts';
+import { olderLayer } from './older-variables.ts';
 
 export interface Flags {
   /** `--config FILE`. */
@@ -63,8 +65,9 @@ export async function loadConfiguration(asked: Asked): Promise<Configuration> {
       : [{ file: path.resolve(chosen), kind: 'file', owner: 'user' } as const]),
   ];
   const above = [...variablesOf(asked.env), ...flagsOf(asked.flags ?? {})];
-  if (files.length === 0 && above.length === 0) return defaultConfiguration;
-  return joinConfiguration([...(await readFiles(files, asked)), ...above]);
+  const below = olderLayer(asked.env);
+  if (files.length + above.length + below.length === 0) return defaultConfiguration;
+  return joinConfiguration([...below, ...(await readFiles(files, asked)), ...above]);
 }
 
 interface Found {

@@ -3,6 +3,7 @@ import type { Enrolment } from '../approval/enrolment.ts';
 import type { RuntimeBounds } from '../limits.ts';
 import type { HostFacts } from '../sandbox/facts.ts';
 import type { Secrets } from '../secrets/secrets.ts';
+import type { AskedBounds } from '../session/bounds.ts';
 import type { Store } from '../session/store.ts';
 import type { Identities } from './access/identities.ts';
 import type { Approving } from './approvals/approving.ts';
@@ -61,6 +62,8 @@ export interface CoreOptions {
   readonly auditDirectory: string;
   /** Of sessions and commands. */
   readonly bounds: RuntimeBounds;
+  /** Of sessions whose callers name none. */
+  readonly sessionBounds: Pick<AskedBounds, 'timeout_ms' | 'cpu_s'>;
   /** Directories of tools that the daemon was started with. */
   readonly toolDirectories: readonly string[];
   /** Where publications are checked and laid out; private to the user. */

@@ -12,11 +12,13 @@
  */
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { olderNotices } from '../configuration/older-variables.ts';
 import { closeInherited } from '../runner/descriptors.ts';
 import { version } from '../protocol/version.ts';
 import { readArgs, type Args } from './args.ts';
 import { takeInherited, type InheritedSocket } from './door/inherited.ts';
 import { listen, serveStream } from './door/listen.ts';
+import { olderSocketNotice } from './door/socket.ts';
 import { readHttpFlags, type HttpSettings } from './http/address.ts';
 import { Doors } from './doors.ts';
 import { openCore, sayProblem, type Opened } from './open-core.ts';
@@ -42,6 +44,7 @@ async function main(argv: readonly string[]): Promise<void> {
   sayProblem(own.take(isTakenAlways, again), log);
   for (const found of await sealProcess(asksForDebugger(own.env))) log(found);
   process.umask(0o077);
+  olderNotices(own.env).forEach(log);
   const stateDir = openStateDir(args.ephemeral);
   try {
     const opened = await openCore({ args, own, stateDir, log });
@@ -83,6 +86,8 @@ async function serve(
         '\n',
       );
   process.stdout.write(`${said}\n`);
+  const elsewhere = olderSocketNotice(socketPath);
+  if (elsewhere !== null) masked(elsewhere);
   const isUsed = (): boolean =>
     door.connections > 0 || doors.isUsed || core.stats().active_sessions > 0;
   const how = await Promise.race([asked, unused(isUsed, opened.idleExitMs)]);

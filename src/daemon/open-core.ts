@@ -30,6 +30,7 @@ import { Core } from './core.ts';
 import type { CoreOptions } from './core-options.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
+import { olderBounds } from '../configuration/older-variables.ts';
 import { realRoot, runnerProgram, socketPlace, stateHome } from './places.ts';
 import { Policies } from './policies.ts';
 import { RawLogs } from './auditing/raw-logs.ts';
@@ -136,7 +137,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     redaction,
     shown,
     workspaceHost,
-    ...endingOf(args, env),
+    ...startedWith(args, env),
     log: masked,
   });
   const ends = { idleExitMs: idleExitOf(args, env), close: () => auditLog.close() };
@@ -159,10 +160,11 @@ const directories = (): Pick<CoreOptions, 'quarantine' | 'auditDirectory' | 'pub
   publications: join(stateHome(), 'publish'),
 });
 
-const endingOf = (
+const startedWith = (
   { ephemeral }: Args,
   env: Env,
-): Pick<CoreOptions, 'endRunner' | 'stopMs' | 'stoppedFile'> => ({
+): Pick<CoreOptions, 'endRunner' | 'stopMs' | 'stoppedFile' | 'sessionBounds'> => ({
+  sessionBounds: olderBounds(env),
   endRunner: ephemeral,
   stopMs: boundIn(env, 'stopMs', 'TRL_STOP_MS'),
   stoppedFile: join(stateHome(), stoppedFileName),

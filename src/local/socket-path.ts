@@ -1,8 +1,9 @@
 /** Where a client finds the daemon. */
-import { lstatSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import path from 'node:path';
 import { TrlError } from '../errors.ts';
-import { locateSocket } from '../protocol/locate.ts';
+import { locateSocket, socketProblem } from '../protocol/locate.ts';
 
 /**
  * The socket of this user's daemon: `TRL_SOCKET_PATH`, else `$XDG_RUNTIME_DIR/trl.sock`, else
@@ -13,26 +14,35 @@ export function defaultSocketPath(env: NodeJS.ProcessEnv = process.env): string 
 }
 
 /**
- * Refuses a socket in `/tmp/trl-<uid>` when somebody else made that directory first: whoever owns
- * it could answer in the daemon's place. Other directories are the caller's own choice.
+ * Refuses a socket that another user may have put there, who could answer in the daemon's place: in
+ * `/tmp/trl-<uid>` when somebody else made that directory first, in `/tmp` and its like when it is
+ * another user's or a link. Other directories are the caller's own choice.
  *
- * @throws TrlError AUTH_FAILED when the directory is another user's or open to others.
+ * @throws TrlError AUTH_FAILED
  */
 export function checkSocketDirectory(socketPath: string): void {
-  const directory = path.dirname(path.resolve(socketPath));
-  if (directory !== `/tmp/trl-${uid()}`) {
-    return;
-  }
-  const found = lstatSync(directory, { throwIfNoEntry: false });
-  if (found === undefined) {
-    return;
-  }
-  if (!found.isDirectory() || found.uid !== uid() || (found.mode & 0o077) !== 0) {
-    throw new TrlError(
-      'AUTH_FAILED',
-      `Cannot trust the socket "${socketPath}": "${directory}" must be a directory of this user ` +
-        `with mode 0700`,
-    );
+  const file = path.resolve(socketPath);
+  const directory = path.dirname(file);
+  const own = directory === `/tmp/trl-${uid()}`;
+  const quiet = { throwIfNoEntry: false } as const;
+  const found = own ? lstatSync(directory, quiet) : lookAt(directory);
+  if (found === undefined) return;
+  const isPrivate = found.isDirectory() && found.uid === uid() && (found.mode & 0o077) === 0;
+  const problem = own
+    ? isPrivate
+      ? null
+      : `"${directory}" must be a directory of this user with mode 0700`
+    : socketProblem(found, lookAt(file, lstatSync), uid());
+  if (problem === null) return;
+  throw new TrlError('AUTH_FAILED', `Cannot trust the socket "${socketPath}": ${problem}`);
+}
+
+/** `undefined` also for what this user may not look at: nor may they connect to it. */
+function lookAt(file: string, look = statSync): Stats | undefined {
+  try {
+    return look(file);
+  } catch {
+    return undefined;
   }
 }
 

@@ -25,3 +25,28 @@ export function locateSocket({ flag, env, uid }: Surroundings): SocketPlace {
   const directory = path.isAbsolute(runtimeDirectory) ? runtimeDirectory : `/tmp/trl-${uid}`;
   return { path: path.join(directory, 'trl.sock'), directory: 'private' };
 }
+
+/** What `lstat` says of a file, as far as it is looked at here. */
+interface Looked {
+  readonly uid: number;
+  readonly mode: number;
+  isSymbolicLink(): boolean;
+}
+
+/** Where clients of the first protocol look, in a directory that all users write. */
+export const olderSocketPath = '/tmp/trl.sock';
+
+/**
+ * Why a socket cannot be trusted, one clause; `null`: it can. In a directory that everybody may
+ * write, such as `/tmp`, another user may have put it, or a link in its place, there first and
+ * answer as the runtime. Elsewhere the directory is the user's own choice.
+ */
+export function socketProblem(
+  directory: Pick<Looked, 'mode'>,
+  file: Looked | undefined,
+  uid: number,
+): string | null {
+  if ((directory.mode & 0o002) === 0 || file === undefined) return null;
+  if (file.isSymbolicLink()) return 'it is a link in a directory that everybody may write';
+  return file.uid === uid ? null : `it belongs to uid ${file.uid}, not to uid ${uid}`;
+}

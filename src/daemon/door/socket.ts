@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import type { Server } from 'node:net';
 import path from 'node:path';
 import { TrlError } from '../../errors.ts';
+import { olderSocketPath, socketProblem } from '../../protocol/locate.ts';
 import type { SocketPlace } from '../../protocol/locate.ts';
 
 /** `sun_path` of unix(7), without its NUL. */
@@ -58,7 +59,7 @@ function prepareDirectory(place: SocketPlace): void {
   const found = lstatSync(directory);
   const quoted = JSON.stringify(directory);
   if (!found.isDirectory()) throw refusal(place, `${quoted} is not a directory`);
-  const uid = process.getuid?.();
+  const uid = ownUid();
   if (found.uid !== uid) {
     throw refusal(place, `${quoted} belongs to uid ${found.uid}, not to uid ${uid}`);
   }
@@ -70,6 +71,8 @@ function prepareDirectory(place: SocketPlace): void {
 
 async function replaceStale(place: SocketPlace): Promise<void> {
   const found = lstatSync(place.path, { throwIfNoEntry: false });
+  const problem = socketProblem(lookAt(path.dirname(place.path)), found, ownUid());
+  if (problem !== null) throw refusal(place, problem);
   if (found === undefined) return;
   const target = statSync(place.path, { throwIfNoEntry: false });
   if (!found.isSocket() && target?.isSocket() !== true) {
@@ -86,6 +89,26 @@ async function replaceStale(place: SocketPlace): Promise<void> {
       throw unavailable(place, String(cause), cause);
     }
   }
+}
+
+/** Of a directory that was named by a link: where that leads. */
+const lookAt = (directory: string) => statSync(directory);
+
+const ownUid = (): number => process.getuid?.() ?? 0;
+
+/**
+ * What to say when something is where clients of the first protocol look, and this runtime is
+ * elsewhere; `null`: nothing is there.
+ */
+export function olderSocketNotice(socketPath: string): string | null {
+  if (socketPath === olderSocketPath) return null;
+  const found = lstatSync(olderSocketPath, { throwIfNoEntry: false });
+  if (found === undefined) return null;
+  const problem = socketProblem(lookAt(path.dirname(olderSocketPath)), found, ownUid());
+  const why = problem === null ? 'is not of this runtime' : `cannot be trusted: ${problem}`;
+  const instead = `set TRL_SOCKET_PATH=${socketPath} for clients that look there`;
+  const other = problem === null ? `, or serve there: --socket-path ${olderSocketPath}` : '';
+  return `${olderSocketPath} ${why}; ${instead}${other}`;
 }
 
 /** A socket that refuses or is gone has no runtime; anything else may have one. */

@@ -4,7 +4,7 @@ import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
 import type { Policy } from '../../policy/policy.ts';
 import type { SessionCreateParams } from '../../protocol/types.ts';
-import { boundsOf } from '../../session/bounds.ts';
+import { boundsOf, type AskedBounds } from '../../session/bounds.ts';
 import { heldGrants, newSessionId, type SessionRecord } from '../../session/record.ts';
 import { resolveShell } from '../../session/shells.ts';
 import type { Resolved } from '../../workspace/roots.ts';
@@ -26,6 +26,8 @@ export function newRecord(
     readonly owner: string;
     /** Where its programs are looked for; `null`: where the runtime looks. */
     readonly searchPath: string | null;
+    /** Where the caller names none; policy may permit less. */
+    readonly usual: Pick<AskedBounds, 'timeout_ms' | 'cpu_s'>;
   },
 ): SessionRecord {
   const { policy, opened, owner } = by;
@@ -40,7 +42,11 @@ export function newRecord(
     const message = `Cannot ${what}: policy "${policy.name}" has the network off`;
     throw new TrlError('POLICY_DENIED', message);
   }
-  const bounds = { ...params.limits, ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }) };
+  const bounds = {
+    ...usualBounds(by.usual, policy),
+    ...params.limits,
+    ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
+  };
   boundsOf(bounds, 'foreground', policy.limits);
   return {
     id: newSessionId(),
@@ -68,6 +74,17 @@ export function newRecord(
       ? {}
       : { workspaceId: opened.id, workspaceRules: { read: opened.read, write: opened.write } }),
     workspaceMode: params.workspace_mode ?? opened?.mode ?? 'direct',
+  };
+}
+
+/** Policy bounds what nobody asked for, rather than refusing it. */
+function usualBounds(usual: AskedBounds, { limits }: Policy): AskedBounds {
+  const { timeout_ms: timeoutMs, cpu_s: cpu } = usual;
+  return {
+    ...(timeoutMs !== undefined && {
+      timeout_ms: Math.min(timeoutMs, limits.timeoutMs ?? timeoutMs),
+    }),
+    ...(cpu !== undefined && { cpu_s: Math.min(cpu, limits.cpuSeconds ?? cpu) }),
   };
 }
 
