@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { Socket } from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -211,6 +212,87 @@ test('a token that is revoked ends what it has open, and is refused by that name
   const isTold = (): boolean => auditText(daemon).includes('"token-revoked"');
   await eventually('the record of it', isTold);
   assert.ok(!auditText(daemon).includes(token) && !daemon.log().includes(token));
+});
+
+const line = (id: string): string => JSON.stringify({ id, method: 'system.ping' });
+
+/** What is sent, and the ids that are answered. */
+const messages: readonly (readonly [string, readonly (string | Buffer)[], readonly string[]])[] = [
+  ['a request without a line end', [line('1')], ['1']],
+  ['bytes without a line end', [Buffer.from(line('1')), Buffer.from(line('2'))], ['1', '2']],
+  ['a request, and its line end for itself', [line('1'), '\n', line('2')], ['1', '2']],
+  ['blanks at the end', [`${line('1')} \r`, ` ${line('2')}`], ['1', '2']],
+  ['two lines of which one has an end', [`${line('1')}\n${line('2')}`], ['1', '2']],
+  ['brackets and quotes in a text', [line('{"\\"}[')], ['{"\\"}[']],
+  ['what is no JSON', ['hello'], ['unknown']],
+  ['an array', ['[1, [2]]', line('2')], ['unknown', '2']],
+  ['more than an object', [`${line('1')}x`, line('2')], ['unknown', '2']],
+  [
+    'a request in three parts',
+    [line('1').slice(0, 9), Buffer.from(line('1').slice(9, 20)), line('1').slice(20)],
+    ['1'],
+  ],
+];
+
+for (const [what, sent, ids] of messages) {
+  test(`over a WebSocket it answers ${what}`, async () => {
+    const ws = openSocket(daemon.port, '/rpc');
+    const got: string[] = [];
+    const done = new Promise<void>((resolve) => {
+      ws.on('message', (bytes: Buffer, isBinary: boolean) => {
+        // One message is one line, as text for who sent text.
+        got.push(JSON.parse(bytes.toString()).id);
+        assert.equal(isBinary, Buffer.isBuffer(sent.at(-1)));
+        if (got.length >= ids.length) resolve();
+      });
+    });
+    await once(ws, 'open');
+    for (const one of sent) ws.send(one);
+    await done;
+    ws.close();
+    await once(ws, 'close');
+    assert.deepEqual(got, ids);
+  });
+}
+
+test('a long answer over a WebSocket is one message of frames that are bounded', async () => {
+  const { session_id } = await data(daemon, '/v1/sessions', { body: {} });
+  const ws = openSocket(daemon.port, '/rpc');
+  await once(ws, 'open');
+  // The frames as they are on the way, before the library joins them.
+  const frames: number[] = [];
+  const raw: unknown = Reflect.get(ws, '_socket');
+  assert.ok(raw instanceof Socket);
+  let head = Buffer.alloc(0);
+  let skip = 0;
+  raw.prependListener('data', (chunk: Buffer) => {
+    head = Buffer.concat([head, chunk]);
+    while (head.length >= 10 || (head.length > 0 && skip > 0)) {
+      const cut = Math.min(skip, head.length);
+      skip -= cut;
+      head = head.subarray(cut);
+      if (skip > 0 || head.length < 10) return;
+      const short = (head[1] ?? 0) & 0x7f;
+      const [size, bytes] =
+        short < 126
+          ? [short, 2]
+          : short === 126
+            ? [head.readUInt16BE(2), 4]
+            : [Number(head.readBigUInt64BE(2)), 10];
+      frames.push(size);
+      skip = size + bytes;
+    }
+  });
+  const params = { session_id, command: 'yes ü | head -c 3000000' };
+  ws.send(JSON.stringify({ id: '1', method: 'exec.run', params }));
+  const [bytes, isBinary] = await once(ws, 'message');
+  const answer = JSON.parse(bytes.toString());
+  assert.equal(answer.data.stdout.length, 2_000_000);
+  assert.equal(isBinary, false);
+  assert.ok(frames.length > 30, `${frames.length} frames`);
+  assert.ok(Math.max(...frames) <= 65_536, `a frame of ${Math.max(...frames)} bytes`);
+  ws.close();
+  await once(ws, 'close');
 });
 
 test('the wire goes through a WebSocket, cut as it may be', async () => {

@@ -113,6 +113,11 @@ export class Connection {
     this.#leave();
   }
 
+  /** Whether both sides speak binary frames by now. */
+  get inFrames(): boolean {
+    return this.#writer.inFrames;
+  }
+
   /** Refuses requests from now on; what is under way goes on. */
   stop(): void {
     this.#isStopping = true;

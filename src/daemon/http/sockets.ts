@@ -1,5 +1,5 @@
 /**
- * WebSockets: `GET /rpc` carries the bytes of the wire in messages of any cut, both ways; `GET
+ * WebSockets: `GET /rpc` carries the wire (`tunnel.ts`); `GET
  * /v1/execs/{exec_id}/ws` one execution (`encoding.ts` draws what it sends), for programs that
  * know nothing of the wire. What such a one sends:
  *
@@ -12,7 +12,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createWebSocketStream, WebSocketServer } from 'ws';
+import { WebSocketServer } from 'ws';
 import type { RawData, WebSocket } from 'ws';
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
@@ -27,6 +27,7 @@ import { callAs } from './desk.ts';
 import type { DoorParts } from './desk.ts';
 import type { Followers, Outlet } from './followers.ts';
 import { protocolsOf, wireProtocol } from './guard.ts';
+import { bytesOf, tunnelOf } from './tunnel.ts';
 
 /** How often each side says that it is there, in ms; who is silent for two rounds is dropped. */
 const pingMs = 15_000;
@@ -93,7 +94,7 @@ export class Sockets {
   async tunnel(upgrade: Upgrade): Promise<void> {
     const ws = await this.#accept(this.#tunnels, upgrade);
     const { runtime, version, says } = this.#parts;
-    const stream = createWebSocketStream(ws, { readableHighWaterMark: 65_536 });
+    const stream = tunnelOf(ws, () => connection.inFrames);
     const known = this.#open.get(ws);
     if (known !== undefined) known.stream = stream;
     // An end without an answer to it is one all the same.
@@ -299,9 +300,4 @@ class Writes {
 function unknownType(): TrlError {
   const wanted = '"type" must be "eof", "resize", "signal" or "lease"';
   return new TrlError('INVALID_PARAMS', `Cannot take the message: ${wanted}`);
-}
-
-function bytesOf(data: RawData): Buffer {
-  if (Array.isArray(data)) return Buffer.concat(data);
-  return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
