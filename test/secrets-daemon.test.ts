@@ -12,7 +12,8 @@ const skip = whyNoBox;
 const value = 'c0rrect-horse-Battery';
 const home = mkdtempSync(path.join(tmpdir(), 'trl-secrets-'));
 after(() => rmSync(home, { recursive: true, force: true }));
-const shared = shareRuntime({ env: { DB_PASSWORD: 'production', DEPLOY_TOKEN: value } });
+const plain = { AWS_PROFILE: 'staging', DATABASE_URL: 'postgres://db/app' };
+const shared = shareRuntime({ env: { DB_PASSWORD: 'production', DEPLOY_TOKEN: value, ...plain } });
 
 test('who asked for a secret goes on when a person gives it', async () => {
   const daemon = await shared();
@@ -97,6 +98,41 @@ test(
     assert.equal((await session.run(look)).stdout, '[]\n0\n');
   },
 );
+
+test('what a command can ask for by name can be injected', { skip }, async () => {
+  const daemon = await shared();
+  await using session = await openSession(daemon.socketPath, { working_dir: daemon.root });
+  const { client, id } = session;
+  // Of the runtime's environment, and no secret: `env_keys` takes it.
+  const names = ['AWS_PROFILE', 'DEPLOY_TOKEN'];
+  const look = 'echo "$AWS_PROFILE ${#DEPLOY_TOKEN}"';
+  assert.equal((await session.run(look, { env_keys: names })).stdout, 'staging 21\n');
+  assert.equal((await session.run(look)).stdout, ' 0\n');
+  const check = (await client.ask('secrets.check', { name: 'AWS_PROFILE' })).data;
+  assert.deepEqual([check.state, check.source, check.problem], ['ready', 'environment', null]);
+  const request = { name: 'AWS_PROFILE', reason: 'to deploy' };
+  assert.equal((await client.ask('secrets.request', request)).data.state, 'ready');
+  const injected = await client.ask('secrets.inject', { session_id: id, names });
+  assert.deepEqual(injected.data, { session_id: id, names });
+  assert.equal((await session.run(look)).stdout, 'staging 21\n');
+  const { requested } = (await client.ask('session.info', { session_id: id })).data.environment;
+  assert.deepEqual(requested, [
+    { name: 'AWS_PROFILE', source: 'runtime' },
+    { name: 'DEPLOY_TOKEN', source: 'environment' },
+  ]);
+  const back = { name: 'AWS_PROFILE', session_id: id };
+  assert.equal((await client.ask('secrets.delete', back)).ok, true);
+  assert.equal((await session.run(look)).stdout, ' 21\n');
+  // What neither takes: nobody has it, it is withheld, or programs run what it says.
+  for (const name of ['NOBODY_HAS_IT', 'DATABASE_URL', 'LD_PRELOAD', 'TRL_POLICY', 'toString']) {
+    const refused = await client.ask('secrets.inject', { session_id: id, names: [name] });
+    assert.match(refused.error?.code ?? 'taken', /^(?:INVALID_PARAMS|SECRET_NOT_FOUND)$/, name);
+    const keyed = await session.ask('true', { env_keys: [name] });
+    assert.equal(keyed.error?.code, 'INVALID_PARAMS', name);
+    const { state } = (await client.ask('secrets.check', { name })).data;
+    assert.match(state, /^(?:missing|unusable)$/, name);
+  }
+});
 
 test('what a .env file has since the last command is hidden in the next', { skip }, async () => {
   const dotenv = path.join(home, '.env');

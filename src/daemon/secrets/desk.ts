@@ -26,7 +26,7 @@ export interface SecretDeskOptions extends Proving {
   readonly secrets: Secrets;
   readonly sessions: Sessions;
   /** What no command gets, as it is configured. */
-  readonly variables: Pick<Variables, 'withhold' | 'managedBy'>;
+  readonly variables: Pick<Variables, 'withhold' | 'managedBy' | 'isOfRuntime'>;
   /** What no command gets, by policy. */
   readonly policies: Pick<Policies, 'of'>;
   /** Tells a person who looks at the runtime. */
@@ -64,8 +64,16 @@ export class DaemonSecrets implements SecretDesk {
 
   async check(_: Caller, name: string): Promise<MethodAnswers['secrets.check']> {
     const problem = (await this.#refusals(null))(name);
-    if (problem === null) return this.#secrets.check(name);
+    if (problem === null) return this.#checkUsable(name);
     return { name, state: 'unusable', source: null, origin: null, expires_at: null, problem };
+  }
+
+  /** A variable of the runtime that is no secret can be had as well. */
+  async #checkUsable(name: string): Promise<MethodAnswers['secrets.check']> {
+    const found = await this.#secrets.check(name);
+    const isReady = found.state === 'missing' && (await this.#options.variables.isOfRuntime(name));
+    if (!isReady) return found;
+    return { ...found, state: 'ready', source: 'environment', problem: null };
   }
 
   /** Tells of a name why no command ever gets a secret of it, one sentence; `null`: one may. */
@@ -95,7 +103,7 @@ export class DaemonSecrets implements SecretDesk {
     { name, reason, wait_ms: waitMs = 0 }: SecretRequestParams,
   ): Promise<MethodAnswers['secrets.request']> {
     await this.#refuseUnusable([name], null);
-    const { state } = await this.#secrets.check(name);
+    const { state } = await this.#checkUsable(name);
     // What a source has and nobody read yet, a command gets as soon as policy lets it.
     if (state === 'ready' || state === 'unread') return { name, state: 'ready' };
     const isNew = this.#secrets.requests.list().every((one) => one.name !== name);
@@ -126,7 +134,8 @@ export class DaemonSecrets implements SecretDesk {
   }
 
   /**
-   * Records names on the session. Policy decides at each command, as for `env_keys`.
+   * Records names on the session: what `env_keys` takes, secrets and variables of the runtime.
+   * Policy decides at each command, as for `env_keys`.
    *
    * @throws TrlError `SESSION_NOT_FOUND`; `SECRET_NOT_FOUND` and what else keeps one from being
    *   used: then none is injected
@@ -140,7 +149,7 @@ export class DaemonSecrets implements SecretDesk {
     for (const name of names) {
       const manager = this.#options.variables.managedBy(name, workspace);
       if (manager !== null) throw managedError(name, manager);
-      await this.#secrets.usable(name);
+      if (!(await this.#options.variables.isOfRuntime(name))) await this.#secrets.usable(name);
     }
     // Looked up again: it may have been destroyed while sources were asked.
     const session = this.#sessions.get(id);

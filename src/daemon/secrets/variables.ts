@@ -68,6 +68,11 @@ export class Variables implements VariableSource {
     await this.find(names);
   }
 
+  /** Whether commands get it by name from the runtime's own environment, as no secret. */
+  async isOfRuntime(name: string): Promise<boolean> {
+    return variableForm.test(name) && (await this.#sourceOf(name)) === 'runtime';
+  }
+
   async values(requested: readonly RequestedName[]): Promise<Record<string, string>> {
     const { env, secrets } = this.#options;
     const found = await Promise.all(
