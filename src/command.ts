@@ -5,6 +5,7 @@
  * The way of one command:
  * Request → Caller → Facts → Verdict → Plan → ApprovedPlan → Exit → Receipt.
  */
+import type { SharedTree } from './caches.ts';
 import type { RedactionSummary } from './redacted.ts';
 
 /** `s-` and 32 lower-case hex digits (128 random bits). */
@@ -265,6 +266,8 @@ export interface Holder {
   }[];
   /** What stands in the workspace's place, at `<stage>/tree`; `null`: the workspace itself. */
   readonly overlay: Overlay | null;
+  /** Trees of the host with a layer of the holder's own above; absent: none. */
+  readonly shared?: readonly SharedTree[];
   /** Made for one command beside the session's own holder, and let go of once it is inside. */
   readonly once: boolean;
   /** Arguments of the holder's bubblewrap, up to but without `--`. */

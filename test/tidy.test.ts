@@ -11,6 +11,7 @@ const columnsMax = 100;
 
 const words = [
   'binding.ts',
+  'caches.ts',
   'canonical.ts',
   'change.ts',
   'command.ts',

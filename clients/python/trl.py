@@ -151,6 +151,7 @@ class SessionOptions(TypedDict, total=False):
     workspace_mode: str
     umask: str
     search_path: str
+    share_cache: List[str]
 
 
 def _umask() -> Dict[str, str]:

@@ -1,4 +1,5 @@
 /** Every flag of the command line, once: parsing, help and completions read it here. */
+import { cacheTools } from '../caches.ts';
 import { workspaceModes } from '../change.ts';
 import { approvalStates } from '../command.ts';
 import { envModes } from '../names.ts';
@@ -136,6 +137,12 @@ export const flags = {
     complete: ['user', 'project'],
   },
   session: { value: 'ID|NAME', about: 'the session that is meant' },
+  'share-cache': {
+    value: 'TOOLS',
+    about: 'also see the caches of this user, unchanged: npm,cargo',
+    many: true,
+    complete: [...cacheTools],
+  },
   shell: { value: 'PATH', about: 'the shell; default bash', complete: 'file' },
   signal: { value: 'NAME', about: 'send just this signal', complete: signals },
   since: { value: 'TIME', about: 'from then on: 2026-11-22T09:30, or 30m for so long ago' },

@@ -8,6 +8,7 @@ import { version } from '../protocol/version.ts';
 import type { Args } from './args.ts';
 import { toolSetOf } from './mcp-install-own.ts';
 import { Interrupts } from './interrupts.ts';
+import { sharedCaches } from './options.ts';
 import { isTooWide } from './project.ts';
 import { reachFor, trusted } from './reach.ts';
 
@@ -24,6 +25,7 @@ async function serve(args: Args): Promise<void> {
   const directory = realpathSync(args.text('cwd') ?? process.cwd());
   const tools = toolSetOf(args, 'mcp') ?? 'all';
   await using client = await reachFor(args, { signal });
+  const shareCache = sharedCaches(args);
   const policy = client.ownsDaemon ? undefined : args.oneOf('policy', policyProfiles);
   // Loaded here alone: no other verb pays for it.
   const { serveMcpOnStdio } = await import('../mcp/stdio.ts');
@@ -32,6 +34,7 @@ async function serve(args: Args): Promise<void> {
     root: await rootFor(client, args, directory),
     tools,
     ...(policy === undefined ? {} : { policy }),
+    ...(shareCache === undefined ? {} : { shareCache }),
     version: version(),
     signal,
   });

@@ -1,5 +1,6 @@
 /** Flags as parameters of the wire. */
 import path from 'node:path';
+import { cacheTools, type CacheTool } from '../caches.ts';
 import { workspaceModes } from '../change.ts';
 import type { WorkspaceMode } from '../change.ts';
 import { policyProfiles } from '../command.ts';
@@ -32,6 +33,7 @@ export function sessionParams(
     sandbox: args.oneOf('sandbox', ['bubblewrap', 'none']),
     carry: args.oneOf('carry', ['none', 'cwd+env', 'shell']),
     files: filesOf(args),
+    share_cache: sharedCaches(args),
     policy: ownsDaemon ? undefined : args.oneOf('policy', policyProfiles),
     workspace_id: workspaceOf(args),
     workspace_mode: args.oneOf('workspace-mode', workspaceModes),
@@ -117,6 +119,18 @@ function filesOf(args: Args): SessionCreateParams['files'] | undefined {
     write: rules('allow-write', 'deny-write'),
   });
   return Object.keys(files).length === 0 ? undefined : files;
+}
+
+/** @throws TrlError INVALID_PARAMS for a program that has none */
+export function sharedCaches(args: Args): readonly CacheTool[] | undefined {
+  if (!args.has('share-cache')) return undefined;
+  const words = args.all('share-cache').flatMap((text) => text.split(','));
+  return words.map((word) => {
+    const found = cacheTools.find((one) => one === word);
+    if (found !== undefined) return found;
+    const wanted = `it takes ${cacheTools.join(', ')}, with commas`;
+    throw new TrlError('INVALID_PARAMS', `Cannot use --share-cache "${word}": ${wanted}`);
+  });
 }
 
 /** A path as seen from here; a glob that begins with `**` matches anywhere. */

@@ -33,6 +33,7 @@ export const grants: readonly FlagName[] = [
   'deny-read',
   'allow-write',
   'deny-write',
+  'share-cache',
 ];
 export const started: readonly FlagName[] = [
   'session',

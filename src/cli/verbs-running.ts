@@ -11,7 +11,16 @@ export const runningVerbs: readonly (readonly [string, Verb])[] = [
     {
       words: '',
       about: 'serve the tools by MCP on standard input and output, for the program that starts it',
-      flags: ['socket-path', 'private', 'cwd', 'workspace-root', 'policy', 'tools', 'help'],
+      flags: [
+        'socket-path',
+        'private',
+        'cwd',
+        'workspace-root',
+        'policy',
+        'tools',
+        'share-cache',
+        'help',
+      ],
       examples: ['trl mcp --cwd ~/projects/app', 'trl mcp --tools strict'],
       load: async () => (await import('./mcp.ts')).mcp,
     },

@@ -152,6 +152,7 @@ export class Core implements Runtime {
   #followCallers(): void {
     const { approving, identities } = this.#options;
     this.#options.workspaceHost.attach({
+      all: () => this.#sessions.all().map(({ record }) => record),
       running: (id) => this.#execs.running(id).map(({ record }) => record.id),
       sessionsIn: (view) => this.#sessions.in(view),
       onWaiting: (id) => this.feed.onWaiting(id),

@@ -5,6 +5,8 @@
  *
  *   <directory>/<id>/project.json       whose it is; its time says when it was last used
  *   <directory>/<id>/home/.npm, …       bound at HOME
+ *   <directory>/<id>/layers/NAME/N      what commands wrote over a shared tree of the host, by the
+ *                                       holder that they ran in; NAME is its place with `+` for `/`
  *   <directory>/<id>/gone-…             what was cleared, as long as its removal takes
  *
  * Commands make links there as they please: every way below `home` is by descriptors.
@@ -14,13 +16,15 @@ import { closeSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSyn
 import { statSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { sharedDirectoriesOf, type CacheTool, type SharedTree } from '../caches.ts';
 import type { BytePath } from '../change.ts';
 import type { SessionId } from '../command.ts';
 import type { SessionRecord } from '../session/record.ts';
 import { cacheOf } from '../session/cache.ts';
 import { bytePathOf } from '../workspace/byte-path.ts';
 import { below, codeOf, openOrNull } from '../workspace/descriptor.ts';
-import type { CacheFacts, CachedTree, HomeCaches } from './port.ts';
+import type { WorkspaceFacts } from '../workspace/protect.ts';
+import type { AllSessions, CacheFacts, HomeCaches } from './port.ts';
 import {
   directoryFlags,
   makeWritable,
@@ -56,6 +60,7 @@ const obeyedNames = [
 /** How often what a project has is measured at most, in `ms`. */
 const measureMs = 600_000;
 const gonePrefix = 'gone-';
+const layersName = 'layers';
 
 export interface CachesOptions {
   readonly directory: string;
@@ -73,13 +78,22 @@ export class Caches implements HomeCaches {
   readonly #live = new Map<string, Set<SessionId>>();
   readonly #measured = new Map<string, number>();
 
+  #source: Pick<AllSessions, 'running' | 'all'> = { running: () => [], all: () => [] };
+
   constructor(options: CachesOptions) {
     this.#options = options;
   }
 
-  trees(record: SessionRecord): readonly CachedTree[] {
+  attach(source: Pick<AllSessions, 'running' | 'all'>): void {
+    this.#source = source;
+  }
+
+  trees(
+    record: SessionRecord,
+    granted: WorkspaceFacts['granted'],
+  ): ReturnType<HomeCaches['trees']> {
     const id = cacheOf(record);
-    if (id === null) return [];
+    if (id === null) return { caches: [], shared: [] };
     const { directory, home, names } = this.#options;
     const own = path.join(directory, id, 'home');
     mkdirSync(own, { recursive: true, mode: 0o700 });
@@ -90,19 +104,38 @@ export class Caches implements HomeCaches {
     if (live.size === 0) this.#endPrivate(own);
     this.#live.set(id, live.add(record.id));
     const { uid, gid } = statSync(own);
-    return names.map((name) => ({
+    const caches = names.map((name) => ({
       tree: own,
       source: path.join(own, name),
       target: path.join(home, name),
       uid,
       gid,
     }));
+    return { caches, shared: this.#shared(own, record.shareCache ?? [], granted) };
+  }
+
+  #shared(
+    within: string,
+    tools: readonly CacheTool[],
+    granted: WorkspaceFacts['granted'],
+  ): readonly SharedTree[] {
+    return sharedDirectoriesOf(tools).flatMap((place) => {
+      const source = path.join(this.#options.home, place);
+      const tree = granted.find((one) => one.path === source);
+      if (tree === undefined) return [];
+      closeSync(openPlace(within, place));
+      const layers = path.join(path.dirname(within), layersName, place.replaceAll('/', '+'));
+      mkdirSync(layers, { recursive: true, mode: 0o700 });
+      return [{ source, uid: tree.uid, gid: tree.gid, within, place, layers }];
+    });
   }
 
   async leave(record: SessionRecord): Promise<void> {
     const id = cacheOf(record);
-    const live = id === null ? undefined : this.#live.get(id);
-    if (id === null || live === undefined || !live.delete(record.id) || live.size > 0) return;
+    if (id === null) return;
+    if (!this.#sessionsOf(id).some((other) => other.id !== record.id)) this.#freeLayers(id);
+    const live = this.#live.get(id);
+    if (live === undefined || !live.delete(record.id) || live.size > 0) return;
     this.#live.delete(id);
     this.#endPrivate(path.join(this.#options.directory, id, 'home'));
     const since = Date.now() - (this.#measured.get(id) ?? 0);
@@ -110,10 +143,31 @@ export class Caches implements HomeCaches {
     this.#measured.set(id, Date.now());
     const { bytesMax, log } = this.#options;
     const bytes = await this.#bytesOf(id);
-    if (bytes <= bytesMax || this.#live.has(id)) return;
+    if (bytes <= bytesMax || this.#isUsed(id)) return;
     log(`the caches of "${record.workspace}" are cleared: ${bytes} bytes, ${bytesMax} are let`);
     const { count, why } = await this.clear(id);
     if (count > 0) log(`${count} entries of them could not be removed: ${why ?? ''}`);
+  }
+
+  /** Also by what an earlier daemon started. */
+  #isUsed(id: string): boolean {
+    const isRunning = (one: SessionRecord): boolean => this.#source.running(one.id).length > 0;
+    return this.#live.has(id) || this.#sessionsOf(id).some(isRunning);
+  }
+
+  #sessionsOf(id: string): readonly SessionRecord[] {
+    return this.#source.all().filter((one) => cacheOf(one) === id);
+  }
+
+  /** Nothing has them mounted any more: later holders write to them, one each. */
+  #freeLayers(id: string): void {
+    const all = path.join(this.#options.directory, id, layersName);
+    for (const name of entriesOf(all)) {
+      for (const layer of entriesOf(path.join(all, name))) {
+        const own = path.join(all, name, layer);
+        writeFileSync(path.join(own, 'free'), '', { mode: 0o600 });
+      }
+    }
   }
 
   async list(): Promise<readonly CacheFacts[]> {
@@ -141,13 +195,14 @@ export class Caches implements HomeCaches {
   /** The directories stay: sandboxes of sessions that wait have them mounted. */
   #setAside(id: string): Left {
     const place = path.join(this.#options.directory, id);
-    const own = path.join(place, 'home');
     const to = openOrNull(mkdtempSync(path.join(place, gonePrefix)), directoryFlags);
+    if (to === null) return { count: 0, why: null };
+    const homes = this.#options.names.map((name) => openPlace(path.join(place, 'home'), name));
+    // No session has layers of it: who is about to have some makes them anew.
+    const layers = openOrNull(path.join(place, layersName), directoryFlags);
     let [count, moved]: [number, number] = [0, 0];
     let why: string | null = null;
-    if (to === null) return { count, why };
-    for (const name of this.#options.names) {
-      const from = openPlace(own, name);
+    for (const from of layers === null ? homes : [...homes, layers]) {
       for (const entry of readdirSync(`/proc/self/fd/${from}`, 'latin1')) {
         moved += 1;
         try {
@@ -189,13 +244,13 @@ export class Caches implements HomeCaches {
   }
 
   async #bytesOf(id: string): Promise<number> {
-    const own = path.join(this.#options.directory, id, 'home');
+    const own = ['home', layersName].map((name) => path.join(this.#options.directory, id, name));
     const options = { env: { PATH: '/usr/bin:/bin' }, maxBuffer: 1024 * 1024 };
     // Its exit code is not zero where an entry went away meanwhile.
-    const { stdout } = await promisify(execFile)('du', ['-skx', own], options).catch(
+    const { stdout } = await promisify(execFile)('du', ['-sckx', ...own], options).catch(
       (error: unknown) => ({ stdout: String(Reflect.get(Object(error), 'stdout') ?? '') }),
     );
-    return Number.parseInt(stdout, 10) * 1024 || 0;
+    return Number(/(\d+)\ttotal\n$/.exec(stdout)?.[1] ?? 0) * 1024;
   }
 
   #endPrivate(own: string): void {
@@ -209,6 +264,14 @@ export class Caches implements HomeCaches {
       closeSync(at);
       if (count > 0) this.#options.log(`a private file in the caches stays: ${why ?? name}`);
     }
+  }
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
   }
 }
 

@@ -10,7 +10,7 @@ import { resolveProject, resolveWorkspace } from '../workspace/roots.ts';
 import { Caches } from './caches.ts';
 import { LocalFiles } from './local-files.ts';
 import { LocalHistory } from './history.ts';
-import type { SessionSource, WorkspaceHost } from './port.ts';
+import type { AllSessions, WorkspaceHost } from './port.ts';
 import { Stores } from './stores.ts';
 import { Workspaces, type WorkspacesOptions } from './workspaces.ts';
 
@@ -65,8 +65,9 @@ export class LocalHost implements WorkspaceHost {
     });
   }
 
-  attach(source: SessionSource): void {
+  attach(source: AllSessions): void {
     this.views.attach(source);
+    this.caches.attach(source);
   }
 
   recover(sessions: readonly SessionRecord[]): Promise<void> {

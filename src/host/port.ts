@@ -3,6 +3,7 @@
  * and answers; everything that reads or writes a workspace is on the other side of this port.
  * Requests and answers are data, so that a host can be another machine than the daemon's.
  */
+import type { SharedTree } from '../caches.ts';
 import type {
   BytePath,
   Change,
@@ -29,7 +30,7 @@ export interface WorkspaceHost {
   readonly caches: HomeCaches;
 
   /** Tells the host about the daemon's sessions. Called once, before anything else. */
-  attach(source: SessionSource): void;
+  attach(source: AllSessions): void;
 
   /**
    * The workspace and the working directory of a new session, after every link is resolved.
@@ -69,8 +70,14 @@ export interface WorkspaceHost {
 
 /** What programs keep in HOME for a later time, by project. */
 export interface HomeCaches {
-  /** What a session's commands have in HOME; made where it is missing. Empty: nothing lasts. */
-  trees(record: SessionRecord): readonly CachedTree[];
+  /**
+   * What a session's commands have in HOME; made where it is missing. Empty: nothing lasts.
+   * `shared`: of what is granted, the directories of its `shareCache`.
+   */
+  trees(
+    record: SessionRecord,
+    granted: WorkspaceFacts['granted'],
+  ): { readonly caches: readonly CachedTree[]; readonly shared: readonly SharedTree[] };
   /** After a session ended. */
   leave(record: SessionRecord): Promise<void>;
   list(): Promise<readonly CacheFacts[]>;
@@ -111,6 +118,12 @@ export interface SessionSource {
   readonly sessionsIn: (view: string) => readonly SessionId[];
   /** Called when the waiting changes of a session's view are others. Must not throw. */
   readonly onWaiting: (session: SessionId) => void;
+}
+
+/** What else {@link WorkspaceHost.attach} takes. */
+export interface AllSessions extends SessionSource {
+  /** Every session, also those of an earlier daemon. */
+  readonly all: () => readonly SessionRecord[];
 }
 
 /** The workspace as the commands of sessions see it. Sessions with the same rules share a view. */

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
 import type { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { CacheTool } from '../caches.ts';
 import type { Client, SessionId } from '../client/index.ts';
 import { conversation } from '../tools/index.ts';
 import type { Conversation } from '../tools/index.ts';
@@ -31,6 +32,8 @@ export interface StdioOptions {
   readonly tools?: ToolSet;
   /** What its commands must pass besides the runtime's policy; default: as its tools say. */
   readonly policy?: PolicyProfile;
+  /** Programs whose caches of the host's user its commands see; default: none. */
+  readonly shareCache?: readonly CacheTool[];
   readonly version: string;
   /** Ends it. */
   readonly signal: AbortSignal;
@@ -50,16 +53,19 @@ const rootsMs = 10_000;
  * default one again, and a call that is made again attaches to what runs.
  */
 export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
-  const { client, tools = 'all', version, signal } = options;
+  const { client, tools = 'all', shareCache, version, signal } = options;
   const parent = process.ppid;
   // A program that works in several projects starts a server in each.
   const place = typeof options.root === 'string' ? options.root : randomBytes(16).toString('hex');
-  const name = `mcp ${parentName(parent)} ${sha256(place).slice(0, 12)}`;
+  // Sessions that see something else are others.
+  const sees = [place, ...(shareCache ?? [])].join(' ');
+  const name = `mcp ${parentName(parent)} ${sha256(sees).slice(0, 12)}`;
   let current: Server | null = null;
   const root = rootOf(options.root, () => openIn(current));
   const policy = stricter(options.policy, tools === 'strict' ? 'guarded' : 'auto');
+  const ofSessions = { policy, ...(shareCache === undefined ? {} : { shareCache }) };
   const kept = keeping(
-    conversation({ client, root, name, policy, endsWithClient: true, isAlone: true }),
+    conversation({ client, root, name, ...ofSessions, endsWithClient: true, isAlone: true }),
   );
   const codec = createRequestStateCodec<Asked>({
     key: randomBytes(32),

@@ -4,6 +4,7 @@
  */
 // Never taken apart: bundlers then keep what is used, 50 KB of it instead of 450.
 import * as z from 'zod/mini';
+import { cacheTools } from '../caches.ts';
 import { approvalStates, judgedShells, languages, policyProfiles } from '../command.ts';
 import { TrlError } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -80,6 +81,9 @@ const sessionCreate = z.object({
     z.string().check(z.regex(/^0?[0-7]{3}$/, { error: 'three octal digits, such as "027"' })),
   ),
   search_path: z.exactOptional(field.searchPath),
+  share_cache: z.exactOptional(
+    z.array(z.enum(cacheTools), { error: `an array of ${cacheTools.join(', ')}` }),
+  ),
 });
 
 interface Stdin {

@@ -2,6 +2,7 @@
  * The wire in types: what each method takes and answers. Field names are the protocol's own
  * (`snake_case`). Legacy fields keep their exact meaning; everything else is additive.
  */
+import type { CacheTool } from '../caches.ts';
 import type { WorkspaceMode } from '../change.ts';
 import type { ErrorCode } from '../errors.ts';
 import type {
@@ -72,6 +73,8 @@ export interface SessionCreateParams {
    * Not by a token.
    */
   readonly search_path?: string;
+  /** Programs whose caches of the host's user commands see, and leave as they are. */
+  readonly share_cache?: readonly CacheTool[];
 }
 export interface LimitParams {
   readonly cpu_s?: number;
@@ -106,6 +109,8 @@ export interface SessionView {
   readonly timeout_s: number;
   readonly network: 'off' | 'on';
   readonly sandbox: SandboxKind;
+  /** Programs whose caches of the host's user its commands see; absent: none. */
+  readonly share_cache?: readonly CacheTool[];
   /** `null` until the first command probed it. */
   readonly assurance: Assurance | null;
   /** Secrets whose values a caller wrote itself: they were seen somewhere, or guessed. */

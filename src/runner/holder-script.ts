@@ -6,9 +6,11 @@ import { closeOthers } from './enclose.ts';
  *
  * Arguments: NR_UNSHARE NR_MOUNT NR_SETNS NR_CLOSE NR_PIVOT_ROOT NR_UMOUNT2 NR_PRCTL KEPT LEVEL
  * STAGE TAKEN TAKEN_USER HOST_UID HOST_GID COUNT (KEPT: the descriptors that the program gets, with
- * commas), then for each tree `rw|ro UID GID SOURCE`, then 0 or `1 TREE PLACE UID GID MASK LAYERS
- * UPPER WORK` (MASK may be empty; UPPER and WORK are paths in LAYERS), then the program to become
- * and its arguments.
+ * commas), then for each tree `rw|ro UID GID SOURCE`, then a count and for each shared tree `UID
+ * GID SOURCE INDEX PLACE LAYERS LOWER TOP` (INDEX: of the tree that it is placed in; LOWER, with
+ * colons, and TOP are directories in LAYERS, each with `upper` and `work`), then 0 or `1 TREE PLACE
+ * UID GID MASK BELOW LAYERS UPPER WORK` (MASK and BELOW may be empty; UPPER and WORK are paths in
+ * LAYERS), then the program to become and its arguments.
  *
  * Where it mounts an overlay it prints `keeper PID` first: a process in a mount namespace that has
  * it at /tree and nothing of the host. It ends with this one; a descriptor of the namespace keeps
@@ -225,6 +227,26 @@ sub mount_overlay {
   refuse(10, "overlay: its layers can be seen in $tree") if defined $inner && -e "$target$inner";
   place_parts($target, $parts);
 }
+# What is shown of a tree of the host under a layer, as a mount that is to be placed.
+sub shared {
+  my ($at, $host_fd, $layers_fd, $lower, $top) = @_;
+  my ($type, $target) = ("overlay", "$at/tree");
+  mkdir $_ or fail(1, "mkdir $_") for ($at, "$at/host", "$at/layers", $target);
+  place($host_fd, "$at/host");
+  place($layers_fd, "$at/layers");
+  my $below = join(":", (map { "$at/layers/$_/upper" } split(/:/, $lower)), "$at/host");
+  my $own = "$at/layers/$top";
+  my $options = "lowerdir=$below,upperdir=$own/upper,workdir=$own/work,"
+    . "userxattr,index=off,xino=off";
+  syscall($nr_mount, $type, $target, $type, 6, $options) == 0 or fail(1, "share: mount");
+  my $may_write = syscall($nr_faccessat2, -100, $target, 2, 0) == 0 || $! != 30;
+  fail(1, "share: write") if !$may_write;
+  my $fd = clone_tree($target, 0, 1, "share: ");
+  for my $path ($target, "$at/layers", "$at/host") {
+    syscall($nr_umount2, $path, 2) == 0 or fail(1, "share: leave");
+  }
+  return $fd;
+}
 # A command may have put links in the way, or have removed it: what is there is not shown then.
 sub place_parts {
   my ($target, $parts) = @_;
@@ -285,6 +307,15 @@ for (1 .. $count) {
   }
   push @trees, [$fd, -d $source, $parts];
 }
+my @shared;
+for (1 .. shift @ARGV) {
+  my ($own_uid, $own_gid, $source, $index, $place, $layers, $lower, $top) = splice(@ARGV, 0, 8);
+  my @lost = (1, "share: ");
+  my $host = $idmap
+    ? idmapped($source, 1, space_of($own_uid, $own_gid), 0, @lost) // fail(9, "idmap: $source")
+    : clone_tree($source, 0, @lost);
+  push @shared, [$index, $place, $host, clone_tree($layers, 0, @lost), $lower, $top];
+}
 my @overlay;
 if (shift @ARGV) {
   my ($tree, $place, $own_uid, $own_gid, $mask, $below, $layers, $upper, $work)
@@ -295,6 +326,10 @@ if (shift @ARGV) {
     layer($layers), layer($tree, @owner), $upper, $work, [parts_of($tree, @owner)]);
 }
 syscall($nr_mount, $none, $stage, $tmpfs, 6, $staging) == 0 or fail(1, "mount $stage");
+for my $i (0 .. $#shared) {
+  my ($index, $place, @mount) = @{$shared[$i]};
+  push @{$trees[$index][2]}, ["/$place", shared("$stage/s$i", @mount)];
+}
 for my $i (0 .. $#trees) {
   my ($fd, $is_dir, $parts) = @{$trees[$i]};
   my $target = "$stage/$i";

@@ -19,6 +19,7 @@ import { enclosed, helperEnvironment } from './enclose.ts';
 import { misplacedMount } from './holder-check.ts';
 import { holderCalls, holderScript } from './holder-script.ts';
 import { boundKernelObjects } from './kernel-bounds.ts';
+import { sharedTreeArgs } from './shared-trees.ts';
 import {
   checkOverlay,
   overlayArgs,
@@ -123,7 +124,7 @@ async function bound({ tools }: Holder, userNamespace: string): Promise<void> {
 function start(holder: Holder, taken: MountedOverlay | null): ChildProcess {
   const { bwrap } = holder.tools;
   const build = [bwrap, ...holder.args, ...waiting];
-  const isScripted = holder.level === 'root-idmap' || holder.overlay !== null;
+  const isScripted = holder.level === 'root-idmap' || hasLayers(holder);
   const kept = [0, 1, 2, ...holder.files.map(({ fd }) => fd)];
   const { perl } = holder.tools;
   const [program = bwrap, ...args] = isScripted
@@ -187,8 +188,20 @@ function scriptCall(
     ...[taken?.mnt ?? null, taken?.user ?? null].map((fd) => (fd === null ? '' : pathOf(fd))),
     ...[hostUid, hostGid, staged.length].map(String),
     ...trees.flat(),
+    ...sharedArgs(holder),
     ...(overlay === null || taken !== null ? ['0'] : layerArgs(holder, overlay)),
   ];
+}
+
+const hasLayers = ({ overlay, shared = [] }: Holder): boolean =>
+  overlay !== null || shared.length > 0;
+
+function sharedArgs(holder: Holder): string[] {
+  try {
+    return sharedTreeArgs(holder);
+  } catch (error) {
+    throw unavailable(error instanceof Error ? error.message : String(error), 'holder');
+  }
 }
 
 function layerArgs(holder: Holder, overlay: Overlay): string[] {

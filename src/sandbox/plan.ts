@@ -4,6 +4,7 @@
  *   holder    user, network and mount namespace with the whole root file system; once a session
  *   command   a fresh bubblewrap joined to it: own processes, IPC, host name, /proc and filter
  */
+import type { SharedTree } from '../caches.ts';
 import type { Box, Grants, Holder, Overlay } from '../command.ts';
 import type { HostFacts } from './facts.ts';
 import { seccompFd, seccompProgram } from './seccomp.ts';
@@ -37,6 +38,8 @@ export interface BoxInput {
   readonly grants: Pick<Grants, 'network'>;
   /** What lasts in HOME. Default: nothing. */
   readonly caches?: readonly HomeTree[];
+  /** What of the host is shown in {@link caches}, under a layer. Default: nothing. */
+  readonly shared?: readonly SharedTree[];
   /** Bound of each private tmpfs (HOME, /tmp, /var/tmp, /dev/shm) in bytes. */
   readonly scratchBytes: number;
   /** Whether the box is for one command, beside the session's own. Default: no. */
@@ -59,7 +62,8 @@ const idRange = 65_536;
  *   first.
  */
 export function planBox(input: BoxInput): BubblewrapBox {
-  const { workspace, grants, caches = [] } = input;
+  const { grants, caches = [], shared = [] } = input;
+  const workspace = withoutShared(input.workspace, shared);
   const host = withoutOverlap(input.host, workspace?.granted ?? []);
   const { bwrap, nsenter, perl } = host.tools;
   if (bwrap === null || nsenter === null || host.arch === null) {
@@ -67,7 +71,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
   }
   const identity = identify(host, workspace);
   const overlay = workspace?.overlay ?? null;
-  const isStaged = identity.level === 'root-idmap' || overlay !== null;
+  const isStaged = identity.level === 'root-idmap' || overlay !== null || shared.length > 0;
   const staged = isStaged ? stagedTrees(host, workspace, caches) : [];
   const view = planView({
     host,
@@ -89,6 +93,7 @@ export function planBox(input: BoxInput): BubblewrapBox {
     stage: host.stage,
     staged,
     overlay,
+    ...(shared.length === 0 ? {} : { shared }),
     once: input.once ?? false,
     ...view,
     tools: { bwrap, nsenter, perl },
@@ -101,6 +106,16 @@ export function planBox(input: BoxInput): BubblewrapBox {
     args: commandArgs(identity),
     seccomp: btoa(Array.from(program, (byte) => String.fromCharCode(byte)).join('')),
   };
+}
+
+/** What has a layer is mounted with that, and is no tree of its own. */
+function withoutShared(
+  workspace: BoxWorkspace | null,
+  shared: readonly SharedTree[],
+): BoxWorkspace | null {
+  if (workspace === null || shared.length === 0) return workspace;
+  const isShared = ({ path }: Granted): boolean => shared.some(({ source }) => source === path);
+  return { ...workspace, granted: workspace.granted.filter((tree) => !isShared(tree)) };
 }
 
 /** A toolchain inside a granted tree is shown with that tree, and writable where it is. */

@@ -11,10 +11,11 @@ import { modeOf } from './views.ts';
  * that a later command obeys, so such sessions have none.
  */
 export function cacheOf(record: SessionRecord): string | null {
-  const { workspace, owner, grants, workspaceRules } = record;
+  const { workspace, owner, grants, workspaceRules, shareCache } = record;
   if (workspace === null || grants.sandbox === 'none' || modeOf(record) !== 'direct') return null;
   const { read, write } = grants.files;
   const files = [read.allow, read.deny, write.allow, write.deny];
-  const text = JSON.stringify([workspace, owner ?? '', files, workspaceRules ?? null]);
+  const shared = shareCache === undefined ? [] : [shareCache];
+  const text = JSON.stringify([workspace, owner ?? '', files, workspaceRules ?? null, ...shared]);
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

@@ -1,5 +1,6 @@
 /** A session: a durable record and no process. Values of variables are not in it. */
 import { randomBytes } from 'node:crypto';
+import type { CacheTool } from '../caches.ts';
 import type { WorkspaceMode } from '../change.ts';
 import type {
   Assurance,
@@ -29,6 +30,8 @@ export interface SessionRecord {
   readonly umask?: number;
   /** Where its programs are looked for, as `PATH`; absent: where the runtime looks. */
   readonly searchPath?: string;
+  /** Programs whose caches of the host user it sees; absent: none. */
+  readonly shareCache?: readonly CacheTool[];
   /** Names of session-level variables given by the caller. */
   readonly envKeys: readonly string[];
   /** Names that each of its commands gets (`env_keys` of its creation); absent: none. */

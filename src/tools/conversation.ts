@@ -1,4 +1,5 @@
 /** The default session of a conversation, found again by its name. */
+import type { CacheTool } from '../caches.ts';
 import type { PolicyProfile } from '../command.ts';
 import type { Client, SessionId } from '../client/index.ts';
 import { isTrlError } from '../errors.ts';
@@ -12,6 +13,8 @@ export interface ConversationOptions {
   readonly name: string;
   /** What the commands of its sessions must pass besides the runtime's policy; default `auto`. */
   readonly policy?: PolicyProfile;
+  /** Programs whose caches of the host's user its sessions see; default: none. */
+  readonly shareCache?: readonly CacheTool[];
   /** Default `/bin/bash`, or what the runtime has in its place. */
   readonly shell?: string;
   /** Whether its sessions end with the client; default: they are kept. */
@@ -25,7 +28,7 @@ export interface ConversationOptions {
  * that ended meanwhile is replaced.
  */
 export function conversation(options: ConversationOptions): Conversation {
-  const { client, root, name, policy = 'auto', shell = '/bin/bash' } = options;
+  const { client, root, name, policy = 'auto', shell = '/bin/bash', shareCache } = options;
   const lifetime = options.endsWithClient === true ? 'client' : 'kept';
   const known = new Set<SessionId>();
   const create = async (called: string, network: 'off' | 'on' = 'off'): Promise<SessionId> => {
@@ -35,6 +38,7 @@ export function conversation(options: ConversationOptions): Conversation {
       shell,
       name: called,
       lifetime,
+      ...(shareCache === undefined ? {} : { share_cache: shareCache }),
     } as const;
     const { id } = await client.createSession(network === 'on' ? { ...params, network } : params);
     known.add(id);

@@ -44,7 +44,7 @@ export class SessionDesk implements SessionsDesk {
       throw new TrlError('WORKSPACE_ESCAPE', message);
     }
     const searchPath = this.#searchPathOf(caller, params);
-    const by = { policy, opened, owner: caller.actor, searchPath };
+    const by = { policy, opened, owner: caller.actor, searchPath, home: host.home };
     const made = newRecord(params, place, { ...by, usual: this.#options.sessionBounds });
     const record = tool === null ? made : { ...made, tool };
     await variables.check(record.requested ?? [], policy.withhold);

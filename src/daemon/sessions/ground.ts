@@ -112,14 +112,14 @@ export async function openGround(input: GroundInput): Promise<Found> {
   refuseGrants(facts?.granted ?? [], { workspace, policy, home: host.home });
   if (!none) mkdirSync(quarantine, { recursive: true, mode: 0o700 });
   const guard = facts === null ? null : await input.files.guard(facts, quarantine);
-  const kept = none ? [] : input.files.caches.trees(record);
+  const kept = none ? {} : input.files.caches.trees(record, facts?.granted ?? []);
   const boxWith = (overlay: Overlay | null, once: boolean): Box => {
     if (none) return { kind: 'none' };
     const scratchBytes = limits.scratchBytes.default;
     const shown = facts === null ? null : { ...facts, overlay };
     // What is thrown away leaves nothing behind, also not there.
-    const caches = once ? [] : kept;
-    const planned = planBox({ host, workspace: shown, grants, caches, scratchBytes, once, digest });
+    const parts = { host, workspace: shown, grants, ...(once ? {} : kept) };
+    const planned = planBox({ ...parts, scratchBytes, once, digest });
     return boundTo(placeOf(workspace), planned);
   };
   const box = boxWith(plan?.overlay ?? null, false);

@@ -1,4 +1,6 @@
 /** The record of a new session, from what its caller asked for and policy permits. Pure. */
+import { join } from 'node:path';
+import { sharedDirectoriesOf, type CacheTool } from '../../caches.ts';
 import type { Grants } from '../../command.ts';
 import { checkVariable } from '../../environment/base.ts';
 import { TrlError } from '../../errors.ts';
@@ -6,7 +8,9 @@ import type { Policy } from '../../policy/policy.ts';
 import type { SessionCreateParams } from '../../protocol/types.ts';
 import { boundsOf, type AskedBounds } from '../../session/bounds.ts';
 import { heldGrants, newSessionId, type SessionRecord } from '../../session/record.ts';
+import { cacheOf } from '../../session/cache.ts';
 import { resolveShell } from '../../session/shells.ts';
+import { realPrefix } from '../../workspace/inspect.ts';
 import type { Resolved } from '../../workspace/roots.ts';
 import { requestedIn, timeoutOf } from '../execs/requests.ts';
 import { refuseUnheld } from './granted.ts';
@@ -28,6 +32,8 @@ export function newRecord(
     readonly searchPath: string | null;
     /** Where the caller names none; policy may permit less. */
     readonly usual: Pick<AskedBounds, 'timeout_ms' | 'cpu_s'>;
+    /** HOME of the host's user, by real path. */
+    readonly home: string;
   },
 ): SessionRecord {
   const { policy, opened, owner } = by;
@@ -48,7 +54,8 @@ export function newRecord(
     ...(timeoutMs === null ? {} : { timeout_ms: timeoutMs }),
   };
   boundsOf(bounds, 'foreground', policy.limits);
-  return {
+  const shareCache = [...new Set(params.share_cache ?? [])].toSorted();
+  const record: SessionRecord = {
     id: newSessionId(),
     name: params.name ?? null,
     shellAsked: params.shell ?? shell.path,
@@ -75,6 +82,31 @@ export function newRecord(
       : { workspaceId: opened.id, workspaceRules: { read: opened.read, write: opened.write } }),
     workspaceMode: params.workspace_mode ?? opened?.mode ?? 'direct',
   };
+  return shareCache.length === 0 ? record : withShared(record, shareCache, by.home);
+}
+
+/**
+ * With grants to read the host's caches: policy and whoever is asked see them as any other.
+ *
+ * @throws TrlError `INVALID_PARAMS` for a session without caches, and for one that a link leads to
+ */
+function withShared(
+  record: SessionRecord,
+  shareCache: readonly CacheTool[],
+  home: string,
+): SessionRecord {
+  if (cacheOf(record) === null) {
+    const why = 'the session needs a sandbox, a workspace, and changes that are written directly';
+    throw new TrlError('INVALID_PARAMS', `Cannot share caches: ${why}`);
+  }
+  const paths = sharedDirectoriesOf(shareCache).map((name) => join(home, name));
+  for (const path of paths.filter((one) => realPrefix(one) !== one)) {
+    const message = `Cannot share "${path}": a link leads to it; grant what it leads to by "files"`;
+    throw new TrlError('INVALID_PARAMS', message);
+  }
+  const { files } = record.grants;
+  const read = { ...files.read, allow: [...files.read.allow, ...paths] };
+  return { ...record, shareCache, grants: { ...record.grants, files: { ...files, read } } };
 }
 
 /** Policy bounds what nobody asked for, rather than refusing it. */

@@ -227,6 +227,7 @@ export function sessionView({ record, busy, typed }: Session): SessionView {
     timeout_s: Math.ceil((record.bounds.timeout_ms ?? limits.timeoutMs.default) / 1_000),
     network: record.grants.network,
     sandbox: record.grants.sandbox,
+    ...(record.shareCache === undefined ? {} : { share_cache: record.shareCache }),
     assurance: record.assurance,
     ...(typed.length === 0 ? {} : { typed_secrets: typed }),
   };

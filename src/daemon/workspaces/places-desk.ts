@@ -55,11 +55,14 @@ export class Places implements PlacesDesk {
     const { caches, sessions, isBusy } = this.#parts;
     const all = await caches.list();
     const meant = all.filter(({ root }) => directory === null || isBelow(directory, root));
-    const busy = sessions.all().filter((session) => isBusy(session));
-    const used = meant.find(({ id }) => busy.some(({ record }) => cacheOf(record) === id));
+    // Layers that a session has mounted cannot be emptied under it.
+    const having = sessions.all().filter((session) => {
+      return isBusy(session) || session.record.shareCache !== undefined;
+    });
+    const used = meant.find(({ id }) => having.some(({ record }) => cacheOf(record) === id));
     if (used !== undefined) {
-      const message = `Cannot clear the caches of "${used.root}": a command runs that has them`;
-      throw new TrlError('SESSION_BUSY', message);
+      const why = 'a command runs that has them, or a session that shares the host’s';
+      throw new TrlError('SESSION_BUSY', `Cannot clear the caches of "${used.root}": ${why} too`);
     }
     const results = await Promise.all(meant.map(({ id }) => caches.clear(id)));
     const left = results.reduce((sum, { count }) => sum + count, 0);
