@@ -19,6 +19,8 @@ import { TrlError } from '../errors.ts';
 import { createDurable } from '../private-file.ts';
 
 const keyBytes = 32;
+/** Of the key of tags, in the state directory. */
+export const tagKeyName = 'redaction.key';
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**

@@ -2,12 +2,8 @@
  * `trl redact`: the redaction of command output as a filter. No daemon is needed; with the
  * installation's key, tags are those of its receipts.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { randomBytes } from 'node:crypto';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { openKey } from '../approval/key.ts';
 import type { KnownSecret } from '../redacted.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { TrlError } from '../errors.ts';
@@ -23,6 +19,7 @@ import { Tags } from '../redaction/tag.ts';
 import { version } from '../protocol/version.ts';
 import { LineReader } from '../protocol/lines.ts';
 import { usage, type Args } from './args.ts';
+import { tagKey } from './tag-key.ts';
 
 type Options = Omit<OpenStream, 'told'>;
 
@@ -43,7 +40,7 @@ export async function redact(args: Args): Promise<number> {
 async function optionsOf(args: Args): Promise<Options> {
   const asked = args.oneOf('profile', redactionProfiles);
   const { redaction } = await loadConfiguration({ env: process.env, version: version() });
-  const tags = new Tags(key());
+  const tags = new Tags(tagKey());
   const file = args.text('known');
   const known = file === undefined ? [] : readKnown(file);
   const index = known.length === 0 ? null : indexOf(known, tags);
@@ -55,14 +52,6 @@ async function optionsOf(args: Args): Promise<Options> {
 
 const indexOf = (known: readonly KnownSecret[], tags: Tags): KnownIndex =>
   openKnown(known.map((one) => ({ ...one, tag: tags.of(one.value) })));
-
-/** The installation's, when there is one: equal secrets then have the tags of its receipts. */
-function key(): Buffer {
-  const home = process.env['XDG_STATE_HOME'] || path.join(os.homedir(), '.local', 'state');
-  const dir = path.join(home, 'trl');
-  const found = statSync(dir, { throwIfNoEntry: false });
-  return found?.isDirectory() === true ? openKey(dir, 'redaction.key') : randomBytes(32);
-}
 
 async function filter(options: Options, json: boolean): Promise<number> {
   const counts = new Map<string, { readonly redaction: Redaction; count: number }>();

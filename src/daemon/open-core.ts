@@ -1,9 +1,10 @@
 /** Puts a runtime together out of its parts, as people configured it. */
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { LastingRules, lastingRulesFile } from '../approval/lasting.ts';
 import { Enrolment, enrolmentPlaces } from '../approval/enrolment.ts';
-import { openKey } from '../approval/key.ts';
+import { openKey, tagKeyName } from '../approval/key.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { loadConfiguration } from '../configuration/load.ts';
 import { checkPatterns } from '../configuration/patterns.ts';
@@ -31,7 +32,7 @@ import type { CoreOptions } from './core-options.ts';
 import { Masking } from './secrets/masking.ts';
 import type { OwnEnvironment } from './own-environment.ts';
 import { olderBounds } from '../configuration/older-variables.ts';
-import { realRoot, runnerProgram, socketPlace, stateHome } from './places.ts';
+import { openStateDir, realRoot, runnerProgram, socketPlace, stateHome } from './places.ts';
 import { Policies } from './policies.ts';
 import { RawLogs } from './auditing/raw-logs.ts';
 import { Runners } from './runners.ts';
@@ -85,7 +86,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   const store = new Store(args.ephemeral ? ':memory:' : join(stateDir, 'state.db'));
   // An own runtime of one command keeps nothing for a later one.
   const kept = args.ephemeral ? null : stateDir;
-  const tagKey = openKey(kept, 'redaction.key');
+  const tagKey = openTagKey(args.ephemeral, log);
   const runners = runnersOf({ kept, env, configuration, tagKey });
   const [host, secrets] = await sideBySide(
     gatherHostFacts(env),
@@ -142,6 +143,22 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
   });
   const ends = { idleExitMs: idleExitOf(args, env), close: () => auditLog.close() };
   return { core, identities, auditing, roots, place, ...ends, log: masked };
+}
+
+/**
+ * Equal values have equal tags in every run of the user, also of a runtime that keeps nothing else.
+ *
+ * @throws TrlError `BACKEND_UNAVAILABLE` for a key that is there and cannot be used, or cannot be
+ *   kept by a runtime that lasts
+ */
+function openTagKey(ephemeral: boolean, log: Log): Buffer {
+  try {
+    return openKey(openStateDir(false), tagKeyName);
+  } catch (error) {
+    if (!ephemeral || existsSync(join(stateHome(), tagKeyName))) throw error;
+    log(`tags of hidden values are of this run alone: ${String(error)}`);
+    return openKey(null);
+  }
 }
 
 /** All take a few ten milliseconds of waiting, and each command needs them. */
