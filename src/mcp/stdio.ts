@@ -49,8 +49,9 @@ const rootsMs = 10_000;
 
 /**
  * Serves until the input ends, the parent is gone, or `signal` aborts. An orderly end destroys the
- * sessions that the conversation made; after a crash the next server of the same parent finds the
- * default one again, and a call that is made again attaches to what runs.
+ * sessions that the conversation made, but for those in which changes wait for a person; after a
+ * crash the next server of the same parent finds the default one again, and a call that is made
+ * again attaches to what runs.
  */
 export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
   const { client, tools = 'all', shareCache, version, signal } = options;
@@ -114,7 +115,7 @@ export async function serveMcpOnStdio(options: StdioOptions): Promise<void> {
     clearInterval(poll);
     signal.removeEventListener('abort', stop);
     await handle.close().catch(() => {});
-    await within(endMs, destroyAll(client, kept.made()));
+    await within(endMs, endAll(client, kept.made()));
     await transport.flush();
   }
 }
@@ -168,9 +169,24 @@ function keeping(inner: Conversation): {
   };
 }
 
-async function destroyAll(client: Client, made: readonly Promise<SessionId>[]): Promise<void> {
-  const ends = made.map(async (session) => client.session(await session).destroy({ force: true }));
+/** One in which changes wait for a person is left to them; what runs in it ends. */
+async function endAll(client: Client, made: readonly Promise<SessionId>[]): Promise<void> {
+  const ends = made.map(async (session) => {
+    const id = await session;
+    if (!client.ownsDaemon && (await waits(client, id))) await client.cancel({ session_id: id });
+    else await client.session(id).destroy({ force: true });
+  });
   await Promise.allSettled(ends);
+}
+
+async function waits(client: Client, id: SessionId): Promise<boolean> {
+  try {
+    const { totals } = await client.call('workspace.status', { session_id: id });
+    return totals.staged + totals.held + totals.conflicts > 0;
+  } catch {
+    // It has no workspace, or is gone.
+    return false;
+  }
 }
 
 async function within(ms: number, work: Promise<void>): Promise<void> {

@@ -13,7 +13,7 @@ import { timeoutOf } from '../execs/requests.ts';
 import type { SessionsDesk } from '../runtime.ts';
 import { sessionWithEnvironment } from './environment.ts';
 import { sessionView, type Session, type Sessions } from './sessions.ts';
-import { viewFor } from '../../session/views.ts';
+import { viewFor, viewOf } from '../../session/views.ts';
 import { refuseToolSession } from '../tools/tool-session.ts';
 
 export class SessionDesk implements SessionsDesk {
@@ -183,8 +183,8 @@ export class SessionDesk implements SessionsDesk {
 
   /**
    * Ends sessions that nobody can want any more: see {@link Sessions.isAbandoned}, and those of
-   * tokens that are over. `idleMs`: the client has left so long ago at least. Answers whether there
-   * were any.
+   * tokens that are over. `idleMs`: the client has left so long ago at least. The last one of a
+   * view in which changes wait for a person is wanted still. Answers whether there were any.
    */
   async endAbandoned(idleMs = 0): Promise<boolean> {
     const now = Date.now();
@@ -196,8 +196,22 @@ export class SessionDesk implements SessionsDesk {
       // What a person is asked about is wanted still.
       return this.#execs.of(id).every(isOver);
     });
-    await Promise.allSettled(found.map(({ record }) => this.endUnused(record.id)));
-    return found.length > 0;
+    let ended = 0;
+    for (const one of found) {
+      const { record } = one;
+      if (this.#sessions.isAbandoned(one) && (await this.#isLastThatWaits(record))) continue;
+      await this.endUnused(record.id).catch(() => {});
+      ended += 1;
+    }
+    return ended > 0;
+  }
+
+  async #isLastThatWaits(own: SessionRecord): Promise<boolean> {
+    const { id } = own;
+    const others = this.#sessions.all().filter(({ record }) => record.id !== id);
+    if (others.some(({ record }) => viewOf(record) === viewOf(own))) return false;
+    const opened = await this.#options.workspaceHost.views.find(id)?.catch(() => null);
+    return opened !== undefined && opened !== null && (await opened.waiting()).length > 0;
   }
 
   /** Ends a session that nobody asked to end. */
