@@ -74,6 +74,32 @@ test('a link signs in once, and its code stays nowhere', options, async () => {
   await other.page.close();
 });
 
+test('a token that is not taken, or no more, is told as that', options, async () => {
+  const other = await browser.page();
+  const { page } = other;
+  const signedOut = 'You are signed out: the login ended or was taken back.';
+  await page.goto(await consoleLink(daemon));
+  await other.sees('Live');
+  // Taken back while it is followed.
+  const status = await page.evaluate(async () => {
+    const { token } = JSON.parse(sessionStorage.getItem('trl.login') ?? '{}');
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch('/v1/login', { method: 'DELETE', headers })).status;
+  });
+  assert.equal(status, 200);
+  await other.sees(signedOut);
+  // Wrong from the start.
+  await page.evaluate(() => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const login = { token: 'x'.repeat(40), expires_at, actor: 'person:nobody', roles: [] };
+    sessionStorage.setItem('trl.login', JSON.stringify(login));
+  });
+  await page.reload();
+  await other.sees(signedOut);
+  assert.equal(await page.getByText('Connection lost').count(), 0);
+  await page.close();
+});
+
 test('a command is read, approved by key, watched, and found in the log', options, async () => {
   const { page } = person;
   const command = String.raw`printf '\033[32mgreen\033[0m <b>x</b>\n' | cat`;

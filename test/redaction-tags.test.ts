@@ -38,7 +38,7 @@ function tagsIn(text: string): readonly string[] {
 function run(home: string, args: readonly string[], input?: string): string {
   const { stdout, stderr, status } = spawnSync(trl, args, {
     cwd: path.join(home, 'work'),
-    env: { ...process.env, ...surroundings(home), ...env },
+    env: { ...process.env, ...surroundings(home), HOME: home, ...env },
     encoding: 'utf8',
     timeout: 240_000,
     ...(input === undefined ? {} : { input }),
@@ -80,6 +80,11 @@ describe('the tag of a value', { skip }, () => {
     writeFileSync(knownFile, line, { mode: 0o600 });
     const filtered = run(home, ['redact', '--known', knownFile], `${known}\n${found}\n`);
     assert.deepEqual(tagsIn(filtered), first);
+    mkdirSync(path.join(home, '.cursor'));
+    const other = { mcpServers: { x: { command: 'x', env: { GITHUB_TOKEN: found } } } };
+    writeFileSync(path.join(home, '.cursor/mcp.json'), JSON.stringify(other));
+    const diff = run(home, ['mcp', 'install', '--client', 'cursor', '--dry-run']);
+    assert.deepEqual(tagsIn(diff), [first[1], first[1]]);
     // Another user has another key, and nobody can see by tags that the values are the same.
     for (const [at, tag] of running.entries()) assert.notEqual(tag, first[at]);
   });

@@ -39,7 +39,7 @@ export async function follow(login: Login, signal: AbortSignal): Promise<void> {
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (await isRefused(login.token)) {
+      if (isTrlError(error, 'AUTH_FAILED')) {
         signOut('You are signed out: the login ended or was taken back.');
         return;
       }
@@ -71,20 +71,6 @@ class Taker {
       link.value = { kind: 'live' };
       takeAll(events);
     });
-  }
-}
-
-/** A browser does not tell why a WebSocket was refused: a plain request does. */
-async function isRefused(token: string): Promise<boolean> {
-  try {
-    const answer = await fetch('/v1/runtimes', {
-      headers: { authorization: `Bearer ${token}` },
-      credentials: 'omit',
-      signal: AbortSignal.timeout(5_000),
-    });
-    return answer.status === 401;
-  } catch {
-    return false;
   }
 }
 
