@@ -62,6 +62,7 @@ export type ChangeKind = (typeof changeKinds)[number];
  * `hardlink-split`: the file had other names, which keep the old content. `over-cap`: a content was
  * too large to keep: this change cannot be undone. `before-unknown`: nobody knew the old content.
  * `partly-applied`: it is held, but for what is in the real tree of it.
+ * `values-restored`: it was written with tags, and what stands there has the values of before.
  * `merged`: somebody else changed the file meanwhile; what stands there has both.
  */
 export const changeMarks = [
@@ -70,6 +71,7 @@ export const changeMarks = [
   'before-unknown',
   'merged',
   'partly-applied',
+  'values-restored',
 ] as const;
 export type ChangeMark = (typeof changeMarks)[number];
 

@@ -43,6 +43,8 @@ export interface IssuedTags {
   /** Whether there is one at all. */
   readonly isUsed: boolean;
   has(tag: string): boolean;
+  /** Whether the tag is that of these bytes. */
+  isOf(tag: string, secret: Uint8Array): boolean;
 }
 
 /** What was hidden in the output of one execution. */

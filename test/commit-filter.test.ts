@@ -372,7 +372,7 @@ test('a tag that was given out is held; one of the file before, or of nobody, is
       "echo '[HIDDEN:0a0b0c] stands for a value' >about.md; echo plain >plain.md",
   );
   const items = itemsBetween(trees.real, trees.session);
-  const tags = { isUsed: true, has: (tag: string) => tag === given };
+  const tags = { isUsed: true, has: (tag: string) => tag === given, isOf: () => false };
   assert.deepEqual(
     await judge(trees, items, { tags }),
     new Map([

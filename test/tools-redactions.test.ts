@@ -77,13 +77,17 @@ test('a tag that was given out is held where it is written back, with the reason
   const read = dataOf(await call(context, 'terminal', { command: 'cat back.conf' }));
   const written = read.stdout.replace('name=a', 'name=b');
   assert.match(written, /^name=b\napi_key=\[HIDDEN:[0-9a-f]+\]\n$/u);
-  const command = `printf '%s' '${written}' > back.conf; echo '[HIDDEN:0a0b0c0d]' > about-tags.md`;
+  const renamed = written.replace('api_key', 'other_key');
+  const command =
+    `printf '%s' '${written}' > other.conf; printf '%s' '${renamed}' > back.conf; ` +
+    "echo '[HIDDEN:0a0b0c0d]' > about-tags.md";
   const back = await call(context, 'terminal', { command });
   assert.deepEqual(dataOf(back).changes.toSorted(), [
     'added about-tags.md',
+    'added other.conf (held: redaction-tag)',
     'modified back.conf (held: redaction-tag)',
   ]);
-  assert.match(back.text, /\[note\] 1 path is held as a tag/u);
+  assert.match(back.text, /\[note\] 2 paths are held as a tag/u);
   assert.equal(readFileSync(file, 'utf8'), text);
   assert.ok(existsSync(path.join(daemon.root, 'about-tags.md')));
   // Of no output, but of a diff.
@@ -94,6 +98,37 @@ test('a tag that was given out is held where it is written back, with the reason
   const again = `echo '${ofDiff}' > from-diff.txt`;
   const held = dataOf(await call(context, 'terminal', { command: again }));
   assert.deepEqual(held.changes, ['added from-diff.txt (held: redaction-tag)']);
+});
+
+test('a file that is read, changed elsewhere and written back has its values again', async () => {
+  const context = talk('values back');
+  const secret = 'Vq7Wm2xLp9RtZ4vNc5Kd8Hf7';
+  const body = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n'.repeat(6);
+  const key = `-----BEGIN PRIVATE KEY-----\n${body}-----END PRIVATE KEY-----`;
+  const text =
+    `DEBUG=0\n  export API_KEY=${secret}\nURL=postgres://ada:${secret}x@db.local/app\n` +
+    `${key}\nLAST=1\n`;
+  const file = path.join(daemon.root, 'values.conf');
+  writeFileSync(file, text, { mode: 0o600 });
+  // As an agent does that has only what it was shown.
+  const edit = async (change: (shown: string) => string): Promise<Json> => {
+    const shown = dataOf(await call(context, 'terminal', { command: 'cat values.conf' })).stdout;
+    assert.ok(!shown.includes(secret));
+    const written = change(shown);
+    assert.match(written, /\[HIDDEN:[0-9a-f]+\]/u);
+    const command = `cat > values.conf <<'EOF'\n${written}EOF`;
+    return dataOf(await call(context, 'terminal', { command }));
+  };
+  const first = await edit((shown) => shown.replace('DEBUG=0', 'DEBUG=1\nNEW=2'));
+  assert.deepEqual(first.changes, ['modified values.conf'], JSON.stringify(first));
+  assert.equal(readFileSync(file, 'utf8'), text.replace('DEBUG=0', 'DEBUG=1\nNEW=2'));
+  const second = await edit((shown) => shown.replace('  export', 'export'));
+  assert.deepEqual(second.changes, ['modified values.conf'], JSON.stringify(second));
+  const now = text.replace('DEBUG=0', 'DEBUG=1\nNEW=2').replace('  export', 'export');
+  assert.equal(readFileSync(file, 'utf8'), now);
+  // The session sees what the real tree has.
+  const sum = await call(context, 'terminal', { command: 'wc -c < values.conf' });
+  assert.equal(dataOf(sum).stdout.trim(), String(Buffer.byteLength(now)));
 });
 
 test('a tag that an earlier daemon gave out is held, too', async () => {

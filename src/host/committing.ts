@@ -26,8 +26,9 @@ import { Pending, type Waiting } from './pending.ts';
 import { bringPlainParts, partlyApplied, type Parts } from './plain-parts.ts';
 import type { RecordedChange } from './record.ts';
 import { Putting, type CommittingParts } from './putting.ts';
+import { wantedWith, withValuesBack } from './tagged-files.ts';
 import type { SyncPoint, SyncPoints } from './sync-points.ts';
-import { lateChanges, lateFiles, outcomeIn, wayOf, type Gits } from './ways.ts';
+import { lateChanges, lateFiles, outcomeIn, waysOf, type Gits } from './ways.ts';
 
 export class Committing {
   readonly pending = new Pending();
@@ -181,7 +182,9 @@ export class Committing {
     keep(planned.map(({ change }) => judging.fromReal(this.pending, { ...change, key: null })));
     const wanted: Wanted[] = [];
     for (const { captured } of passing) {
-      if (isPlain(places.get(captured.path))) wanted.push(await this.#wantedOf(captured, origin));
+      const { path } = captured;
+      if (!isPlain(places.get(path))) continue;
+      wanted.push(wantedWith(await this.#wantedOf(captured, origin), ways.get(path)?.values));
     }
     wanted.push(...lateFiles(this.pending, this.git, gits));
     const freed = await judging.freedBy(capture.changes, this.pending, this.#judge);
@@ -271,23 +274,16 @@ export class Committing {
   }
 
   async #ways(changes: readonly Captured[], origin: Gits): Promise<ReadonlyMap<BytePath, Way>> {
-    const ways = new Map<BytePath, Way>();
-    if (this.filter === null) return ways;
-    const held = await this.#judge(judging.asJudged(changes, this.pending));
-    for (const captured of changes) {
-      const { path } = captured;
-      // What is in a directory and is not shown stays: the directory is gone for the session only.
-      const isOver = captured.hasMaskedBelow && captured.after?.type !== 'directory';
-      const reason = isOver ? 'reserved' : (held.get(path) ?? null);
-      const earlier = this.pending.find(path)?.change;
-      const isConflict = (): boolean => this.#isConflict(captured, origin);
-      const way = wayOf(captured, origin, { held: reason, earlier, isConflict });
-      // It cannot come without the directory that it is in.
-      const above = way.state === 'applied' ? judging.waitingAbove(this.pending, path) : null;
-      const isComing = above !== null && ways.get(above.path)?.state === 'applied';
-      ways.set(path, above === null || isComing ? way : above);
-    }
-    return ways;
+    const { filter, pending } = this;
+    if (filter === null) return new Map();
+    const isConflict = (one: Captured): boolean => this.#isConflict(one, origin);
+    const held = await this.#judge(judging.asJudged(changes, pending));
+    const values = await withValuesBack(changes, held, origin, {
+      ...this.#parts,
+      filter,
+      isConflict,
+    });
+    return waysOf(changes, origin, { held, values, pending, isConflict });
   }
 
   readonly #judge = (

@@ -43,6 +43,8 @@ export interface Wanted {
   readonly item: CommitItem;
   /** What the command's version started from; `null`: nobody knows. */
   readonly start: SyncPoint | null;
+  /** It has values where the command wrote tags. */
+  readonly hasValuesBack?: true;
 }
 
 /** What was put there in the end. */
@@ -51,6 +53,7 @@ export interface Put {
   /** With `applied`: what stood there, and what stands there; else as it was tried. */
   readonly item: CommitItem;
   readonly isMerged: boolean;
+  readonly hasValuesBack?: true;
 }
 
 /** The way into the real tree. */
@@ -60,7 +63,10 @@ export interface Way {
   /** Those that may not pass: nobody has judged what a merge makes. */
   readonly held: (items: readonly CommitItem[]) => Promise<ReadonlyMap<BytePath, string>>;
 }
-type Tried = Omit<Put, 'result'> & { readonly next: CommitItem | null; readonly isDone?: boolean };
+type Tried = Omit<Put, 'result' | 'hasValuesBack'> & {
+  readonly next: CommitItem | null;
+  readonly isDone?: boolean;
+};
 
 export class Merging {
   readonly points = new SyncPoints();
@@ -174,8 +180,9 @@ export class Merging {
       let isOpen = false;
       for (const [path, { next, item, isMerged, isDone }] of tried) {
         const result = isDone === true ? appliedAlready(item) : (results.get(path) ?? theirs(path));
-        done.set(path, { result, item: next ?? item, isMerged });
         const one = all.get(path);
+        const back = one?.hasValuesBack === true ? { hasValuesBack: true as const } : {};
+        done.set(path, { result, item: next ?? item, isMerged, ...back });
         if (result.state !== 'conflict' || one === undefined || attempt === attemptsMax) continue;
         isOpen ||= result.reason === 'open-elsewhere';
         const more = await this.#again(one);
@@ -189,8 +196,8 @@ export class Merging {
 
   /** As long as nobody else changed the path. */
   async #first(one: Wanted): Promise<Tried> {
-    const { item, start } = one;
-    const plain = { item, next: item, isMerged: false };
+    const { item, start, hasValuesBack: isMerged = false } = one;
+    const plain = { item, next: item, isMerged };
     if (start === null || item.after?.type !== 'file') return plain;
     if (start.realKey === null) return (await this.#again(one)) ?? { ...plain, next: null };
     const base = { ...item, base: start.real, baseKey: start.realKey };

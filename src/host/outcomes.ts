@@ -4,6 +4,7 @@ import type { ExecId } from '../command.ts';
 import type { Captured } from '../workspace/changes/captured.ts';
 import type { CommitItem } from '../workspace/commit/item.ts';
 import { netKindOf } from '../workspace/changes/compare.ts';
+import type { FileEntry } from '../workspace/merge/standing-file.ts';
 import { writtenMs, type Since } from './attribution.ts';
 import { pointOf, type Put, type Wanted } from './merging.ts';
 import type { Waiting } from './pending.ts';
@@ -34,6 +35,8 @@ export interface Origin {
 export interface Way {
   readonly state: ChangeState;
   readonly reason: string | null;
+  /** What comes in place of a file with tags: see `tagged-files.ts`. */
+  readonly values?: FileEntry;
 }
 
 /** A change that goes with its layer. */
@@ -113,7 +116,7 @@ export function outcomeOf(change: Change, put: Put | undefined, origin: Origin):
 /** What could not be put there waits. */
 function withResult(change: Change, put: Put | undefined, exec: ExecId): RecordedChange {
   if (put === undefined) return { ...change, key: null };
-  const { result, item, isMerged } = put;
+  const { result, item, isMerged, hasValuesBack = false } = put;
   if (result.state === 'applied') {
     const { keptAs: _, ...rest } = change;
     const done = { ...rest, state: 'applied', reason: null, key: result.key } as const;
@@ -125,7 +128,7 @@ function withResult(change: Change, put: Put | undefined, exec: ExecId): Recorde
       before,
       after,
       kind: netKindOf(before, after),
-      marks: [...done.marks, 'merged'],
+      marks: [...done.marks, hasValuesBack ? 'values-restored' : 'merged'],
     };
   }
   const state = result.state === 'conflict' ? 'conflict' : 'held';

@@ -55,7 +55,7 @@ export async function heldFromUndo(
       isSystem,
       isProjectedGit: false,
       // What comes back was there before.
-      tags: { isUsed: false, has: () => false },
+      tags: { isUsed: false, has: () => false, isOf: () => false },
       changesMax: Number.POSITIVE_INFINITY,
       bytesMax: Number.POSITIVE_INFINITY,
     }),

@@ -2,6 +2,8 @@
 import type { BytePath, Change } from '../change.ts';
 import type { Captured } from '../workspace/changes/captured.ts';
 import { isPlain, waitsForGit, type GitSync, type Places } from './git-sync.ts';
+import type { FileEntry } from '../workspace/merge/standing-file.ts';
+import { waitingAbove } from './judging.ts';
 import type { Put, Wanted } from './merging.ts';
 import { isFileOverFile, outcomeOf, wantedOfWaiting, type Origin, type Way } from './outcomes.ts';
 import type { Pending, Waiting } from './pending.ts';
@@ -23,7 +25,41 @@ export interface Judged {
   readonly isConflict: () => boolean;
 }
 
-export function wayOf(captured: Captured, origin: Gits, judged: Judged): Way {
+/** Where each goes, in the order in which they are given: a directory before what is in it. */
+export function waysOf(
+  changes: readonly Captured[],
+  origin: Gits,
+  by: {
+    readonly held: ReadonlyMap<BytePath, string>;
+    /** What is held for its tags and passes with these values; see `tagged-files.ts`. */
+    readonly values: ReadonlyMap<BytePath, FileEntry>;
+    readonly pending: Pending;
+    readonly isConflict: (captured: Captured) => boolean;
+  },
+): ReadonlyMap<BytePath, Way> {
+  const { held, values, pending } = by;
+  const ways = new Map<BytePath, Way>();
+  for (const captured of changes) {
+    const { path } = captured;
+    // What is in a directory and is not shown stays: the directory is gone for the session only.
+    const isOver = captured.hasMaskedBelow && captured.after?.type !== 'directory';
+    const back = values.get(path);
+    const reason = back === undefined ? (held.get(path) ?? null) : null;
+    const way = wayOf(captured, origin, {
+      held: isOver ? 'reserved' : reason,
+      earlier: pending.find(path)?.change,
+      isConflict: () => by.isConflict(captured),
+    });
+    // It cannot come without the directory that it is in.
+    const above = way.state === 'applied' ? waitingAbove(pending, path) : null;
+    const isComing = above === null || ways.get(above.path)?.state === 'applied';
+    if (!isComing) ways.set(path, above);
+    else ways.set(path, back === undefined ? way : { ...way, values: back });
+  }
+  return ways;
+}
+
+function wayOf(captured: Captured, origin: Gits, judged: Judged): Way {
   const { held, isConflict } = judged;
   const isLate = judged.earlier !== undefined && waitsForGit(judged.earlier);
   const earlier = isLate ? null : judged.earlier?.state;

@@ -58,8 +58,19 @@ export class Tags implements IssuedTags {
     return this.#noted.has(tag) || this.#taken.has(tag.slice(hiddenStart.length, -1));
   }
 
+  isOf(tag: string, secret: Uint8Array): boolean {
+    const digits = tag.slice(hiddenStart.length, -1);
+    const digest = this.#digest(secret);
+    const taken = this.#taken.get(digits);
+    return taken === undefined ? digest.startsWith(digits) : taken === digest;
+  }
+
+  #digest(secret: Uint8Array): string {
+    return createHmac('sha256', this.#key).update(domain).update(secret).digest('hex');
+  }
+
   #make(secret: Uint8Array): string {
-    const digest = createHmac('sha256', this.#key).update(domain).update(secret).digest('hex');
+    const digest = this.#digest(secret);
     for (let digits = digitsMin; digits < digest.length; digits += digitsStep) {
       const short = digest.slice(0, digits);
       const holder = this.#taken.get(short);

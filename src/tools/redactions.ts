@@ -44,7 +44,8 @@ function counted(count: number, all: readonly string[], omitted: number): Redact
   const names = more === 0 ? tags.join(', ') : `${tags.join(', ')} and ${more} more`;
   const note =
     `${places} hidden, and in their place ${tags.length === 1 ? 'stands' : 'stand'} ${names}. ` +
-    'Do not write this text back to a file: it would have the tag in place of the value. ' +
+    'Do not write this text back to a file, but for whole lines of the same one: elsewhere the ' +
+    'tag would be in place of the value. ' +
     'Edit only other lines, or with a command that never prints the value.';
   return { count, tags, note };
 }

@@ -173,7 +173,7 @@ export async function judgeWith(
       isReserved: policy.reserved ?? (() => false),
       isSystem: policy.isSystem ?? (() => false),
       isProjectedGit: false,
-      tags: policy.tags ?? { isUsed: false, has: () => false },
+      tags: policy.tags ?? { isUsed: false, has: () => false, isOf: () => false },
       changesMax: policy.changesMax ?? 1e6,
       bytesMax: policy.bytesMax ?? 1e12,
     }),

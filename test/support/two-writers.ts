@@ -114,6 +114,7 @@ class Writer {
       judge: () => Promise.resolve(new Map()),
       hasParts: () => false,
       plainPart: () => null,
+      withValues: () => null,
     };
   }
 
@@ -386,15 +387,14 @@ export async function provenWriters({
 
 /** The decision is left out: what stands there is what the change is taken to start from. */
 const blind: Merging['put'] = async (wanted, { apply }) => {
-  const items = wanted.map(({ item, start }) => ({
-    ...item,
-    baseKey: start?.realKey ?? item.baseKey,
+  const items = wanted.map(({ item: it, start }) => ({
+    ...it,
+    baseKey: start?.realKey ?? it.baseKey,
   }));
   const results = await apply(items);
-  return new Map(
-    items.flatMap((item) => {
-      const result = results.get(item.path);
-      return result === undefined ? [] : [[item.path, { result, item, isMerged: false }] as const];
-    }),
-  );
+  const put = items.flatMap((item) => {
+    const result = results.get(item.path);
+    return result === undefined ? [] : [[item.path, { result, item, isMerged: false }] as const];
+  });
+  return new Map(put);
 };

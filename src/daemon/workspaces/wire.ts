@@ -126,6 +126,7 @@ export function changeHints(changes: readonly Change[], session: string): string
   const [held, conflicts] = [count('held'), count('conflict') - beside];
   const staged = count('staged') - waiting;
   const tagged = changes.filter(({ state, reason }) => state === 'held' && reason === taggedReason);
+  const restored = changes.filter(({ marks }) => marks.includes('values-restored'));
   return [
     ...(held === 0
       ? []
@@ -139,6 +140,9 @@ export function changeHints(changes: readonly Change[], session: string): string
           `${paths(tagged.length)} held as a tag ([HIDDEN:…]) stands in place of a hidden value: ` +
             'put the file back as it was, and edit it without printing the value and writing it',
         ]),
+    ...(restored.length === 0
+      ? []
+      : [`${paths(restored.length)} written with the hidden values in place of their tags`]),
     ...(conflicts === 0
       ? []
       : [

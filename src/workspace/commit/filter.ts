@@ -6,12 +6,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath, Entry } from '../../change.ts';
 import { tagPattern } from '../../redacted.ts';
 import { bytePathOf, nameOf, parentOf } from '../byte-path.ts';
+import { tagBytesMax } from './held.ts';
 import type { CommitFilter, FilterInput, HeldReason, Judged, Look } from './held.ts';
 import { isPlainModules } from './plain-edit.ts';
 import { plainPartOf } from './plain-part.ts';
 import { protectedBy, protectedByContent } from './protected.ts';
 import { Repositories } from './repositories.ts';
 import { fold, partsOf } from './spelling.ts';
+import { withValues } from './tag-values.ts';
 import { ProtectedTargets } from './targets.ts';
 import { MergedView } from './view.ts';
 
@@ -19,8 +21,6 @@ const setUid = 0o4000;
 const setGid = 0o2000;
 const changesPerTurn = 256;
 const textBytesMax = 256 * 1024;
-/** Longer files are no text that somebody writes back. */
-const tagBytesMax = 4 * 1024 * 1024;
 const gitName = '.git';
 const configName = 'config';
 const modulesName = '.gitmodules';
@@ -51,6 +51,7 @@ export function openFilter(input: FilterInput): CommitFilter {
     },
     hasParts: (path) => nameOf(path) === configName && known.has(parentOf(path)),
     plainPart: (path, before, after) => plainPartOf(before, after, parentOf(path)),
+    withValues: (before, after) => withValues(before, after, input.tags),
   };
 }
 

@@ -34,6 +34,9 @@ const heldReasons = [
 ] as const;
 export type HeldReason = (typeof heldReasons)[number];
 
+/** Longer files are no text that somebody writes back. */
+export const tagBytesMax = 4 * 1024 * 1024;
+
 /** What is judged: one path of a command's changes. */
 export interface Judged {
   readonly path: BytePath;
@@ -90,4 +93,6 @@ export interface CommitFilter {
   hasParts(path: BytePath): boolean;
   /** What would stand at such a path with that part of a change alone; `null`: there is none. */
   plainPart(path: BytePath, before: string, after: string): string | null;
+  /** What is written with tags, with the values of before in their places; see `tag-values.ts`. */
+  withValues(before: string, after: string): string | null;
 }

@@ -11,6 +11,7 @@ export type FileEntry = Extract<Entry, { readonly type: 'file' }>;
 export interface StandingFile {
   readonly entry: FileEntry;
   readonly key: StatKey;
+  readonly uid: number;
   /** Unix ms. */
   readonly ctimeMs: number;
   readonly bytes: Buffer;
@@ -49,8 +50,15 @@ function readFile(fd: number, bytesMax: number): StandingFile | null | 'written'
     if (stat.size > BigInt(bytesMax)) return null;
     const bytes = readUpTo(fd, Number(stat.size) + 1);
     const key = statKey(stat);
+    const uid = Number(stat.uid);
     if (statKey(fstatSync(fd, { bigint: true })) !== key) return 'written';
-    return { entry: entryWith(fileEntry(stat), bytes), key, ctimeMs: msOf(stat.ctimeNs), bytes };
+    return {
+      entry: entryWith(fileEntry(stat), bytes),
+      key,
+      uid,
+      ctimeMs: msOf(stat.ctimeNs),
+      bytes,
+    };
   } finally {
     closeSync(fd);
   }

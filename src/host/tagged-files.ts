@@ -1,0 +1,68 @@
+/** Files that a command wrote back with tags: the values that stand there so far come back. */
+import type { BytePath } from '../change.ts';
+import type { SnapshotStore } from '../snapshot/store.ts';
+import type { Captured } from '../workspace/changes/captured.ts';
+import { tagBytesMax, type CommitFilter, type HeldReason } from '../workspace/commit/held.ts';
+import { entryWith, standingFile, type FileEntry } from '../workspace/merge/standing-file.ts';
+import { isPlain } from './git-sync.ts';
+import { isFileOverFile } from './outcomes.ts';
+import type { Wanted } from './merging.ts';
+import type { CommittingParts } from './putting.ts';
+import type { Gits } from './ways.ts';
+
+const reason: HeldReason = 'redaction-tag';
+const readable = 0o400;
+const permissions = 0o777;
+
+interface Ground extends Pick<CommittingParts, 'tree' | 'owner'> {
+  readonly store: Pick<SnapshotStore, 'read' | 'put' | 'has'>;
+  readonly filter: CommitFilter;
+  /** Whether somebody else changed the path meanwhile. */
+  readonly isConflict: (captured: Captured) => boolean;
+}
+
+/**
+ * What is held for its tags alone and may pass with the values back in their lines. Only of a file
+ * that stands in the real tree, that its owner, as whom commands run, may read, and whose new
+ * version nobody else may read who could not read the old one.
+ */
+export async function withValuesBack(
+  changes: readonly Captured[],
+  held: ReadonlyMap<BytePath, string>,
+  { mode, isLost, places }: Gits,
+  ground: Ground,
+): Promise<ReadonlyMap<BytePath, FileEntry>> {
+  const { tree, owner, store, filter, isConflict } = ground;
+  const found = new Map<BytePath, FileEntry>();
+  if (mode !== 'direct' || isLost) return found;
+  for (const captured of changes) {
+    const { path, after, baseKey } = captured;
+    if (held.get(path) !== reason || !isFileOverFile(captured)) continue;
+    if (after?.type !== 'file' || after.sha256 === null) continue;
+    if (!isPlain(places.get(path)) || isConflict(captured)) continue;
+    const standing = standingFile(tree.root, path, tagBytesMax);
+    if (standing === null || standing.key !== baseKey || standing.uid !== owner.uid) continue;
+    const { mode: was } = standing.entry;
+    if ((was & readable) === 0 || (after.mode & ~was & permissions) !== 0) continue;
+    const written = await store.read(after.sha256);
+    if (written === null) continue;
+    const texts = [standing.bytes, written].map((bytes) => bytes.toString('latin1'));
+    const text = filter.withValues(texts[0] ?? '', texts[1] ?? '');
+    if (text === null) continue;
+    const bytes = Buffer.from(text, 'latin1');
+    if (store.has(store.put(bytes))) found.set(path, entryWith(after, bytes));
+  }
+  return found;
+}
+
+/** The file with its values, but where the real tree has them and the tags are no change. */
+export function wantedWith(wanted: Wanted, values: FileEntry | undefined): Wanted {
+  const { item, start } = wanted;
+  const isThere = start !== null && start.layer.sha256 !== start.real.sha256;
+  if (values === undefined || isThere) return wanted;
+  return {
+    ...wanted,
+    item: { ...item, after: values, source: null, sourceKey: null },
+    hasValuesBack: true,
+  };
+}
