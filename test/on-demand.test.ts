@@ -1,90 +1,37 @@
 // One runtime a user: started by whoever needs it first, shared by all, replaced by a newer one.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { chmodSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { connect } from '../src/local/index.ts';
-import { surroundings, type Json } from './support/daemon.ts';
-import { callOf, mcpClient, nobody } from './support/mcp.ts';
+import type { Json } from './support/daemon.ts';
+import { callOf } from './support/mcp.ts';
 import { processesWhere } from './support/processes.ts';
 import { person, whyNoTerminal } from './support/pty.ts';
+import { User } from './support/user.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const bounded = { timeout: 240_000 };
-const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'trl-demand-')));
-/** A user's own places, with a project of theirs. */
-const env: Record<string, string> = {
-  ...surroundings(base),
-  TRL_START: 'background',
-  TRL_POLICY: '',
-  HOME: directory('home'),
-  // It ends by itself, whatever becomes of this test.
-  TRL_IDLE_EXIT_MS: '20000',
-};
-const project = directory('work/app');
-const socketPath = path.join(base, 'run/trl.sock');
+const user = new User();
+const { base, env, project, socketPath } = user;
+const run: User['run'] = (args, options) => user.run(args, options);
+const record = (): Json => user.record();
+const directory = (name: string): string => user.directory(name);
+const agentHere = (): Promise<Agent> => user.agent();
+type Agent = Awaited<ReturnType<User['agent']>>;
 
 before(() => {
   execFileSync('git', ['init', '-q'], { cwd: project });
   mkdirSync(path.join(project, 'src'));
 });
-after(async () => {
-  await run(['daemon', 'stop']);
-  rmSync(base, { recursive: true, force: true });
-});
+after(() => user[Symbol.asyncDispose]());
 
-function directory(name: string): string {
-  const made = path.join(base, name);
-  mkdirSync(made, { recursive: true, mode: 0o700 });
-  return made;
-}
-
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function run(
-  args: readonly string[],
-  { cwd = project, more = {} }: { readonly cwd?: string; readonly more?: object } = {},
-): Promise<Ran> {
-  const child = spawn(trl, args, { cwd, env: { ...process.env, ...env, ...more } });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  child.stdin.end();
-  const [code] = await once(child, 'close');
-  return { code, stdout, stderr };
-}
-
-/** An agent's program, which starts `trl mcp` as it is installed. */
-async function agentHere() {
-  const agent = mcpClient('2025-11-25', nobody());
-  const all = { ...process.env, ...env };
-  const given = Object.entries(all).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  );
-  const options = { command: trl, args: ['mcp'], cwd: project, env: Object.fromEntries(given) };
-  await agent.connect(new StdioClientTransport({ ...options, stderr: 'inherit' }));
-  return agent;
-}
-
-const record = (): Json =>
-  JSON.parse(readFileSync(path.join(base, 'state/trl/daemon.json'), 'utf8'));
 const isAlive = (pid: number): boolean => processesWhere((one) => one === pid).length > 0;
 
-const said = async (
-  agent: Awaited<ReturnType<typeof agentHere>>,
-  name: string,
-  args: Record<string, unknown>,
-): Promise<string> => (await callOf(agent, name, args)).text;
+const said = async (agent: Agent, name: string, args: Record<string, unknown>): Promise<string> =>
+  (await callOf(agent, name, args)).text;
 
 test('whoever needs it starts it, once, in the background', bounded, async () => {
   const cwd = path.join(project, 'src');

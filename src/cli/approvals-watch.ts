@@ -14,9 +14,15 @@ import { visible } from './visible.ts';
 
 /** How long keys are dropped after a question appears: they were meant for what was there. */
 const settleMs = 400;
-const help =
-  '[a] approve once  [s] for the session  [p] for the project, by the rule  ' +
-  '[d] deny  [v] view all  [n] next  [q] quit';
+/** The keys that a question takes. */
+function helpOf({ scopes = [] }: ApprovalView): string {
+  return [
+    '[a] approve once',
+    ...(scopes.includes('session') ? ['[s] for the session'] : []),
+    ...(scopes.includes('project') ? ['[p] for the project, by the rule'] : []),
+    '[d] deny  [v] view all  [n] next  [q] quit',
+  ].join('  ');
+}
 
 export async function watch(args: Args): Promise<number> {
   using interrupts = new Interrupts();
@@ -128,7 +134,7 @@ class Inbox {
     this.#terminal.write(`\n${summaryOf(view, columns).join('\n')}\n`);
     await new Promise((resolve) => setTimeout(resolve, settleMs));
     this.#terminal.discard();
-    this.#terminal.write(`${help}${more}\n`);
+    this.#terminal.write(`${helpOf(view)}${more}\n`);
   }
 
   async #act(key: string): Promise<boolean> {
@@ -149,7 +155,9 @@ class Inbox {
         await this.#deny(view);
         break;
       case 'v':
-        this.#terminal.write(`\n${detailsOf(view, this.#terminal.columns).join('\n')}\n${help}\n`);
+        this.#terminal.write(
+          `\n${detailsOf(view, this.#terminal.columns).join('\n')}\n${helpOf(view)}\n`,
+        );
         break;
       case 'n':
         // To the end of the queue; the only one is shown again.
@@ -158,7 +166,7 @@ class Inbox {
         this.#current = null;
         break;
       default:
-        this.#terminal.write(`${help}\n`);
+        this.#terminal.write(`${helpOf(view)}\n`);
     }
     return true;
   }
@@ -185,7 +193,7 @@ class Inbox {
     } catch (error) {
       if (!isTrlError(error) || error.code === 'BACKEND_UNAVAILABLE') throw error;
       this.#passphrase = null;
-      this.#terminal.write(`${visible(error.message)}\n${help}\n`);
+      this.#terminal.write(`${visible(error.message)}\n${helpOf(view)}\n`);
     }
   }
 }
