@@ -996,7 +996,7 @@ class Client:
         return self.call("exec.info", {"exec_id": exec_id})
 
     def read(self, exec_id: str, **params: Any) -> Json:
-        """A piece of the journal: ``start``, ``max``, ``wait_ms``, ``grep``, ``tail``."""
+        """A piece of the journal: ``start``, ``max``, ``wait_ms``, ``until``, ``grep``, ``tail``."""
         if "start" in params:
             params["from"] = params.pop("start")
         return self.call("exec.read", {**params, "exec_id": exec_id})

@@ -21,7 +21,7 @@ import { publishMethods } from './publish-params.ts';
 import { toolMethods } from './tool-params.ts';
 import { workspaceId, workspaceMethods, workspaceMode } from './workspace-params.ts';
 
-const readWaitMsMax = 60_000;
+const readWaitMsMax = 120_000;
 const approvalWaitMsMax = 3_600_000;
 const readLinesMax = 100_000;
 const terminalSideMax = 65_535;
@@ -149,6 +149,7 @@ export const methods = {
     wait_ms: z.exactOptional(field.whole(0, readWaitMsMax)),
     grep: z.exactOptional(field.searchText),
     tail: z.exactOptional(field.whole(1, readLinesMax)),
+    until: z.exactOptional(field.searchText),
   }),
   'exec.write': z
     .extend(exec, {

@@ -228,6 +228,8 @@ export interface ExecReadParams {
   readonly grep?: string;
   /** Only the last so many lines. */
   readonly tail?: number;
+  /** What is waited for: this text from `from` on; `''`: the end. Default: any output. */
+  readonly until?: string;
 }
 export interface ExecReadAnswer {
   readonly exec_id: ExecId;
@@ -239,6 +241,8 @@ export interface ExecReadAnswer {
   readonly gap?: { readonly from: number; readonly to: number };
   /** With `grep` or `tail`: lines that are cut or left out, as they are over `max` together. */
   readonly omitted_lines?: number;
+  /** With a text in `until`: whether it is there. */
+  readonly found?: boolean;
   readonly state: ExecView['state'];
   readonly exit_code?: number;
 }

@@ -89,7 +89,8 @@ export function startedResult(sessionId: SessionId, started: Started): ToolResul
       text: `${execId} has ended, exit ${code}. ${notes.join('')}`,
     };
   }
-  const next = `Read it with terminal_output {"exec_id":"${execId}"}; end it with terminal_stop.`;
+  const read = `terminal_output {"exec_id":"${execId}"}`;
+  const next = `Read it with ${read}, with "until" wait for it; end it with terminal_stop.`;
   return {
     data: { status: 'running', session_id: sessionId, exec_id: execId, notes: [next] },
     text: `${execId} runs in the background. ${next}`,

@@ -9,9 +9,12 @@ import { namedExec, namedSession } from './handles.ts';
 import { redactionsField } from './redactions.ts';
 import { terminalBounds } from './running.ts';
 import { readsOnly, toolOf } from './tool.ts';
-import type { Tool } from './tool.ts';
+import type { Tool, ToolContext } from './tool.ts';
 
-const waitMsMax = 60_000;
+const waitMsMax = 120_000;
+const untilMsDefault = 30_000;
+const untilLines = 100;
+const beatMs = 2_000;
 const readMax = 256 * 1024;
 const linesMax = 100_000;
 const listed = 50;
@@ -26,8 +29,9 @@ export const terminalOutput: Tool = toolOf(
     description:
       'Reads what a command wrote, from byte "from" on, stdout and stderr in ' +
       'the order they came. ' +
-      'Ask again from "next". "wait_ms" waits for more, or for the person whom a command waits ' +
-      'for; "grep" and "tail" keep lines of all there is from "from" on.',
+      'Ask again from "next". "until" waits for a text in it, or for the end, and answers the ' +
+      'last lines; "wait_ms" alone waits for more, or for the person whom a command waits for. ' +
+      '"grep" and "tail" keep lines of all there is from "from" on.',
     input: z.strictObject({
       exec_id: argument.execId,
       from: z.optional(argument.whole(0).check(z.describe('offset in bytes; default 0'))),
@@ -38,7 +42,10 @@ export const terminalOutput: Tool = toolOf(
             z.describe(`bytes at once; default ${terminalBounds.outputBytes}, all of it with tail`),
           ),
       ),
-      wait_ms: z.optional(argument.whole(0, waitMsMax).check(z.describe('wait for output'))),
+      wait_ms: z.optional(
+        argument.whole(0, waitMsMax).check(z.describe('default 0, with until 30000')),
+      ),
+      until: z.optional(argument.text(1_024).check(z.describe('text to wait for; "": the end'))),
       grep: z.optional(argument.words(1_024).check(z.describe('only lines with this text'))),
       tail: z.optional(argument.whole(1, linesMax).check(z.describe('only the last lines'))),
     }),
@@ -50,13 +57,18 @@ export const terminalOutput: Tool = toolOf(
       from: z.int(),
       next: z.int().check(z.describe('offset to ask for next')),
       gap: z.object({ from: z.int(), to: z.int() }),
+      found: z.boolean().check(z.describe('whether until is there')),
       omitted_lines: z.int().check(z.describe('found and not answered whole: over max')),
       redactions: redactionsField,
     },
     annotations: readsOnly,
     run: async (args, context) => {
-      const { exec_id, from, max, wait_ms, grep, tail } = args;
-      const filters = grep !== undefined || tail !== undefined;
+      const { exec_id, from, max, until, grep } = args;
+      const waits = until !== undefined;
+      const wait_ms = args.wait_ms ?? (waits ? untilMsDefault : undefined);
+      const tail = args.tail ?? (waits && grep === undefined ? untilLines : undefined);
+      const filters = grep !== undefined || args.tail !== undefined;
+      using _ = progressing(context);
       const answer = await context.client.read(
         {
           exec_id: await namedExec(context, exec_id),
@@ -65,16 +77,24 @@ export const terminalOutput: Tool = toolOf(
           ...(wait_ms === undefined ? {} : { wait_ms }),
           ...(grep === undefined ? {} : { grep }),
           ...(tail === undefined ? {} : { tail }),
+          ...(until === undefined ? {} : { until }),
         },
         context.signal,
       );
       const output = textOf(answer.chunks);
-      const { chunks: _, ...rest } = answer;
+      const { chunks: _chunks, ...rest } = answer;
       return { data: { ...rest, output }, text: readText(answer, output) };
     },
   },
   checkArguments,
 );
+
+/** Says that the call goes on, to a client that gives up on what is silent. */
+function progressing({ progress }: ToolContext): Disposable {
+  let count = 0;
+  const timer = setInterval(() => progress((count += 1), 'waiting'), beatMs);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
 
 /** Bytes of both streams, joined before they are decoded: a character may be cut between two. */
 function textOf(chunks: readonly StreamChunk[]): string {

@@ -1,9 +1,10 @@
 /** What callers do with commands: start, follow, read, feed, end and look at them. */
 import type { Caller, ExecId, SessionId } from '../../command.ts';
-import { TrlError } from '../../errors.ts';
+import { isTrlError, TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { ExecLeaseAnswer, ExecLeaseParams } from '../../protocol/feed.ts';
-import type { ExecParams, Receipt } from '../../protocol/types.ts';
+import type { RunnerLink } from '../../process/link.ts';
+import type { ExecParams, ExecReadParams, Receipt } from '../../protocol/types.ts';
 import type { Inputs } from '../auditing/inputs.ts';
 import type { CoreOptions } from '../core-options.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type Executions,
   type Tracked,
 } from './executions.ts';
+import { awaitText } from './awaiting.ts';
 import { Leases } from './leases.ts';
 import { chunksOf } from './reading-lines.ts';
 import { collect, orAborted, range, stream, total } from './reading.ts';
@@ -144,6 +146,7 @@ export class ExecDesk implements ExecsDesk {
     params: Parameters<ExecsDesk['read']>[1],
   ): ReturnType<ExecsDesk['read']> {
     const tracked = this.#parts.execs.get(params.exec_id);
+    const ends = AbortSignal.timeout(params.wait_ms ?? 0);
     await this.#parts.starter.parking.decided(tracked, params.wait_ms ?? 0);
     const ask = {
       from: params.from ?? 0,
@@ -157,20 +160,41 @@ export class ExecDesk implements ExecsDesk {
     }
     await tracked.started;
     const link = await this.#options.runners.link();
-    const { grep = null, tail = null } = params;
+    const { grep = null, tail = null, until } = params;
+    const found = until === undefined ? {} : await this.#await(link, tracked, { ...params, ends });
     const filter = grep === null && tail === null ? {} : { filter: { grep, tail, max: ask.max } };
-    const found = await range(link, tracked.record.id, { ...ask, ...filter });
+    const waitMs = until === undefined ? ask.waitMs : 0;
+    const read = await range(link, tracked.record.id, { ...ask, waitMs, ...filter });
     const view = execView(this.#parts.execs.get(params.exec_id), null);
     return {
       exec_id: params.exec_id,
       from: ask.from,
-      next: found.next,
-      chunks: chunksOf(found.pieces),
-      ...(found.gap === null ? {} : { gap: found.gap }),
-      ...(found.omitted ? { omitted_lines: found.omitted } : {}),
+      next: read.next,
+      chunks: chunksOf(read.pieces),
+      ...(read.gap === null ? {} : { gap: read.gap }),
+      ...(read.omitted ? { omitted_lines: read.omitted } : {}),
+      ...found,
       state: view.state,
       ...(view.exit_code === undefined ? {} : { exit_code: view.exit_code }),
     };
+  }
+
+  /** Waits as `until` says, at most `wait_ms`. */
+  async #await(
+    link: RunnerLink,
+    tracked: Tracked,
+    { from = 0, until = '', ends }: ExecReadParams & { readonly ends: AbortSignal },
+  ): Promise<{ readonly found?: boolean }> {
+    const ended = tracked.settled.catch(() => null);
+    if (until === '') {
+      await orAborted(ended, ends);
+      return {};
+    }
+    const { id } = tracked.record;
+    const found = await awaitText(link, id, { from, text: until, signal: ends }).catch(noOutput);
+    // What it changed is known then, too.
+    if (!found) await orAborted(ended, ends);
+    return { found };
   }
 
   async write(
@@ -281,4 +305,10 @@ export class ExecDesk implements ExecsDesk {
           };
     return execView(tracked, journal);
   }
+}
+
+/** The read that follows says that it is gone. */
+function noOutput(error: unknown): boolean {
+  if (isTrlError(error, 'EXEC_NOT_FOUND')) return false;
+  throw error;
 }

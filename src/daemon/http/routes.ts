@@ -138,7 +138,14 @@ const execs = [
     path: `${execPath}/output`,
     call: 'exec.read',
     about: 'Read output from an offset on, waiting for some if asked to',
-    query: { from: 'integer', max: 'integer', wait_ms: 'integer', grep: 'text', tail: 'integer' },
+    query: {
+      from: 'integer',
+      max: 'integer',
+      wait_ms: 'integer',
+      until: 'text',
+      grep: 'text',
+      tail: 'integer',
+    },
   },
   {
     ...get,

@@ -139,6 +139,7 @@ export const execAnswers = {
     chunks: z.array(chunk),
     gap: z.exactOptional(z.object(gap)),
     omitted_lines: z.exactOptional(word.count),
+    found: z.exactOptional(z.boolean()),
     state: execState,
     exit_code: z.exactOptional(word.count),
   }),
