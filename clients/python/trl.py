@@ -79,6 +79,8 @@ Json = Dict[str, Any]
 _LINE_BYTES_MAX = 1 << 30
 """Of one answer: 64 MiB of output in both streams, escaped, fit."""
 _READ_BYTES = 1 << 18
+_GREETING_ID = "hello"
+_GREETING = b'{"id":"hello","method":"system.hello","params":{"protocol":"trl/2"}}\n'
 _IDLE_CONNECTIONS_MAX = 4
 _CALL_SECONDS = 60.0
 """How long a call that waits for nothing is waited for."""
@@ -260,6 +262,8 @@ class _Lines:
 
     def __init__(self, path: str, deadline: _Deadline) -> None:
         self._rest = bytearray()
+        self._has_greeted = False
+        self._is_greeted = False
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(deadline.left())
@@ -273,6 +277,10 @@ class _Lines:
 
     def send(self, message: Json, deadline: _Deadline) -> None:
         line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        if not self._has_greeted:
+            # Who does not greet gets text in place of bytes. In one go with the first request.
+            self._has_greeted = True
+            line = _GREETING + line
         try:
             self._socket.settimeout(deadline.left())
             self._socket.sendall(line)
@@ -282,6 +290,13 @@ class _Lines:
             raise _Lost(f"the connection was lost ({error.strerror})") from error
 
     def line(self, deadline: _Deadline) -> Json:
+        answer = self._line(deadline)
+        if not self._is_greeted and answer.get("id") == _GREETING_ID:
+            self._is_greeted = True
+            return self._line(deadline)
+        return answer
+
+    def _line(self, deadline: _Deadline) -> Json:
         seen = 0
         while True:
             end = self._rest.find(b"\n", seen)

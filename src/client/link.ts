@@ -106,9 +106,7 @@ export class Link {
   ): Promise<Link> {
     const link = new Link(channel);
     try {
-      if (frames === 'bin') {
-        await link.#hello(client, signal);
-      }
+      await link.#hello(client, frames, signal);
       return link;
     } catch (error) {
       await link.close();
@@ -232,9 +230,13 @@ export class Link {
     });
   }
 
-  async #hello(client: string, signal?: AbortSignal): Promise<void> {
+  /** Also in lines: who does not greet gets text in place of bytes. */
+  async #hello(client: string, frames: 'json' | 'bin', signal?: AbortSignal): Promise<void> {
     const bounded = this.#channel.holdsBack ? {} : { window_bytes: limits.windowBytes.default };
-    const params: Params<'system.hello'> = { protocol: 'trl/2', client, frames: 'bin', ...bounded };
+    const params: Params<'system.hello'> =
+      frames === 'json'
+        ? { protocol: 'trl/2', client }
+        : { protocol: 'trl/2', client, frames, ...bounded };
     const accept = (data: Data<'system.hello'>): void => {
       if (data.frames === 'bin') {
         this.#frames = new FrameReader(answerBytesMax);
