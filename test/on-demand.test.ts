@@ -79,7 +79,9 @@ test('it has no secret of whoever started it, and finds the programs of whoever 
   const more = { PATH: `${tools}:${process.env['PATH']}`, SOME_API_KEY: 'sk-4f9a81c2d7e6b350' };
   await run(['daemon', 'stop']);
   const first = await run(['run', '--env-key', 'SOME_API_KEY', 'true'], { more });
-  assert.match(first.stderr, /no source of secrets/);
+  assert.match(first.stderr, /no source of secrets.* trl secrets set SOME_API_KEY .*--private/);
+  const prints = ['--private', '--env-key', 'SOME_API_KEY', 'echo "$SOME_API_KEY"'];
+  assert.match((await run(['run', ...prints], { more })).stdout, /^\[HIDDEN:/);
   const { pid } = record();
   const own = readFileSync(`/proc/${pid}/environ`, 'utf8');
   assert.ok(own.includes('HOME=') && !own.includes('SOME_API_KEY'));

@@ -38,8 +38,17 @@ export async function run(args: Args): Promise<number> {
     if (interrupts.signal.aborted && error === interrupts.signal.reason) {
       return interrupts.exitCode ?? 130;
     }
-    throw error;
+    throw withOwnVariable(args, error);
   }
+}
+
+/** A runtime that all share has no variable of this shell; one of the command's own has. */
+function withOwnVariable(args: Args, error: unknown): unknown {
+  if (!isTrlError(error, 'INVALID_PARAMS') || args.has('private')) return error;
+  const name = args.all('env-key').find((one) => error.message.endsWith(`secrets set ${one}`));
+  if (name === undefined || process.env[name] === undefined) return error;
+  const help = 'it is set in this shell, which the shared runtime does not see: or add --private';
+  return new TrlError(error.code, `${error.message} (${help})`, { cause: error });
 }
 
 async function runIn(
