@@ -378,6 +378,7 @@ function neutral(answer: Json, ids: Ids): Json {
     const said = typeof id === 'string' ? id : `event ${String(id)}`;
     text = text.replaceAll(said, `<${name}>`);
   }
-  const own = /"(?:stream_id|uptime_s|memory_rss_bytes|requested_at|expires_at)":(?:"[^"]*"|\d+)/g;
+  const own =
+    /"(?:stream_id|uptime_s|memory_rss_bytes|open_fds|requested_at|expires_at)":(?:"[^"]*"|\d+)/g;
   return JSON.parse(text.replaceAll(own, '"own":0'));
 }

@@ -1,6 +1,6 @@
 // What clients written for other implementations rely on: order, lines, and one reply each.
 import assert from 'node:assert/strict';
-import { existsSync, watch } from 'node:fs';
+import { existsSync, readdirSync, watch } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { newSession, raw, startRuntime } from './support/daemon.ts';
@@ -85,6 +85,21 @@ test('a client of the first protocol gets text, and the bytes beside it', async 
   assert.deepEqual([known.stdout, known.stdout_encoding], ['Yf9i', 'base64']);
   const plain = (await client.ask('exec.run', { session_id, command: 'echo x' })).data;
   assert.deepEqual([plain.stdout, plain.stdout_base64], ['x\n', undefined]);
+});
+
+test('a runtime says how many descriptors it has open', async () => {
+  using client = await raw(daemon.socketPath);
+  const fds = async (method: string): Promise<number> => (await client.ask(method)).data.open_fds;
+  const before = await fds('system.stats');
+  const others = await Promise.all(Array.from({ length: 40 }, () => raw(daemon.socketPath)));
+  for (const other of others) await other.ask('system.ping');
+  for (const method of ['system.stats', 'system.metrics']) {
+    const [now, listed] = [await fds(method), readdirSync(`/proc/${daemon.pid}/fd`).length];
+    // Connections of earlier tests may end meanwhile, and a thread may have a file open.
+    assert.ok(Math.abs(now - listed) <= 10, `${now} of ${listed}`);
+    assert.ok(now >= before + 20, `${before} before, ${now} now`);
+  }
+  for (const other of others) other[Symbol.dispose]();
 });
 
 test('commands of one connection run one after another and reply in order', async () => {

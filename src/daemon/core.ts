@@ -227,11 +227,12 @@ export class Core implements Runtime {
   }
 
   metrics(): ReturnType<Runtime['metrics']> {
-    const { active_sessions, uptime_s, memory_rss_bytes } = this.stats();
+    const { active_sessions, uptime_s, memory_rss_bytes, open_fds } = this.stats();
     return this.counts.view({
       active_sessions,
       uptime_s,
       memory_rss_bytes,
+      open_fds,
       commands_running: this.#execs.running(null).length,
       approvals_pending: this.#options.approving.approvals.list({ state: 'pending' }).length,
     });
@@ -347,7 +348,8 @@ export class Core implements Runtime {
 /** `null`: the system does not say. */
 function openFiles(): number | null {
   try {
-    return readdirSync('/proc/self/fd').length;
+    // One of them is the list that is read.
+    return readdirSync('/proc/self/fd').length - 1;
   } catch {
     return null;
   }

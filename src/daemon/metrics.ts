@@ -16,6 +16,7 @@ export interface Gauges {
   readonly approvals_pending: number;
   readonly uptime_s: number;
   readonly memory_rss_bytes: number;
+  readonly open_fds: number | null;
 }
 
 /** What a door counts of itself. */

@@ -3,6 +3,8 @@
 export interface MetricsView {
   readonly uptime_s: number;
   readonly memory_rss_bytes: number;
+  /** Descriptors that the daemon has open; `null`: the system does not say. */
+  readonly open_fds: number | null;
   readonly heap_used_bytes: number;
   readonly cpu_s: number;
   /** How late the process came to a timer: just now, and at most in the last minute. */

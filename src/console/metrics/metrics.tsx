@@ -36,6 +36,7 @@ const plots: readonly Plotted[] = [
   { title: 'Connections', of: ['http_connections', 'http_web_sockets'], show: count },
   { title: 'Event loop delay', of: ['event_loop_lag_ms'], show: (n) => `${n.toFixed(1)} ms` },
   { title: 'Memory', of: ['memory_rss_bytes'], show: bytesOf },
+  { title: 'Open descriptors', of: ['open_fds'], show: count },
   {
     title: 'Processor',
     of: ['cpu_s'],

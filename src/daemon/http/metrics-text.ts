@@ -8,6 +8,9 @@ export function metricsText(view: MetricsView): string {
   return [
     one('uptime_seconds', 'gauge', 'Since the runtime started.', view.uptime_s),
     one('memory_rss_bytes', 'gauge', 'Resident memory of the daemon.', view.memory_rss_bytes),
+    ...(view.open_fds === null
+      ? []
+      : [one('open_fds', 'gauge', 'Open descriptors of the daemon.', view.open_fds)]),
     one('heap_used_bytes', 'gauge', 'Used heap of the daemon.', view.heap_used_bytes),
     one('cpu_seconds_total', 'counter', 'Processor time of the daemon.', view.cpu_s),
     one('event_loop_lag_seconds', 'gauge', 'How late a timer was.', view.event_loop_lag_ms / 1_000),

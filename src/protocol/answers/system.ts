@@ -18,6 +18,7 @@ const amount = z.number();
 const metrics = z.object({
   uptime_s: word.count,
   memory_rss_bytes: word.count,
+  open_fds: z.nullable(word.count),
   heap_used_bytes: word.count,
   cpu_s: amount,
   event_loop_lag_ms: amount,
