@@ -201,3 +201,23 @@ test('a link in the place of a cache leads nowhere', { skip }, async () => {
   assert.deepEqual(readdirSync(outside), ['file']);
   rmSync(outside, { recursive: true });
 });
+
+test('a credential is not for who begins after a crash', { skip }, async () => {
+  using client = await raw(daemon.socketPath);
+  const working_dir = path.join(daemon.root, 'a');
+  const session_id = await newSession(client, { working_dir });
+  const command = 'echo t >~/.cargo/credentials.toml; echo kept >~/.npm/kept; cat';
+  const started = await client.ask('exec.start', { session_id, command, stdin_open: true });
+  const left = 'cat ~/.cargo/credentials.toml 2>/dev/null || echo gone';
+  // Who works beside it has what it has.
+  while ((await ran(left)) !== 't\n');
+  await daemon.kill();
+  const { home, socketPath } = daemon;
+  daemon = await startRuntime({ home, socketPath, args });
+  assert.equal(await ran(`${left}; ${kept}`), 'gone\nkept\n');
+  using again = await raw(daemon.socketPath);
+  // What was adopted goes on.
+  const { exec_id } = started.data;
+  assert.equal((await again.ask('exec.read', { exec_id })).data.state, 'running');
+  await again.ask('session.destroy', { session_id, force: true });
+});

@@ -335,6 +335,7 @@ export class Core implements Runtime {
   #endIdle(): void {
     const { sessionGoneMs, sessionIdleMs } = this.#options.bounds;
     void this.sessions.endAbandoned(sessionGoneMs);
+    this.#options.workspaceHost.caches.endIdle(Date.now());
     const oldest = Date.now() - sessionIdleMs;
     for (const { record, busy } of this.#sessions.all()) {
       if (busy !== null || record.lastActivity > oldest) continue;

@@ -7,6 +7,7 @@
  *   <directory>/<id>/home/.npm, …       bound at HOME
  *   <directory>/<id>/layers/NAME/N      what commands wrote over a shared tree of the host, by the
  *                                       holder that they ran in; NAME is its place with `+` for `/`
+ *   <directory>/<id>/use.lock           held by runtimes with sessions of it
  *   <directory>/<id>/gone-…             what was cleared, as long as its removal takes
  *
  * Commands make links there as they please: every way below `home` is by descriptors.
@@ -23,6 +24,7 @@ import type { SessionRecord } from '../session/record.ts';
 import { cacheOf } from '../session/cache.ts';
 import { bytePathOf } from '../workspace/byte-path.ts';
 import { below, codeOf, openOrNull } from '../workspace/descriptor.ts';
+import { CacheUse } from './cache-use.ts';
 import type { WorkspaceFacts } from '../workspace/protect.ts';
 import type { AllSessions, CacheFacts, HomeCaches } from './port.ts';
 import {
@@ -33,7 +35,7 @@ import {
   type Left,
 } from './remove-tree.ts';
 
-/** Where programs put what lets them in somewhere. It ends with the last session. */
+/** Where programs put what lets them in somewhere. It ends with the last session, or its work. */
 const credentialNames = [
   '.cargo/credentials',
   '.cargo/credentials.toml',
@@ -59,6 +61,8 @@ const obeyedNames = [
 
 /** How often what a project has is measured at most, in `ms`. */
 const measureMs = 600_000;
+/** Without a command for so long, in `ms`, sessions are as good as ended for what is private. */
+const privateIdleMs = 900_000;
 const gonePrefix = 'gone-';
 const layersName = 'layers';
 
@@ -77,11 +81,12 @@ export class Caches implements HomeCaches {
   readonly #options: CachesOptions;
   readonly #live = new Map<string, Set<SessionId>>();
   readonly #measured = new Map<string, number>();
-
+  readonly #use: CacheUse;
   #source: Pick<AllSessions, 'running' | 'all'> = { running: () => [], all: () => [] };
 
   constructor(options: CachesOptions) {
     this.#options = options;
+    this.#use = new CacheUse(options.directory);
   }
 
   attach(source: Pick<AllSessions, 'running' | 'all'>): void {
@@ -97,6 +102,7 @@ export class Caches implements HomeCaches {
     const { directory, home, names } = this.#options;
     const own = path.join(directory, id, 'home');
     mkdirSync(own, { recursive: true, mode: 0o700 });
+    this.#use.hold(id);
     for (const name of names) closeSync(openPlace(own, name));
     const facts = { root: record.workspace };
     writeFileSync(path.join(directory, id, 'project.json'), JSON.stringify(facts), { mode: 0o600 });
@@ -133,10 +139,15 @@ export class Caches implements HomeCaches {
   async leave(record: SessionRecord): Promise<void> {
     const id = cacheOf(record);
     if (id === null) return;
-    if (!this.#sessionsOf(id).some((other) => other.id !== record.id)) this.#freeLayers(id);
     const live = this.#live.get(id);
-    if (live === undefined || !live.delete(record.id) || live.size > 0) return;
-    this.#live.delete(id);
+    const isLast = live?.delete(record.id) === true && live.size === 0;
+    if (isLast) {
+      this.#live.delete(id);
+      this.#use.release(id);
+    }
+    const hasOthers = this.#sessionsOf(id).some((other) => other.id !== record.id);
+    if (!hasOthers) this.#freeLayers(id);
+    if (!isLast) return;
     this.#endPrivate(path.join(this.#options.directory, id, 'home'));
     const since = Date.now() - (this.#measured.get(id) ?? 0);
     if (since < measureMs) return;
@@ -145,7 +156,7 @@ export class Caches implements HomeCaches {
     const bytes = await this.#bytesOf(id);
     if (bytes <= bytesMax || this.#isUsed(id)) return;
     log(`the caches of "${record.workspace}" are cleared: ${bytes} bytes, ${bytesMax} are let`);
-    const { count, why } = await this.clear(id);
+    const { count, why } = (await this.clear(id)) ?? { count: 0, why: null };
     if (count > 0) log(`${count} entries of them could not be removed: ${why ?? ''}`);
   }
 
@@ -162,11 +173,29 @@ export class Caches implements HomeCaches {
   /** Nothing has them mounted any more: later holders write to them, one each. */
   #freeLayers(id: string): void {
     const all = path.join(this.#options.directory, id, layersName);
-    for (const name of entriesOf(all)) {
-      for (const layer of entriesOf(path.join(all, name))) {
-        const own = path.join(all, name, layer);
-        writeFileSync(path.join(own, 'free'), '', { mode: 0o600 });
-      }
+    const layers = entriesOf(all).flatMap((name) =>
+      entriesOf(path.join(all, name)).map((layer) => path.join(all, name, layer)),
+    );
+    if (layers.length === 0) return;
+    this.#use.alone(id, () => {
+      for (const own of layers) writeFileSync(path.join(own, 'free'), '', { mode: 0o600 });
+    });
+  }
+
+  endIdle(now: number): void {
+    for (const id of this.#live.keys()) {
+      const all = this.#sessionsOf(id);
+      const isIdle = all.every(({ id: session, lastActivity }) => {
+        return now - lastActivity >= privateIdleMs && this.#source.running(session).length === 0;
+      });
+      if (isIdle) this.#endPrivate(path.join(this.#options.directory, id, 'home'));
+    }
+  }
+
+  recover(sessions: readonly SessionRecord[]): void {
+    const used = new Set(sessions.map((one) => cacheOf(one)));
+    for (const id of this.#ids().filter((one) => !used.has(one))) {
+      this.#endPrivate(path.join(this.#options.directory, id, 'home'));
     }
   }
 
@@ -184,10 +213,11 @@ export class Caches implements HomeCaches {
     return (await Promise.all(found)).flat();
   }
 
-  async clear(id: string): Promise<Left> {
+  async clear(id: string): Promise<Left | null> {
     if (!this.#ids().includes(id)) return { count: 0, why: null };
     // At once, so that a command that starts meanwhile has all of it or nothing.
-    const aside = this.#setAside(id);
+    const aside = this.#use.alone(id, () => this.#setAside(id));
+    if (aside === null) return null;
     const gone = await this.#removeGone(id);
     return { count: aside.count + gone.count, why: aside.why ?? gone.why };
   }

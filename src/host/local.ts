@@ -71,6 +71,7 @@ export class LocalHost implements WorkspaceHost {
   }
 
   recover(sessions: readonly SessionRecord[]): Promise<void> {
+    this.caches.recover(sessions);
     return this.views.recover(sessions);
   }
 

@@ -84,9 +84,12 @@ export interface HomeCaches {
   /**
    * While no command of it runs: who starts one then has nothing of it.
    *
-   * @returns how many entries could not be removed, and why the first of them could not
+   * @returns how many entries could not be removed, and why the first of them could not; `null`:
+   *   another runtime has sessions with it, so that nothing was cleared
    */
-  clear(id: string): Promise<{ readonly count: number; readonly why: string | null }>;
+  clear(id: string): Promise<{ readonly count: number; readonly why: string | null } | null>;
+  /** Ends what is private of caches whose sessions did nothing for long. Called now and then. */
+  endIdle(now: number): void;
 }
 
 /** A directory on disk, and where commands see it. */

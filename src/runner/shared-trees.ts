@@ -4,7 +4,7 @@
  *   <layers>/N/upper, work   of one mount
  *   <layers>/N/free          no mount has it any more: the next one takes it
  */
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
 import type { SharedTree } from '../caches.ts';
 import type { Holder } from '../command.ts';
@@ -36,12 +36,14 @@ function argsOf(holder: Holder, tree: SharedTree): string[] {
   return [...owner, source, String(index), place, layers, lower.join(':'), String(top)];
 }
 
-/** Whether it is free, and then not any more. */
+/** Whether it is free, and then not any more, for runners of other runtimes either. */
 function take(layers: string, number: number): boolean {
-  const mark = path.join(layers, String(number), 'free');
-  if (lstatSync(mark, { throwIfNoEntry: false }) === undefined) return false;
-  rmSync(mark);
-  return true;
+  try {
+    unlinkSync(path.join(layers, String(number), 'free'));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function make({ level, hostUid, hostGid }: Holder, layers: string, last: number): number {

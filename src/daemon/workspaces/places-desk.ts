@@ -64,7 +64,13 @@ export class Places implements PlacesDesk {
       const why = 'a command runs that has them, or a session that shares the host’s';
       throw new TrlError('SESSION_BUSY', `Cannot clear the caches of "${used.root}": ${why} too`);
     }
-    const results = await Promise.all(meant.map(({ id }) => caches.clear(id)));
+    const answers = await Promise.all(meant.map(({ id }) => caches.clear(id)));
+    const results = answers.filter((one) => one !== null);
+    if (results.length < answers.length) {
+      const message =
+        'Cannot clear all caches: another runtime of this user has sessions with some';
+      throw new TrlError('SESSION_BUSY', message);
+    }
     const left = results.reduce((sum, { count }) => sum + count, 0);
     const why = results.find((one) => one.why !== null)?.why ?? null;
     return { cleared: meant.length, left, ...(why === null ? {} : { why }) };
