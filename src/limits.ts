@@ -45,8 +45,10 @@ export const limits = {
   stateBytes: { unit: 'bytes', default: 1 * MiB, max: 1 * MiB, about: 'state out of a command' },
   stateValueBytes: { unit: 'bytes', default: 64 * KiB, max: 64 * KiB, about: 'one carried value' },
   outputBytes: { unit: 'bytes', default: 4 * MiB, max: 64 * MiB, about: 'a stream in an answer' },
-  journalBytes: { unit: 'bytes', default: 64 * MiB, max: 16 * GiB, about: 'journal of a command' },
-  journalsBytes: { unit: 'bytes', default: 512 * MiB, max: 64 * GiB, about: 'all journals' },
+  journalBytes: { unit: 'bytes', default: 1 * GiB, max: 16 * GiB, about: 'journal of a command' },
+  journalMemoryBytes: { unit: 'bytes', default: 64 * MiB, max: 64 * MiB, about: 'of it in memory' },
+  journalFilesBytes: { unit: 'bytes', default: 4 * GiB, max: 4 * GiB, about: 'journals on disk' },
+  journalsBytes: { unit: 'bytes', default: 512 * MiB, max: 64 * GiB, about: 'journals in memory' },
   journalKeepMs: { unit: 'ms', default: 900_000, max: 86_400_000, about: 'journal after exit' },
   usedKeys: { unit: 'count', default: 50_000, max: 50_000, about: 'keys of calls that are over' },
   usedKeysOfScope: {

@@ -235,6 +235,7 @@ async function startRunner(dir: string, key: string, options: RunnerOptions): Pr
   const start = {
     key,
     journals_bytes: options.journalsBytes,
+    ...(options.stateDir === null ? {} : { files_dir: join(options.stateDir, 'journals') }),
     commands_max: options.commandsMax,
     sessions_max: options.sessionsMax,
     linger_ms: options.stateDir === null ? ephemeralLingerMs : options.lingerMs,

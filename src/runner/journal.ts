@@ -1,10 +1,14 @@
 /**
- * The redacted output of one command by byte offset, both streams in the order they came. It stays
- * in memory: an unlinked file on tmpfs, or plain memory where there is none. The newest `bytesMax`
- * bytes are kept; what was dropped is counted, never hidden.
+ * The redacted output of one command by byte offset, both streams in the order they came. The
+ * newest bytes are in memory: an unlinked file on tmpfs, or plain memory where there is none. Older
+ * ones are in a file that nobody can read without the runner (`sealed-store.ts`). The newest
+ * `bytesMax` bytes are kept; what was dropped is counted, never hidden.
  */
+import { randomBytes } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
+import { limits } from '../limits.ts';
+import { SealedStore } from './sealed-store.ts';
 import {
   MemoryFile,
   pageBytes,
@@ -19,6 +23,9 @@ import {
 const tmpfsMagic = 0x01021994;
 /** Switches between the streams that are remembered; older bytes are dropped with them. */
 const segmentsMax = 262_144;
+/** Moved to the file at once. */
+const pieceBytes = 256 * 1024;
+const noBytes = new Uint8Array(0);
 
 export type Stream = 'stdout' | 'stderr';
 
@@ -35,14 +42,26 @@ export function isMemoryDir(dir: string): boolean {
 export class JournalSpace {
   readonly dir: string | null;
   readonly bytesMax: number;
+  /** Of one journal, in memory. */
+  readonly memoryMax: number;
+  readonly #filesDir: string | null;
   readonly #journals = new Set<Journal>();
   #made = 0;
   #shelf: Shelf | null = null;
 
-  /** @param dir a directory on tmpfs, or `null` for plain memory */
-  constructor(dir: string | null, bytesMax: number) {
+  /**
+   * @param dir a directory on tmpfs, or `null` for plain memory
+   * @param files where what memory has no room for goes; `null`: nowhere
+   */
+  constructor(
+    dir: string | null,
+    bytesMax: number,
+    files: { readonly dir: string; readonly memoryMax?: number } | null = null,
+  ) {
     this.dir = dir;
     this.bytesMax = bytesMax;
+    this.#filesDir = files?.dir ?? null;
+    this.memoryMax = files?.memoryMax ?? limits.journalMemoryBytes.max;
   }
 
   open(bytesMax: number): Journal {
@@ -60,6 +79,25 @@ export class JournalSpace {
   shelve(from: number, length: number): Store {
     if (this.#shelf === null || this.#shelf.full) this.#shelf = new Shelf(this.#bytes());
     return this.#shelf.place(from, length);
+  }
+
+  /** A file for what one journal has beyond memory; `null`: there is none. */
+  file(): SealedStore | null {
+    if (this.#filesDir === null) return null;
+    return new SealedStore(join(this.#filesDir, `f${randomBytes(8).toString('hex')}`));
+  }
+
+  /** Makes room for `bytes` in files, as {@link reserve} does in memory. */
+  reserveFile(bytes: number): boolean {
+    let held = 0;
+    for (const journal of this.#journals) held += journal.fileBytes;
+    for (const journal of this.#journals) {
+      if (held + bytes <= limits.journalFilesBytes.default) return true;
+      if (!journal.finished) continue;
+      held -= journal.fileBytes;
+      journal.dropFile();
+    }
+    return held + bytes <= limits.journalFilesBytes.default;
   }
 
   #bytes(): MemoryFile | Pages {
@@ -106,6 +144,12 @@ export class Journal {
   #capacityMax: number;
   #end = 0;
   #from = 0;
+  /** Older bytes are in the file. */
+  #memoryFrom = 0;
+  readonly #bytesMax: number;
+  /** Made when memory is full; `null`: none, or what it had is dropped. */
+  #file: SealedStore | null = null;
+  #hasFile = true;
   #starts: number[] = [];
   #streams: Stream[] = [];
   #first = 0;
@@ -113,7 +157,9 @@ export class Journal {
   readonly bytesOf = { stdout: 0, stderr: 0 };
 
   constructor(bytesMax: number, space: JournalSpace) {
-    this.#capacityMax = bytesMax;
+    this.#bytesMax = bytesMax;
+    this.#capacityMax = Math.min(bytesMax, space.memoryMax);
+    this.#hasFile = bytesMax > this.#capacityMax;
     this.#space = space;
   }
 
@@ -128,8 +174,12 @@ export class Journal {
   get finished(): boolean {
     return this.#finished;
   }
-  get bytesMax(): number {
+  /** Of which the newest are in memory. */
+  get memoryMax(): number {
     return this.#capacityMax;
+  }
+  get fileBytes(): number {
+    return this.#file === null ? 0 : this.#memoryFrom - this.#from;
   }
   get heldBytes(): number {
     return Math.min(this.#capacity, this.#end);
@@ -142,9 +192,64 @@ export class Journal {
     this.bytesOf[stream] += bytes.length;
     // Of a piece larger than the ring only the tail can be held.
     const skip = Math.max(0, bytes.length - this.#capacity);
+    const end = this.#end + bytes.length;
+    this.#outOfMemory(Math.max(this.#memoryFrom, end - this.#capacity), bytes.subarray(0, skip));
     this.#store?.write(bytes.subarray(skip), this.#end + skip);
-    this.#end += bytes.length;
-    this.#advance(Math.max(this.#from, this.#end - this.#capacity));
+    this.#end = end;
+    const held = this.#file === null ? this.#memoryFrom : end - this.#bytesMax;
+    this.#advance(Math.max(this.#from, held));
+  }
+
+  /** What lies before `from` goes to the file, with the part of a new piece that is too large. */
+  #outOfMemory(from: number, skipped: Uint8Array): void {
+    const start = this.#memoryFrom;
+    const count = Math.min(from, this.#end) - start;
+    this.#memoryFrom = from;
+    if (count + skipped.length === 0 || !this.#openFile(count + skipped.length)) return;
+    try {
+      const piece = new Uint8Array(Math.min(count, pieceBytes));
+      for (let at = start; at < start + count; at += piece.length) {
+        const part = piece.subarray(0, Math.min(piece.length, start + count - at));
+        this.#store?.read(part, at);
+        this.#file?.write(part, at);
+      }
+      this.#file?.write(skipped, this.#end);
+    } catch {
+      // No room on the disk: what is not there is a counted gap.
+      this.dropFile();
+    }
+  }
+
+  #openFile(bytes: number): boolean {
+    if (!this.#hasFile) return false;
+    const room = this.#space.reserveFile(bytes);
+    try {
+      if (room) this.#file ??= this.#space.file();
+      this.#file?.grow(this.#bytesMax);
+    } catch {
+      this.dropFile();
+    }
+    if (!room || this.#file === null) this.dropFile();
+    return this.#file !== null;
+  }
+
+  /** `false`: the disk failed, and what it had is a gap. */
+  #readFile(into: Uint8Array, offset: number): boolean {
+    try {
+      this.#file?.read(into, offset);
+      return true;
+    } catch {
+      this.dropFile();
+      return false;
+    }
+  }
+
+  /** Frees what is not in memory: it is a counted gap from now on. */
+  dropFile(): void {
+    this.#hasFile = false;
+    this.#file?.close();
+    this.#file = null;
+    this.#advance(Math.max(this.#from, this.#memoryFrom));
   }
 
   /** The bytes of one stream that lie at `offset`, at most `bytesMax`; `null` at the end. */
@@ -154,9 +259,13 @@ export class Journal {
     const index = this.#segmentAt(start);
     const stream = this.#streams[index];
     if (stream === undefined) return null;
-    const stop = Math.min(this.#starts[index + 1] ?? this.#end, this.#end, start + bytesMax);
+    const inFile = start < this.#memoryFrom;
+    const segmentEnd = this.#starts[index + 1] ?? this.#end;
+    const held = inFile ? this.#memoryFrom : this.#end;
+    const stop = Math.min(segmentEnd, held, start + bytesMax);
     const bytes = new Uint8Array(stop - start);
-    this.#store?.read(bytes, start);
+    if (!inFile) this.#store?.read(bytes, start);
+    else if (!this.#readFile(bytes, start)) return { stream, offset: start, bytes: noBytes };
     return { stream, offset: start, bytes };
   }
 
@@ -164,7 +273,7 @@ export class Journal {
   finish(): void {
     this.#finished = true;
     const length = this.#end - this.#from;
-    if (this.#store === null || length > shelvedBytesMax) return;
+    if (this.#store === null || length > shelvedBytesMax || this.#file !== null) return;
     const bytes = new Uint8Array(length);
     this.#store.read(bytes, this.#from);
     this.#store.close();
@@ -174,7 +283,9 @@ export class Journal {
 
   /** Frees the bytes; offsets and counts stay. */
   drop(): void {
+    this.dropFile();
     this.#from = this.#end;
+    this.#memoryFrom = this.#end;
     this.#capacity = 0;
     this.#capacityMax = 0;
     this.#starts = [];
@@ -210,6 +321,7 @@ export class Journal {
 
   #advance(from: number): void {
     this.#from = from;
+    this.#memoryFrom = Math.max(this.#memoryFrom, from);
     while ((this.#starts[this.#first + 1] ?? Infinity) <= from) this.#first += 1;
     if (this.#first > 1024 && this.#first * 2 > this.#starts.length) {
       this.#starts = this.#starts.slice(this.#first);

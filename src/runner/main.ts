@@ -2,7 +2,7 @@
  * The runner: starts every process, owns its pipes, keeps its output and outlives the daemon.
  *
  * Started as `node runner.js DIR`, with the start message on descriptor 3: one line of JSON
- * `{key, journals_bytes, commands_max, linger_ms}` (key: 64 hex). It listens on
+ * `{key, journals_bytes, files_dir, commands_max, linger_ms}` (key: 64 hex). It listens on
  * `DIR/runner.sock`
  * and answers `ready` on descriptor 3. DIR must be ours and 0700. It ends when it was told to, or
  * when no daemon has been connected for `linger_ms` and nothing runs.
@@ -30,6 +30,8 @@ import type { RunnerEvent } from './wire.ts';
 interface Start {
   readonly key: Uint8Array;
   readonly journalsBytes: number;
+  /** For what memory has no room for; `null`: there is none. */
+  readonly filesDir: string | null;
   readonly commandsMax: number;
   readonly sessionsMax: number;
   readonly lingerMs: number;
@@ -53,13 +55,28 @@ function readStart(): Start {
     typeof message === 'object' && message !== null ? Reflect.get(message, name) : undefined;
   const key = Buffer.from(String(get('key')), 'hex');
   if (key.length !== 32) throw new Error('the key is not 32 bytes');
+  const filesDir = get('files_dir');
   return {
     key,
     journalsBytes: Number(get('journals_bytes')),
+    filesDir: typeof filesDir === 'string' ? filesDir : null,
     commandsMax: Number(get('commands_max')),
     sessionsMax: Number(get('sessions_max')),
     lingerMs: Number(get('linger_ms')),
   };
+}
+
+/** A directory of this user alone. */
+function filesIn({ filesDir }: Start): { readonly dir: string } | null {
+  if (filesDir === null) return null;
+  try {
+    mkdirSync(filesDir, { mode: 0o700, recursive: true });
+    checkDir(filesDir);
+    return { dir: filesDir };
+  } catch {
+    // Where nothing can be written, what memory has no room for is a counted gap.
+    return null;
+  }
 }
 
 function checkDir(dir: string): void {
@@ -78,7 +95,7 @@ function openKeep(options: ConstructorParameters<typeof Keep>[0], gate: Gate): K
       if (current === null) return;
       current.followers.pump(execution);
       const lag = current.followers.lag(execution);
-      if (lag > execution.journal.bytesMax / 2) execution.hold(true);
+      if (lag > execution.journal.memoryMax / 2) execution.hold(true);
     },
     progress: (progress) => tell({ event: 'progress', progress }),
     waiting: (execution, info) => tell({ event: 'waiting', exec_id: execution.id, ...info }),
@@ -104,7 +121,7 @@ function main(dir: string): void {
   const journals = join(dir, 'journals');
   mkdirSync(journals, { mode: 0o700, recursive: true });
   const inMemory = isMemoryDir(journals);
-  const space = new JournalSpace(inMemory ? journals : null, start.journalsBytes);
+  const space = new JournalSpace(inMemory ? journals : null, start.journalsBytes, filesIn(start));
   const gate: Gate = { key: start.key, epoch: 0, current: null };
   const socketPath = join(dir, 'runner.sock');
   let idleSince = Date.now();
@@ -149,7 +166,7 @@ function main(dir: string): void {
   const watch = (): void => {
     for (const execution of keep.executions.values()) {
       const lag = gate.current?.followers.lag(execution) ?? 0;
-      if (lag <= execution.journal.bytesMax / 4) execution.live?.hold(false);
+      if (lag <= execution.journal.memoryMax / 4) execution.live?.hold(false);
     }
     if (gate.current !== null || busy()) idleSince = Date.now();
     if (Date.now() - idleSince > start.lingerMs) void keep.shutdown().then(exit);
