@@ -36,7 +36,7 @@ async function run(node: string, program: string): Promise<unknown> {
   const args = ['--input-type=module', '-e', program];
   const { stdout } = await promisify(execFile)(node, args, {
     encoding: 'utf8',
-    env: { PATH: '/usr/bin:/bin', TRL_SOCKET_PATH: daemon.socketPath },
+    env: { PATH: '/usr/bin:/bin', HOME: base, TRL_SOCKET_PATH: daemon.socketPath },
   });
   return JSON.parse(stdout);
 }
