@@ -214,6 +214,19 @@ test('one that a person starts takes its place, and is left as it is', bounded, 
   }
 });
 
+test('who starts it hears which variables of an older runtime do not hold', bounded, async () => {
+  await run(['daemon', 'stop']);
+  const more = { TRL_MAX_SESSIONS: '3', TRL_ENV_FILE: '/home/x/.env' };
+  const first = await run(['run', 'echo runs'], { more });
+  assert.deepEqual([first.code, first.stdout], [0, 'runs\n']);
+  for (const name of Object.keys(more)) {
+    const wanted = new RegExp(`^trl: ${name} is .* all programs share does not read it; set `, 'm');
+    assert.match(first.stderr, wanted);
+  }
+  const second = await run(['run', 'echo runs'], { more });
+  assert.doesNotMatch(second.stderr, /older runtime/);
+});
+
 test('it ends when nobody used it for a while', bounded, async () => {
   await run(['daemon', 'stop']);
   await run(['run', 'true'], { more: { TRL_IDLE_EXIT_MS: '500' } });

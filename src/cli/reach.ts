@@ -1,10 +1,12 @@
 /** Reaches the runtime, and in it what the arguments name. */
 import { policyProfiles } from '../command.ts';
+import { olderUnused } from '../configuration/older-variables.ts';
 import { connect, connectPrivate, runningDaemon, startHere } from '../local/index.ts';
 import type { Client, ExecId, Session, SessionId } from '../client/index.ts';
 import type { EphemeralOptions } from '../local/index.ts';
 import { isTrlError, TrlError } from '../errors.ts';
 import type { Args } from './args.ts';
+import { say } from './show.ts';
 
 /** Of what an error says that several fit. */
 const namedMax = 5;
@@ -29,6 +31,7 @@ export async function reach(
   if (options.ephemeral !== undefined) return connect(options);
   // Nobody else could use what a runtime of this command's own would be asked for.
   const start = startHere() === 'background' ? 'background' : 'never';
+  if (start === 'background') nameOlder();
   return connect({ ...options, start, project: null });
 }
 
@@ -76,10 +79,18 @@ export async function reachFor(
   const how = startHere();
   if (how === 'private') return connect({ ...options, ephemeral: own });
   if (how === 'never') return connect({ ...options, start: how });
-  if (!isOfItsOwn(args)) return connect({ ...options, start: how, project: null });
+  if (!isOfItsOwn(args)) {
+    nameOlder();
+    return connect({ ...options, start: how, project: null });
+  }
   // Nobody but the one who started it set what it obeys: what this command sets would not hold.
   if (runningDaemon()?.program !== undefined) return connectPrivate(own, options);
   return connect({ ...options, ephemeral: own });
+}
+
+/** Who starts the runtime that all share is told what of their variables does not hold there. */
+function nameOlder(): void {
+  if (runningDaemon() === null) olderUnused(process.env).forEach(say);
 }
 
 /** Variables that say what a runtime obeys. */

@@ -67,16 +67,25 @@ function usable(env: Env, name: Name): string | null {
   return value !== '' && older[name].isUsable(value) ? value : null;
 }
 
+const setIn = (env: Env): readonly Name[] =>
+  names.filter((name) => (env[name]?.trim() ?? '') !== '');
+
+/** One sentence for each that is set, where a runtime has no variables of who starts it. */
+export const olderUnused = (env: Env): readonly string[] =>
+  setIn(env).map(
+    (name) =>
+      `${name} is a variable of an older runtime; the one that all programs share does not read ` +
+      `it; set ${older[name].instead}`,
+  );
+
 /** One sentence for each that is set; no value is in it. */
 export function olderNotices(env: Env): readonly string[] {
-  return names
-    .filter((name) => (env[name]?.trim() ?? '') !== '')
-    .map((name) => {
-      const { means, instead, form } = older[name];
-      const used = usable(env, name) === null ? `is not used, as it is not ${form}` : means;
-      const is = used === means ? `is used for ${means} where nothing else says it` : used;
-      return `${name} is a variable of an older runtime; it ${is}; set ${instead}`;
-    });
+  return setIn(env).map((name) => {
+    const { means, instead, form } = older[name];
+    const used = usable(env, name) === null ? `is not used, as it is not ${form}` : means;
+    const is = used === means ? `is used for ${means} where nothing else says it` : used;
+    return `${name} is a variable of an older runtime; it ${is}; set ${instead}`;
+  });
 }
 
 /** The layer below every file: what of it is a key of today. */
