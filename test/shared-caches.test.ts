@@ -1,10 +1,14 @@
 // Caches of the host's user are seen where they were granted, and stay as they are.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { newSession, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
+import { promisify } from 'node:util';
+import { newSession, raw, startRuntime, surroundings } from './support/daemon.ts';
+import type { Daemon, Json } from './support/daemon.ts';
+import { mcpClient, stdioOf, type Person } from './support/mcp.ts';
 import { whyNoBox } from './support/box.ts';
 
 const skip = whyNoBox;
@@ -90,6 +94,7 @@ test('sessions at once write apart, and later ones see what each added', { skip 
     const command = `cd ~/.npm/_cacache; echo ${index} >of-${index}; cat mine`;
     const { data } = await client.ask('exec.run', { session_id, command });
     assert.equal(data.stdout, 'of the host\n');
+    assert.deepEqual(data.sandbox.share_cache, ['npm', 'pip']);
   }
   for (const session_id of ids) await client.ask('session.destroy', { session_id });
   assert.equal(await ran('cat ~/.npm/_cacache/of-*', ['npm', 'pip']), '0\n1\n');
@@ -185,3 +190,26 @@ test(
     renameSync(`${place}-apart`, place);
   },
 );
+
+test('the command line and MCP share them, once a person said yes', { skip }, async () => {
+  const cwd = path.join(daemon.home, 'work/a');
+  const words = ['run', '--json', '--socket-path', daemon.socketPath];
+  const { stdout } = await promisify(execFile)(
+    path.join(import.meta.dirname, '../trl'),
+    [...words, '--share-cache', 'npm,go', '--share-cache', 'pip', '--', 'cat ~/.npm/_cacache/mine'],
+    { cwd, env: { ...process.env, ...surroundings(daemon.home) } },
+  );
+  const receipt: Json = JSON.parse(stdout);
+  assert.equal(receipt.stdout, 'of the host\n');
+  assert.deepEqual(receipt.sandbox.share_cache, ['go', 'npm', 'pip']);
+  const person: Person = { says: 'approve', seen: [] };
+  const client = mcpClient('2025-11-25', person);
+  await client.connect(stdioOf(daemon, { cwd, shareCache: 'npm' }));
+  const answer = await client.callTool({
+    name: 'terminal',
+    arguments: { command: 'cat ~/.npm/_cacache/mine' },
+  });
+  await client.close();
+  assert.match(JSON.stringify(answer), /of the host/);
+  assert.match(person.seen.join(''), /user\/\.npm\/_cacache/);
+});

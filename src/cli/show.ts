@@ -122,12 +122,13 @@ export function sayEnd(
 }
 
 function summary(end: ExecEnd): string {
-  const { kind, level, network } = end.sandbox;
+  const { kind, level, network, share_cache: shared = [] } = end.sandbox;
   const parts = [
     `exit ${end.exit_code}${end.signal === null ? '' : ` (${end.signal})`}`,
     `${end.timed_out ? 'timed out after ' : ''}${showDuration(end.duration_ms)}`,
     kind === 'none' ? 'NO SANDBOX' : `sandbox ${level}`,
     `network ${network}`,
+    ...(shared.length === 0 ? [] : [`caches of the host: ${shared.join(', ')}`]),
   ];
   if (end.ended_background > 0) {
     parts.push(`${end.ended_background} background processes ended`);

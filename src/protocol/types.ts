@@ -185,6 +185,7 @@ export interface Receipt extends ReceiptChanges {
     readonly kind: SandboxKind;
     readonly level: Assurance['level'];
     readonly network: 'off' | 'on';
+    readonly share_cache?: readonly CacheTool[];
     readonly warm: boolean;
   };
   readonly limits: readonly EnforcedLimit[];

@@ -61,12 +61,16 @@ export function stdioOf(
     readonly cwd?: string;
     readonly home?: string;
     readonly tools?: string;
+    readonly shareCache?: string;
   } = {},
 ): StdioClientTransport {
   const socket = more.own === true ? [] : ['--socket-path', daemon.socketPath];
+  const { tools, shareCache } = more;
+  const tooled = tools === undefined ? [] : ['--tools', tools];
+  const shared = shareCache === undefined ? [] : ['--share-cache', shareCache];
   return new StdioClientTransport({
     command: trl,
-    args: ['mcp', ...socket, ...(more.tools === undefined ? [] : ['--tools', more.tools])],
+    args: ['mcp', ...socket, ...tooled, ...shared],
     cwd: more.cwd ?? daemon.root,
     env: {
       ...variables(),

@@ -31,6 +31,7 @@ const telling: Partial<Record<MethodName, Telling>> = {
       'workspace_mode',
       'grants',
       'sandbox',
+      'share_cache',
       'policy',
     ],
     answer: ['session_id', 'shell', 'working_dir'],

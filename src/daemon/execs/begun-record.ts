@@ -46,6 +46,7 @@ export function begunRecord(judged: Judged): Omit<ExecRecord, 'parked'> {
       sandbox: ground.box.kind,
       level: session.assurance?.level ?? levelOf(ground.box),
       network: session.grants.network,
+      ...(session.shareCache === undefined ? {} : { shareCache: session.shareCache }),
       warnings: warningsOf(ground, session, request),
     },
     outcome: null,

@@ -1,4 +1,5 @@
 /** Turns an outcome into what the wire answers, with sentences that help. */
+import type { CacheTool } from '../../caches.ts';
 import type { Assurance, Exit, Plan, Verdict } from '../../command.ts';
 import type { Collected } from '../../output/collect.ts';
 import type { Receipt } from '../../protocol/types.ts';
@@ -17,6 +18,8 @@ export interface PlanFacts {
   readonly sandbox: Plan['box']['kind'];
   readonly level: Assurance['level'];
   readonly network: 'off' | 'on';
+  /** Absent: none. */
+  readonly shareCache?: readonly CacheTool[];
   /** What a person should know of the plan; absent in records of before. */
   readonly warnings?: readonly string[];
   /** What the audit log tells of it; absent in records of before, and while a person is asked. */
@@ -80,6 +83,7 @@ export function receiptHead(facts: PlanFacts, ended: Ended): ReceiptHead {
       kind: facts.sandbox,
       level: facts.level,
       network: facts.network,
+      ...(facts.shareCache === undefined ? {} : { share_cache: facts.shareCache }),
       warm: exit.warm,
     },
     limits: exit.limits,

@@ -20,6 +20,7 @@ export const ranIn = z.object({
   kind: word.sandboxKind,
   level: word.assuranceLevel,
   network: word.network,
+  share_cache: z.exactOptional(word.sharedCaches),
   warm: z.boolean(),
 });
 

@@ -1,6 +1,5 @@
 /** Answers of `session.*`. */
 import * as z from 'zod/mini';
-import { cacheTools } from '../../caches.ts';
 import { workspaceModes } from '../../change.ts';
 import { envModes } from '../../names.ts';
 import { secretSource } from './secrets.ts';
@@ -39,7 +38,7 @@ export const session = z.object({
   timeout_s: word.count,
   network: word.network,
   sandbox: word.sandboxKind,
-  share_cache: z.exactOptional(z.array(z.enum(cacheTools))),
+  share_cache: z.exactOptional(word.sharedCaches),
   assurance: z.nullable(word.assurance),
   typed_secrets: z.exactOptional(word.names),
   environment: z.exactOptional(environment),

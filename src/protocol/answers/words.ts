@@ -3,6 +3,7 @@
  * may hold more fields than its schema names, as the protocol permits.
  */
 import * as z from 'zod/mini';
+import { cacheTools } from '../../caches.ts';
 import { errorTable, type ErrorCode } from '../../errors.ts';
 
 /** A count, an offset or a size: 0 or more. */
@@ -30,6 +31,8 @@ export const errorCode = z.enum(Object.keys(errorTable).filter(isErrorCode));
 export const wireError = z.object({ code: errorCode, message: z.string() });
 
 export const decision = z.enum(['allow', 'ask', 'block']);
+/** Programs whose caches of the host's user are seen. */
+export const sharedCaches = z.array(z.enum(cacheTools));
 export const sandboxKind = z.enum(['bubblewrap', 'none']);
 export const network = z.enum(['off', 'on']);
 export const assuranceLevel = z.enum(['full', 'root-uid', 'none']);
