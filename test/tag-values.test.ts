@@ -23,7 +23,7 @@ const restored: readonly (readonly [string, string, string, string])[] = [
   ],
   ['another line end', `k=${one}\r\n`, `k=${tag}\n`, `k=${one}\n`],
   ['two on one line', `u=${one}:${two}@h\n`, `u=${tag}:${other}@h\n`, `u=${one}:${two}@h\n`],
-  ['one of several lines', `x\n${lines}y\n`, `z\n${block}\ny\n`, `z\n${lines}y\n`],
+  ['one of several lines', `x\n${lines}y\n`, `x\n${block}\nz\n`, `x\n${lines}z\n`],
   ['bytes beyond ASCII', `\xc3\xbc=${one}`, `\xc3\xbc=${tag}`, `\xc3\xbc=${one}`],
 ];
 for (const [name, before, after, wanted] of restored) {
@@ -43,6 +43,7 @@ const refused: readonly (readonly [string, string, string])[] = [
   ['in binary content', `k=${one}\n\0`, `k=${tag}\n\0`],
   ['in bytes that are no UTF-8', `k=${one}\n\xff`, `k=${tag}\n\xff`],
   ['of a part of the value', `k=${one}\n`, `k=${tags.of(one.slice(0, -1))}\n`],
+  ['of several lines below another one', `x\n${lines}y\n`, `z\n${block}\ny\n`],
   ['of a value that is in the line', `k=a${one}\n`, `k=${tag}\n`],
 ];
 for (const [name, before, after] of refused) {

@@ -1,4 +1,5 @@
 /** Files that a command wrote back with tags: the values that stand there so far come back. */
+import { setImmediate as turn } from 'node:timers/promises';
 import type { BytePath } from '../change.ts';
 import type { SnapshotStore } from '../snapshot/store.ts';
 import type { Captured } from '../workspace/changes/captured.ts';
@@ -13,6 +14,8 @@ import type { Gits } from './ways.ts';
 const reason: HeldReason = 'redaction-tag';
 const readable = 0o400;
 const permissions = 0o777;
+/** Of one look: each is searched for up to some 100 ms. The others are held. */
+const searchedMax = 64;
 
 interface Ground extends Pick<CommittingParts, 'tree' | 'owner'> {
   readonly store: Pick<SnapshotStore, 'read' | 'put' | 'has'>;
@@ -34,6 +37,7 @@ export async function withValuesBack(
 ): Promise<ReadonlyMap<BytePath, FileEntry>> {
   const { tree, owner, store, filter, isConflict } = ground;
   const found = new Map<BytePath, FileEntry>();
+  let searched = 0;
   if (mode !== 'direct' || isLost) return found;
   for (const captured of changes) {
     const { path, after, baseKey } = captured;
@@ -47,6 +51,8 @@ export async function withValuesBack(
     const written = await store.read(after.sha256);
     if (written === null) continue;
     const texts = [standing.bytes, written].map((bytes) => bytes.toString('latin1'));
+    if ((searched += 1) > searchedMax) break;
+    await turn();
     const text = filter.withValues(texts[0] ?? '', texts[1] ?? '');
     if (text === null) continue;
     const bytes = Buffer.from(text, 'latin1');

@@ -10,7 +10,8 @@ import { tagPattern, type IssuedTags } from '../../redacted.ts';
 const valueLinesMax = 200;
 const valueBytesMax = 64 * 1024;
 /** What is compared with tags at most; beyond, nothing is put back. */
-const stepsMax = 50_000;
+const stepsMax = 5_000;
+const linesMax = 50_000;
 const bytesMax = 16 * 1024 * 1024;
 
 /**
@@ -22,10 +23,12 @@ const bytesMax = 16 * 1024 * 1024;
  */
 export function withValues(before: string, after: string, tags: IssuedTags): string | null {
   if (after.includes('\0') || !isUtf8(Buffer.from(after, 'latin1'))) return null;
+  const written = after.split('\n');
+  if (written.length > linesMax || lineCount(before) > linesMax) return null;
   const search = new Search(before, tags);
   const isPlaced = (tag: string): boolean => tags.has(tag) && !before.includes(tag);
   const lines: string[] = [];
-  for (const line of after.split('\n')) {
+  for (const [index, line] of written.entries()) {
     const placed = [...line.matchAll(tagPattern)].filter(([tag]) => isPlaced(tag));
     if (placed.length === 0) {
       lines.push(line);
@@ -33,14 +36,18 @@ export function withValues(before: string, after: string, tags: IssuedTags): str
     }
     const words: string[] = [];
     let at = 0;
-    for (const { index, 0: tag } of placed) {
-      words.push(line.slice(at, index));
-      at = index + tag.length;
+    for (const { index: start, 0: tag } of placed) {
+      words.push(line.slice(at, start));
+      at = start + tag.length;
     }
     words.push(line.slice(at));
-    const values = search.find({ tags: placed.map(([tag]) => tag), words });
+    const values = search.find({
+      tags: placed.map(([tag]) => tag),
+      words,
+      above: index === 0 ? null : saidOf(written[index - 1] ?? ''),
+    });
     if (values === null) return null;
-    lines.push(words.map((word, index) => word + (values[index] ?? '')).join(''));
+    lines.push(words.map((word, place) => word + (values[place] ?? '')).join(''));
   }
   return lines.join('\n');
 }
@@ -56,6 +63,8 @@ interface Wanted {
   readonly tags: readonly string[];
   /** Before, between and behind them: one more. */
   readonly words: readonly string[];
+  /** What the line above says; `null`: there is none. */
+  readonly above: string | null;
 }
 
 const lead = new Set([' ', '\t']);
@@ -85,7 +94,7 @@ class Search {
 
   /** The values of the tags, which stand between words of one line; `null`: no line has them. */
   find(wanted: Wanted): string[] | null {
-    const { tags, words } = wanted;
+    const { tags, words, above } = wanted;
     const [first = ''] = words;
     const head = first.slice(saidIn(first, 0, first.length).start);
     const able = [...this.#lines.entries()].flatMap(([index, { said }]) =>
@@ -93,10 +102,11 @@ class Search {
         ? [{ index, from: said.start + head.length }]
         : [],
     );
-    // One of several lines is looked for where no value of one line is it.
+    // One of several lines is looked for where no value of one line is it, below the same line.
     for (const more of tags.length === 1 ? [0, valueLinesMax] : [0]) {
       for (const { index, from } of able) {
         if (this.#isSpent()) return null;
+        if (more > 0 && this.#above(index) !== above) continue;
         const found = this.#from(wanted, from, { first: index + Math.min(more, 1), more });
         if (found === null) continue;
         this.#used.add(index);
@@ -104,6 +114,11 @@ class Search {
       }
     }
     return null;
+  }
+
+  #above(index: number): string | null {
+    const line = this.#lines[index - 1];
+    return line === undefined ? null : this.#text.slice(line.said.start, line.said.end);
   }
 
   /** With the end of the last value on `first` or one of the lines behind it. */
@@ -117,10 +132,10 @@ class Search {
     for (const line of this.#lines.slice(first, first + Math.max(more, 1))) {
       if (line.end - from > valueBytesMax || this.#isSpent()) return null;
       this.#steps += 1;
-      for (const [stop, behind] of [
-        [line.end, last],
-        [line.said.end, last.slice(0, lastEnd)],
-      ] as const) {
+      const whole = [line.end, last] as const;
+      const said = [line.said.end, last.slice(0, lastEnd)] as const;
+      const isSame = whole[0] === said[0] && whole[1] === said[1];
+      for (const [stop, behind] of isSame ? [whole] : [whole, said]) {
         const end = stop - behind.length;
         if (end <= from || !this.#text.startsWith(behind, end)) continue;
         const found = this.#between(tags, words, this.#text.slice(from, end));
@@ -164,4 +179,15 @@ function saidIn(text: string, from: number, to: number): { start: number; end: n
   while (start < end && lead.has(text.charAt(start))) start += 1;
   while (end > start && trail.has(text.charAt(end - 1))) end -= 1;
   return { start, end };
+}
+
+function saidOf(text: string): string {
+  const { start, end } = saidIn(text, 0, text.length);
+  return text.slice(start, end);
+}
+
+function lineCount(text: string): number {
+  let count = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
 }
