@@ -18,6 +18,7 @@ import { Store } from '../session/store.ts';
 import { mainTokenIn } from '../identity/token.ts';
 import { Identities } from './access/identities.ts';
 import { Approving } from './approvals/approving.ts';
+import { followDesktop } from './approvals/desktop.ts';
 import type { Args } from './args.ts';
 import { configDirectory } from '../yaml/places.ts';
 import { checkRoot, openAuthority, refuseObeyed, reservedPaths } from './authority.ts';
@@ -123,7 +124,7 @@ export async function openCore({ args, own, stateDir, log }: OpenParts): Promise
     reserved,
     policies,
     turns: new Turns(),
-    approving: approvingOf({ store, enrolment, policies, masking }),
+    approving: approvingOf({ store, enrolment, policies, masking, args, env, shown, secrets }),
     enrolment,
     secrets,
     variables: new Variables({ configuration, secrets, env, log }),
@@ -328,15 +329,17 @@ function identitiesOf({ env, enrolment, policies, auditing, log }: IdentityParts
   });
 }
 
-interface ApprovingParts {
+interface ApprovingParts extends Pick<CoreOptions, 'env' | 'shown' | 'secrets'> {
+  readonly args: Args;
   readonly store: Store;
   readonly enrolment: Enrolment;
   readonly policies: Policies;
   readonly masking: Masking;
 }
 
-function approvingOf({ store, enrolment, policies, masking }: ApprovingParts): Approving {
-  return new Approving({
+function approvingOf(parts: ApprovingParts): Approving {
+  const { args, store, enrolment, policies, masking } = parts;
+  const approving = new Approving({
     store: {
       put: (id, json) => store.putDurable('approvals', id, json),
       remove: (id) => store.remove('approvals', id),
@@ -347,6 +350,10 @@ function approvingOf({ store, enrolment, policies, masking }: ApprovingParts): A
     permits: (asked) => policies.permits(asked?.workspace?.path ?? null),
     mask: (text) => masking.text(text),
   });
+  const { approvals } = approving;
+  // A runtime of one command's own ends before anybody could answer.
+  if (!args.ephemeral) followDesktop(parts, { approvals, requests: parts.secrets.requests });
+  return approving;
 }
 
 function boundsOfRunner(env: Env, { sessionsActive, commandsConcurrent }: RuntimeBounds) {

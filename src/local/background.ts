@@ -114,7 +114,7 @@ async function startUnderLock(socketPath: string, replaces: DaemonRecord | null)
 const plainNames = new Set(
   [
     // Not what a runtime obeys: it is the same for all.
-    'TRL_SOCKET_PATH TRL_IDLE_EXIT_MS TRL_RUNNER_LINGER_MS',
+    'TRL_SOCKET_PATH TRL_IDLE_EXIT_MS TRL_NOTIFY TRL_RUNNER_LINGER_MS',
     'HOME USER LOGNAME SHELL PATH LANG LANGUAGE TZ TMPDIR',
     'DBUS_SESSION_BUS_ADDRESS DISPLAY WAYLAND_DISPLAY',
     // As `certificateVariables` of commands.

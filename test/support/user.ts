@@ -51,9 +51,9 @@ export class User implements AsyncDisposable {
   }
 
   /** An agent's program, which starts `trl mcp` as it is installed. */
-  async agent(forms: Person = nobody()) {
+  async agent(forms: Person = nobody(), own: Readonly<Record<string, string>> = this.env) {
     const client = mcpClient('2025-11-25', forms);
-    const all = Object.entries({ ...process.env, ...this.env });
+    const all = Object.entries({ ...process.env, ...own });
     const given = all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
     const env: Record<string, string> = Object.fromEntries(given);
     const options = { command: trl, args: ['mcp'], cwd: this.project, env };
