@@ -213,3 +213,21 @@ test('the command line and MCP share them, once a person said yes', { skip }, as
   assert.match(JSON.stringify(answer), /of the host/);
   assert.match(person.seen.join(''), /user\/\.npm\/_cacache/);
 });
+
+test('nor is one in the way of a grant that lies in a cache', { skip }, async () => {
+  const granted = path.join(daemon.home, 'user/.cache/x/foo');
+  mkdirSync(granted, { recursive: true });
+  writeFileSync(path.join(granted, 'mine'), 'of the host\n');
+  writeFileSync(path.join(daemon.home, 'user/.cache/x/file'), 'of the host\n');
+  const outside = path.join(daemon.home, 'work/b/granted');
+  mkdirSync(outside, { recursive: true });
+  const allow = [granted, path.join(daemon.home, 'user/.cache/x/file')];
+  const params = { files: { read: { allow } } };
+  const read = 'cat ~/.cache/x/foo/mine ~/.cache/x/file';
+  assert.equal(await ran(read, [], params), 'of the host\n'.repeat(2));
+  for (const to of [outside, `/oldroot${outside}`]) {
+    await ran(`cd ~/.cache; mv x away-$$; ln -sfn '${to}' x`, [], params);
+    assert.equal(await ran(read, [], params), 'of the host\n'.repeat(2));
+  }
+  assert.deepEqual(readdirSync(outside), []);
+});

@@ -13,8 +13,16 @@
  * Commands make links there as they please: every way below `home` is by descriptors.
  */
 import { execFile } from 'node:child_process';
-import { closeSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync } from 'node:fs';
-import { statSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+} from 'node:fs';
+import { openSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { sharedDirectoriesOf, type CacheTool, type SharedTree } from '../caches.ts';
@@ -104,6 +112,7 @@ export class Caches implements HomeCaches {
     mkdirSync(own, { recursive: true, mode: 0o700 });
     this.#use.hold(id);
     for (const name of names) closeSync(openPlace(own, name));
+    for (const { path: tree } of granted) this.#makePlace(own, tree);
     const facts = { root: record.workspace };
     writeFileSync(path.join(directory, id, 'project.json'), JSON.stringify(facts), { mode: 0o600 });
     const live = this.#live.get(id) ?? new Set();
@@ -118,6 +127,22 @@ export class Caches implements HomeCaches {
       gid,
     }));
     return { caches, shared: this.#shared(own, record.shareCache ?? [], granted) };
+  }
+
+  /** What is granted within a cache is mounted there, where commands may have put a link. */
+  #makePlace(own: string, tree: string): void {
+    const place = path.relative(this.#options.home, tree);
+    if (!this.#options.names.some((name) => place.startsWith(`${name}/`))) return;
+    if (statSync(tree, { throwIfNoEntry: false })?.isFile() !== true) {
+      closeSync(openPlace(own, place));
+      return;
+    }
+    const above = openPlace(own, path.dirname(place));
+    try {
+      makeFile(below(above, bytePathOf(path.basename(place))));
+    } finally {
+      closeSync(above);
+    }
   }
 
   #shared(
@@ -339,6 +364,13 @@ function openPlace(own: string, name: string): number {
   const made = openParts(own, parts);
   if (made === null) throw new Error(`Cannot open the cache "${name}" in "${own}"`);
   return made;
+}
+
+/** An empty file, where none is. */
+function makeFile(at: Buffer): void {
+  if (lstatSync(at, { throwIfNoEntry: false })?.isFile() === true) return;
+  removeFile(at);
+  closeSync(openSync(at, 'wx', 0o600));
 }
 
 function removeFile(at: Buffer): void {
