@@ -59,6 +59,7 @@ test('an open holder is a few descriptors and no process', sandboxed, async () =
   const namespaces = (): number =>
     readdirSync('/proc/self/fd').filter((fd) => /^(?:user|mnt|net):/.test(linkOf(fd))).length;
   const open = await openHolder(holder);
+  await open.bounded;
   assert.equal(namespaces(), 3);
   assert.deepEqual({ mounts: hostMounts(ws.path), children: children() }, before);
   open.close();
@@ -142,6 +143,7 @@ test('commands of one holder run at once and share its loopback', sandboxed, asy
   using ws = temporary();
   await using box = await openBox({ root: ws.path });
   const holder = await openHolder(box.box.holder);
+  await holder.bounded;
   try {
     const server = runIn(
       holder,

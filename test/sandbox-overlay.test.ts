@@ -90,6 +90,7 @@ test('the workspace itself has its own mode and owner', sandboxed, async () => {
   using other = await layered();
   onHost('chmod 2751 . && touch -d @1000000000 .', other.tree);
   const holder = await openHolder(other.box.holder);
+  await holder.bounded;
   try {
     const seen = await runIn(holder, other.box, 'stat -c "%a %u %Y" .', { cwd: other.tree });
     assert.equal(seen.stdout, `2751 ${other.box.holder.insideUid} 1000000000\n`);

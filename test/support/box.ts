@@ -109,6 +109,7 @@ export async function openBox(options: BoxOptions = {}): Promise<OpenBox> {
   const quarantine = temporary();
   const guard = await openGuard(facts, quarantine.path);
   const holder = await openHolder(box.holder);
+  await holder.bounded;
   const env = { HOME: host.home, PATH: host.path, ...gitIdentity };
   return {
     host,

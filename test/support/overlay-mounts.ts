@@ -15,6 +15,7 @@ onHost('mount -t tmpfs none in/deep && echo deep > in/deep/in && chmod 777 in/de
 onHost('mount -t tmpfs none hidden/v && echo SECRET > hidden/v/in', ws.tree);
 const look = async (): Promise<string> => {
   const holder = await openHolder(ws.box.holder);
+  await holder.bounded;
   const script = 'cat vol/in in/deep/in hidden/v/in; echo w > vol/w; ls . vol in/deep';
   const { stdout } = await runIn(holder, ws.box, script, { cwd: ws.tree });
   holder.close();

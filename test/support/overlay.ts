@@ -102,6 +102,7 @@ export async function openLayered(
 ): Promise<OpenLayered & AsyncDisposable> {
   const made = await layered(options);
   const holder = await openHolder(made.box.holder);
+  await holder.bounded;
   const refresher = new Refresher();
   const dispose = (): void => {
     holder.close();
