@@ -7,6 +7,11 @@ import { roundRobin, type Figures } from './stats.ts';
 
 const trl = path.join(path.dirname(import.meta.dirname), 'trl');
 const nodeName = 'node -e 0';
+/** The command line of the one peer that has one. */
+const peer = path.join(
+  path.dirname(import.meta.dirname),
+  'node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js',
+);
 
 export type StartupRow = Figures & { readonly name: string; readonly ratio: number };
 
@@ -25,6 +30,7 @@ export async function measureStartup(rounds: number): Promise<Part<readonly Star
   const ends: (() => Promise<void>)[] = [];
   const contenders = [
     { name: nodeName, run: () => runProgram(process.execPath, ['-e', '0'], at(place)) },
+    { name: 'srt true', run: () => runProgram(process.execPath, [peer, 'true'], at(place)) },
     { name: 'trl --version', run: () => runProgram(trl, ['--version'], at(place)) },
     { name: 'trl run --private -- true', run: run(place, '--private') },
     // Nothing listens.
