@@ -5,7 +5,7 @@ import { copyFileSync, cpSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { closeSync, mkdirSync, openSync, readdirSync, truncateSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as wait } from 'node:timers/promises';
 import { openAuditKey } from '../src/audit/key.ts';
 import { headLine } from '../src/audit/line.ts';
 import { openAuditLog } from '../src/audit/logs.ts';
@@ -303,6 +303,22 @@ test('an end that was set aside is told, and must be what was set aside', async 
     assert.deepEqual(kindsOf(await check(directory)), ['torn.changed']);
     rmSync(file);
     assert.deepEqual(kindsOf(await check(directory)), ['torn.missing']);
+  });
+});
+
+test('a check waits for the first line of a segment that is just begun', async () => {
+  await withAudit(async (directory) => {
+    await writeLog(directory, { events: 20, segmentBytes: 2_000 });
+    const last = segmentFiles(directory).at(-1) ?? '';
+    const lines = readFileSync(last);
+    truncateSync(last);
+    const { publicKey } = openAuditKey(directory);
+    const checking = verifyLog({ directory: logAt(directory), publicKey });
+    await wait(30);
+    writeFileSync(last, lines);
+    assert.deepEqual(kindsOf(await checking), []);
+    truncateSync(last);
+    assert.deepEqual(kindsOf(await check(directory)), ['end.unfinished']);
   });
 });
 

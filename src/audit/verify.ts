@@ -100,7 +100,8 @@ async function readSegment(segment: Segment, check: Check, patienceMs: number): 
   for (let waited = 0, step = 1; ; waited += step, step *= 2) {
     length = withFile(segment.file, (_, size) => size);
     position = await readLines(segment.file, { position, length }, check);
-    const isEnd = position === length && pass.uncovered === 0;
+    // A segment has no line yet for the moment in which it is begun.
+    const isEnd = length > 0 && position === length && pass.uncovered === 0;
     if (isEnd || pass.findings.count > 0 || waited >= patienceMs) break;
     await wait(step);
   }

@@ -191,8 +191,18 @@ function explained(error: unknown, old: string): unknown {
 function staleness({ seen }: FileAnswer, states: readonly string[]): string[] {
   const known = seen.before;
   seen.set(states.slice(2, 4).join(' '));
-  if (known === undefined || known === states.slice(0, 2).join(' ')) return [];
+  if (known === undefined || isSameState(known, states.slice(0, 2).join(' '))) return [];
   return ['It was changed by something else since you last read or wrote it.'];
+}
+
+/**
+ * Size, and time of change in seconds. A time that went through Node is a double of seconds, up to
+ * 240 ns away from the one that was set.
+ */
+function isSameState(one: string, other: string): boolean {
+  const [size, time] = one.split(' ').map(Number);
+  const [otherSize, otherTime] = other.split(' ').map(Number);
+  return size === otherSize && Math.abs((time ?? 0) - (otherTime ?? 0)) < 2e-6;
 }
 
 /** What a tag stands for would be lost: the file would have the tag. */
