@@ -102,7 +102,7 @@ async function redacted(input: Buffer, seals: boolean): Promise<void> {
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
   const seal = seals ? { base: newPath(), recipients: [recipient], bytesMax } : null;
   const channel = new Channel(
-    { channel: 1, command: 'cat', known, interactive: false, seal },
+    { channel: 1, command: 'cat', known, interactive: false, reveal: [], seal },
     { index: new KnownIndex(known), tags, options },
     { give: () => {}, unsealed: () => {} },
   );

@@ -12,7 +12,6 @@ import type { RedactionSummary } from './redacted.ts';
 export type SessionId = `s-${string}`;
 /** `x-` and 32 lower-case hex digits (128 random bits). */
 export type ExecId = `x-${string}`;
-
 /** `a-` and 32 lower-case hex digits (128 random bits). */
 export type ApprovalId = `a-${string}`;
 
@@ -190,6 +189,8 @@ export interface Plan {
   /** Variables of this command only: they never carry. */
   readonly command_env: Readonly<Record<string, string>>;
   readonly carry: Carry;
+  /** Values that its output shows although they look like secrets, by digest; absent: none. */
+  readonly reveal?: readonly string[];
   /** File mode mask; absent: 022. */
   readonly umask?: number;
   readonly mode: 'foreground' | 'detached';

@@ -3,7 +3,7 @@
  * everything that an answer binds.
  */
 import path from 'node:path';
-import type { RuleSubject } from './approval/lasting.ts';
+import type { NetworkRule, RevealRule } from './approval/lasting.ts';
 import type { Asked } from './approval/request.ts';
 import type { Plan, Verdict } from './command.ts';
 import { bind, type Bound } from './policy/binding/bind.ts';
@@ -77,16 +77,29 @@ export async function lookUpNamed(
 /** Variables that each call has anew, and no program of a known shape obeys. */
 const harmless: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_', 'TRACEPARENT']);
 
+/** A question about what is shown and nothing else: the values are those of any command. */
+function revealRuleOf({
+  ground,
+  standing,
+  reveal,
+  verdict,
+}: Parameters<typeof question>[1]): RevealRule | null {
+  const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
+  const isOfReveal = asks.length > 0 && asks.every(({ id }) => id === 'reach.reveal');
+  if (!isOfReveal || ground.workspace === null || ground.place === null) return null;
+  return { reveal, workspace: ground.place, requester: standing.requester };
+}
+
 /**
  * What an answer for the project would be about: a command of a known shape that asks for the
  * network and nothing else, as it starts where nothing of the session or the project leads it
  * elsewhere. `null`: no such answer is taken.
  */
-function ruleOf(
+function networkRuleOf(
   world: World,
   { ground, standing, tool, plan, macs, verdict }: Parameters<typeof question>[1],
   { contents }: Bound,
-): RuleSubject | null {
+): NetworkRule | null {
   const { reach, session } = standing;
   const { workspace, place } = ground;
   const asks = verdict.rules.filter(({ decision }) => decision === 'ask');
@@ -129,20 +142,21 @@ export function question(
     readonly ground: Ground;
     readonly standing: Standing;
     readonly tool: Asking['tool'];
+    readonly reveal: readonly string[];
     readonly plan: Plan & { readonly cwd: string };
     readonly macs: Asked['env'];
     readonly verdict: Verdict;
   },
   bound: Bound,
 ): Asked {
-  const { ground, standing, tool, plan, macs } = parts;
+  const { ground, standing, tool, reveal, plan, macs } = parts;
   const { reach, judge, requester } = standing;
   const own = (all: Readonly<Record<string, string>>): [string, string][] =>
     Object.entries(all).map(([name, value]) => [name, world.mac(name, value)]);
   const carried = macs.map(({ name, mac }): [string, string] => [name, mac]);
   const env = new Map([...own(plan.env), ...carried, ...own(plan.command_env)]);
   const { stdin } = plan;
-  const rule = ruleOf(world, parts, bound);
+  const rule = revealRuleOf(parts) ?? networkRuleOf(world, parts, bound);
   return {
     v: 1,
     command: plan.command,
@@ -163,6 +177,7 @@ export function question(
     sandbox: { kind: plan.box.kind, level: reach.level, box: ground.scope },
     network: ground.network,
     files: ground.files,
+    ...(reveal.length === 0 ? {} : { reveal }),
     bounds: plan.bounds,
     policy: { name: judge.name, version: judge.version },
     session: plan.session_id,

@@ -21,3 +21,12 @@ export function quoteWord(word: string): string {
 export function quoteArgv(argv: readonly string[]): string {
   return argv.map(quoteWord).join(' ');
 }
+
+const tagsShown = 5;
+
+/** Values that are hidden, by the first digits of their tags. */
+export function revealText(digests: readonly string[]): string {
+  const tags = digests.slice(0, tagsShown).map((digest) => `[HIDDEN:${digest.slice(0, 6)}…]`);
+  const more = digests.length > tags.length ? ` and ${digests.length - tags.length} more` : '';
+  return `what is hidden as ${tags.join(', ')}${more}`;
+}

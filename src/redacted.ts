@@ -33,6 +33,11 @@ export interface RedactionEntry {
   /** Bytes of its first occurrence; `null` for a known value. */
   readonly length: number | null;
   readonly count: number;
+  /**
+   * Which value it is, for the `reveal` of a command: 32 hex digits, which only this installation
+   * can make of it. `null` for a known value, which nothing shows.
+   */
+  readonly digest: string | null;
 }
 
 /** Every tag of a text, also one that nothing hidden stands behind. */

@@ -75,6 +75,7 @@ export async function prepare(
     variables,
     carried: standing.session.given,
     requested,
+    reveal: request.reveal ?? [],
   });
   if (verdict.decision === 'block') throw new Refused(verdict);
   // Read only now: what policy blocks makes no source do anything.
@@ -82,7 +83,10 @@ export async function prepare(
   const full = { ...request, cwd: given, env: { ...values, ...request.env } };
   const workspaceMode = request.workspaceMode ?? null;
   const box = (await ground.changes?.boxFor(workspaceMode, id)) ?? ground.box;
-  const command = { ...planCommand(ground, full, id), box };
+  const ruled = world.revealed(ground.place, standing.requester);
+  const reveal = [...new Set([...ruled, ...(request.reveal ?? [])])].toSorted();
+  const shows = reveal.length === 0 ? {} : { reveal };
+  const command = { ...planCommand(ground, full, id), box, ...shows };
   const plan = isScript ? planScript(ground, command, scripts) : command;
   switch (verdict.decision) {
     case 'allow': {
@@ -98,7 +102,8 @@ export async function prepare(
       const { cwd, macs } = found;
       const { tool } = request;
       const starts = { ...plan, cwd };
-      const parts = { ground, standing, tool, plan: starts, macs, verdict };
+      const asks = { tool, reveal: request.reveal ?? [] };
+      const parts = { ground, standing, ...asks, plan: starts, macs, verdict };
       const look = found.bound;
       const again = async (): Promise<Asked> => question(world, parts, await look());
       // The directory of a script is another one each time it starts: its parent is what is asked.

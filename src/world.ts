@@ -136,6 +136,8 @@ export interface World {
     macs: Readonly<Record<string, string>>;
   }>;
   readonly variables: VariableSource;
+  /** Names of values that a person's rules show in a project, for who asks. */
+  revealed(workspace: Asked['workspace'], requester: string): ReadonlySet<string>;
   /** Settles when a text may be analysed: one in each turn of the event loop. */
   turn(): Promise<void>;
   /** Stands for a value where the value may not be; equal values of a name have equal MACs. */
@@ -181,6 +183,8 @@ export type Asking = Request & {
   readonly bounds: Bounds;
   /** Names that this command asks for; absent in records of before. */
   readonly requested?: readonly string[];
+  /** Names of values that the output is to show, see {@link Plan.reveal}; default: none. */
+  readonly reveal?: readonly string[];
   /** What becomes of what this command changes; default: the session's mode. */
   readonly workspaceMode?: WorkspaceMode;
   /** The tool that this command is; absent: none. No caller of the wire can set it. */

@@ -196,3 +196,40 @@ describe('a tag', () => {
     for (let n = 0; n < 20_000; n += 999) assert.ok(seen.has(many.of(`secret ${n}`)));
   });
 });
+
+test('a value that a person lets be shown takes no known value with it', () => {
+  const told: Redaction[] = [];
+  const find = (text: string): Finding[] =>
+    [...text.matchAll(/weak1/gu)].map(({ index }) => ({
+      start: index,
+      end: index + 5,
+      kind: 'known',
+      rule: 'known',
+      score: 1,
+      key: 'WEAK',
+    }));
+  const revealed = new Set(
+    ['openly', 'xxweak1xx', 'weak1'].map((one) => tags.nameOf(Buffer.from(one))),
+  );
+  const shows = (text: string, weak: { find: typeof find } | null): string => {
+    const redactor = new StreamRedactor({
+      masker: null,
+      finder,
+      weak,
+      tags,
+      revealed,
+      told: (redaction) => told.push(redaction),
+    });
+    const out = [redactor.push(Buffer.from(text)), redactor.end()];
+    return Buffer.concat(out).toString();
+  };
+  assert.equal(shows('secret=openly\n', { find }), 'secret=openly\n');
+  assert.equal(shows('secret=openlY\n', { find }), `secret=${tags.of('openlY')}\n`);
+  assert.equal(shows('secret=xxweak1xx\n', null), 'secret=xxweak1xx\n');
+  assert.doesNotMatch(shows('secret=xxweak1xx\n', { find }), /weak1/u);
+  assert.doesNotMatch(shows('a weak1\n', { find }), /weak1/u);
+  assert.deepEqual(
+    told.map(({ digest }) => digest),
+    [tags.nameOf(Buffer.from('openlY')), null, null],
+  );
+});

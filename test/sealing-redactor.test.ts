@@ -71,7 +71,7 @@ async function through(
   const secrets = known.map((value, at) => ({ name: `K${at}`, value }));
   const options = { profile: 'balanced', thresholds: {}, patterns: [] } as const;
   const channel = new Channel(
-    { channel: 1, command: 'cat', known: secrets, interactive: false, seal },
+    { channel: 1, command: 'cat', known: secrets, interactive: false, reveal: [], seal },
     { index: indexOf(secrets), tags, options },
     { give: () => {}, unsealed: ({ why }) => assert.fail(why) },
   );

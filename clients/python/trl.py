@@ -117,6 +117,7 @@ class ExecOptions(TypedDict, total=False):
     cwd: str
     env: Mapping[str, str]
     env_keys: Sequence[str]
+    reveal: Sequence[str]
     language: str
     timeout_s: float
     timeout_ms: int

@@ -5,17 +5,37 @@
  *   {"v":1,"rules":[{"id":"r-…","created_at":"…","by":"…","of":{…}}]}
  */
 import { randomBytes } from 'node:crypto';
+import { lstatSync } from 'node:fs';
 import { canonicalJson } from '../canonical.ts';
 import { TrlError } from '../errors.ts';
 import { whileLocked } from '../file-lock.ts';
 import { readPrivate, writePrivate } from '../private-file.ts';
-import { quoteArgv } from '../quote.ts';
+import { quoteArgv, revealText } from '../quote.ts';
 
 /**
  * What a rule is about, whole: it holds for a question whose own one is equal to it, and for no
  * other.
  */
-export interface RuleSubject {
+export type RuleSubject = NetworkRule | RevealRule;
+
+/** Values that look like secrets and that the output of any command in the project shows. */
+export interface RevealRule {
+  /** As `Plan.reveal` names them, in order. */
+  readonly reveal: readonly string[];
+  /** The real directory, so that another one in its place is another project. */
+  readonly workspace: ProjectDirectory;
+  /** The actor that asks. */
+  readonly requester: string;
+}
+
+export interface ProjectDirectory {
+  readonly path: string;
+  readonly dev: number;
+  readonly ino: number;
+}
+
+/** A command of a known shape that reaches the network. */
+export interface NetworkRule {
   /** Program, subcommand, flags in order, operands. */
   readonly words: readonly string[];
   /** What starts for the program's name, absolute. */
@@ -23,7 +43,7 @@ export interface RuleSubject {
   /** What is asked. `hosts`: a later version's. */
   readonly network: true | { readonly hosts: readonly string[] };
   /** The real directory, so that another one in its place is another project. */
-  readonly workspace: { readonly path: string; readonly dev: number; readonly ino: number };
+  readonly workspace: ProjectDirectory;
   /** The actor that asks. */
   readonly requester: string;
   /** What of the project's own configuration is bound, as text. */
@@ -39,7 +59,13 @@ export interface LastingRule {
 }
 
 /** A rule as a person reads it, before and after the answer. */
-export function ruleText({ words, workspace, requester, program, network }: RuleSubject): string {
+export function ruleText(of: RuleSubject): string {
+  const { workspace, requester } = of;
+  if ('reveal' in of) {
+    const what = revealText(of.reveal);
+    return `output shows ${what}, without a question, for ${requester} in ${workspace.path}`;
+  }
+  const { words, program, network } = of;
   const where = network === true ? 'any host' : network.hosts.join(', ');
   const what = `${quoteArgv(words)} (${program}), and what it starts, reaches ${where}`;
   return `${what}, without a question, for ${requester} in ${workspace.path}`;
@@ -52,6 +78,8 @@ const rulesMax = 1_000;
 /** @param file in the user's configuration directory, which no sandbox shows */
 export class LastingRules {
   readonly #file: string;
+  /** The rules of the last look, and which file that was. */
+  #last: { readonly key: string; readonly rules: readonly LastingRule[] } = { key: '', rules: [] };
 
   constructor(file: string) {
     this.#file = file;
@@ -75,6 +103,29 @@ export class LastingRules {
     } catch {
       // Then a person is asked.
       return null;
+    }
+  }
+
+  /** Values that commands show in a project; none where the file cannot be used. */
+  revealed(workspace: ProjectDirectory, requester: string): ReadonlySet<string> {
+    const isSame = (one: ProjectDirectory): boolean =>
+      one.path === workspace.path && one.dev === workspace.dev && one.ino === workspace.ino;
+    const found = this.#now().flatMap(({ of }) =>
+      'reveal' in of && of.requester === requester && isSame(of.workspace) ? of.reveal : [],
+    );
+    return new Set(found);
+  }
+
+  /** Each command looks: the file is read again only when it is another one. */
+  #now(): readonly LastingRule[] {
+    try {
+      const stat = lstatSync(this.#file, { bigint: true, throwIfNoEntry: false });
+      if (stat === undefined) return [];
+      const key = `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
+      if (this.#last.key !== key) this.#last = { key, rules: this.list() };
+      return this.#last.rules;
+    } catch {
+      return [];
     }
   }
 
@@ -132,13 +183,18 @@ function rulesIn(text: string, file: string): readonly LastingRule[] {
 
 function isRule(value: unknown): value is LastingRule {
   const { id, created_at: at, by, of } = fieldsOf(value);
-  const { words, program, workspace, requester, project } = fieldsOf(of);
-  const texts = [id, at, by, program, requester, project, fieldsOf(workspace)['path']];
-  const isWords = Array.isArray(words) && words.every((one) => typeof one === 'string');
+  const { words, program, workspace, requester, project, reveal } = fieldsOf(of);
+  const common = [id, at, by, requester, fieldsOf(workspace)['path']];
+  if (reveal !== undefined) return isTexts(reveal) && isTexts(common);
+  const texts = [...common, program, project];
+  const isWords = isTexts(words);
   // What a later version says of hosts is no rule of this one.
   const isWide = fieldsOf(of)['network'] === true;
-  return isWords && isWide && texts.every((one) => typeof one === 'string');
+  return isWords && isWide && isTexts(texts);
 }
+
+const isTexts = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string');
 
 const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {};

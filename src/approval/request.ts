@@ -58,6 +58,8 @@ export interface Asked {
   };
   readonly network: 'off' | 'on';
   readonly files: FileGrants;
+  /** Values that its output would show although they look like secrets; absent: none. */
+  readonly reveal?: readonly string[];
   readonly bounds: Bounds;
   readonly policy: { readonly name: string; readonly version: string };
   readonly session: SessionId;

@@ -7,7 +7,7 @@ import type { Recorder, World } from '../run.ts';
 import type { CoreOptions } from './core-options.ts';
 
 export function worldOf(options: CoreOptions, recorder: Recorder): World {
-  const { runners, macKey, turns, variables, masking } = options;
+  const { runners, macKey, turns, variables, masking, approving } = options;
   return {
     recorder,
     state: async (id) => {
@@ -16,6 +16,7 @@ export function worldOf(options: CoreOptions, recorder: Recorder): World {
       return stateOf(await link.request({ op: 'state', session_id: id, key }));
     },
     variables,
+    revealed: (workspace, requester) => approving.revealed(workspace, requester),
     turn: () => turns.next(),
     mac: (name, value) => macOf(macKey, name, value),
     launch: async (approved, permitted) => {

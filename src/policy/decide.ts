@@ -49,6 +49,8 @@ export interface Known {
   readonly carried?: readonly string[];
   /** Variables that were asked for by name. Default: none. */
   readonly requested?: readonly RequestedName[];
+  /** Values that its output would show although they look like secrets. Default: none. */
+  readonly reveal?: readonly string[];
 }
 
 /** The strictest finding decides; nothing that is found later can make a verdict milder. */

@@ -3,6 +3,7 @@ import type { Caller, ShellDialect, Verdict } from '../command.ts';
 import type { Analysis } from './analysis.ts';
 import { analyseShell } from './analyse.ts';
 import type { LimitName } from '../limits.ts';
+import { revealText } from '../quote.ts';
 import { decide, type Known, type Reach } from './decide.ts';
 import { underGrants } from './environment.ts';
 import { baseOf, isBaseName, strictestBase } from './policy.ts';
@@ -95,7 +96,11 @@ export function judgeFor(policy: Policy, caller: Caller | null, atLeast: BaseNam
         const set = [...given.variables, ...carried];
         const asked = { requested, given: set, reach: given.reach };
         const granted = layers.flatMap((layer) => underGrants(layer, asked) ?? []);
-        const bounds = [...network(policy, given.reach), ...unheldLimits(policy, given.reach)];
+        const bounds = [
+          ...network(policy, given.reach),
+          ...unheldLimits(policy, given.reach),
+          ...shown(given.reveal ?? [], strictest),
+        ];
         return [...verdicts, ...granted, ...bounds].reduce(strictestVerdict);
       };
       // What starts without a shell gets nothing that the session carries.
@@ -123,6 +128,15 @@ function network(policy: Policy, reach: Reach | null): Verdict[] {
   const decision = isOff ? 'block' : 'ask';
   const rules = [plainRule('reach.network', decision, reason)];
   return [{ ...permit('network', ''), decision, rules }];
+}
+
+/** Whatever the profile, a person answers for what is shown. */
+function shown(reveal: readonly string[], base: BaseName): Verdict[] {
+  if (reveal.length === 0) return [];
+  const decision = base === 'locked' ? 'block' : 'ask';
+  const reason = `would show ${revealText(reveal)}`;
+  const rules = [plainRule('reach.reveal', decision, reason)];
+  return [{ ...permit('reveal', ''), decision, rules }];
 }
 
 /** What only the kernel bounds, and not for the host's root. */

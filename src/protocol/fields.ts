@@ -92,6 +92,15 @@ export const environmentNames = z
   .array(environmentName(), { error: 'a list of names' })
   .check(z.maxLength(namesMax, `a list of at most ${namesMax} names`));
 
+/** Digests of what was hidden, as a receipt's redactions have them. */
+export const revealed = z
+  .array(z.string().check(z.regex(/^[0-9a-f]{32}$/u, 'the "digest" of a redaction')), {
+    error: 'a list of digests',
+  })
+  .check(
+    z.maxLength(limits.redactionEntries.max, `at most ${limits.redactionEntries.max} digests`),
+  );
+
 /** Variables by name, without a prototype: names come from outside. */
 export const environment = z.pipe(
   z

@@ -110,6 +110,7 @@ const execBase = z.object({
   stdin_open: z.exactOptional(field.flag),
   env: z.exactOptional(field.environment),
   env_keys: z.exactOptional(field.environmentNames),
+  reveal: z.exactOptional(field.revealed),
   pty: z.exactOptional(z.strictObject({ columns, rows: columns }, { error: 'an object' })),
   limits: z.exactOptional(limitParams),
   exec_key: z.exactOptional(field.execKey),

@@ -139,6 +139,8 @@ export interface ExecParams {
   readonly env?: Readonly<Record<string, string>>;
   /** Names of secrets and of the runtime's variables that this command gets. */
   readonly env_keys?: readonly string[];
+  /** `digest`s of redactions that its output is to show: a person is asked. At most 100. */
+  readonly reveal?: readonly string[];
   readonly pty?: { readonly columns: number; readonly rows: number };
   readonly limits?: LimitParams;
   readonly exec_key?: string;

@@ -25,6 +25,8 @@ export interface CommandBasis {
   /** Names only: of runtime and session, and of this command. */
   readonly env: readonly string[];
   readonly command_env: readonly string[];
+  /** What its output showed although it looked secret, see `Plan.reveal`. */
+  readonly reveal?: readonly string[];
   readonly stdin: 'closed' | 'bytes' | 'open';
   readonly pty: boolean;
   readonly plan_digest: string;

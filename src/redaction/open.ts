@@ -27,6 +27,7 @@ export interface OpenStream {
   /** `null`: no value is known. */
   readonly index: KnownIndex | null;
   readonly tags: Tags;
+  readonly revealed?: StreamParts['revealed'];
   /** Default: known values that are weak are hidden beside what says that they are meant. */
   readonly leavesWeak?: true;
   /** Told of each replacement in the order of the stream. Must not throw. */

@@ -32,6 +32,8 @@ export interface Redaction {
   readonly from: number;
   readonly to: number;
   readonly tag: string;
+  /** Names the value, see {@link Tags.nameOf}; `null`: it is a known one. */
+  readonly digest: string | null;
   readonly finding: Omit<Finding, 'start' | 'end'>;
 }
 
@@ -47,6 +49,11 @@ export interface StreamParts {
   /** `null`: no such value is known. */
   readonly weak: WeakFinder | null;
   readonly tags: Tags;
+  /**
+   * Names of values that are shown although they look like secrets, see {@link Tags.nameOf}: a
+   * person said so. A known value is never shown. Default: none.
+   */
+  readonly revealed?: ReadonlySet<string> | undefined;
   /** Called in the order of the stream. Must not throw. */
   readonly told: (redaction: Redaction) => void;
   /**
@@ -192,20 +199,26 @@ export class StreamRedactor {
       const from = start + finding.start;
       const to = start + finding.end;
       if (from < at || to <= from || to > stop || !isText(bytes, finding)) continue;
+      const value = this.#held.subarray(from, to);
+      // A known value may lie in what looks like a longer secret.
+      const isKnown = known.some((one) => one.start < finding.end && finding.start < one.end);
+      const digest = isKnown ? null : this.#parts.tags.nameOf(value);
+      if (digest !== null && this.#parts.revealed?.has(digest) === true) continue;
       this.#tellKnown(at, from);
       out.push(this.#held.subarray(at, from));
-      const tag = this.#parts.tags.of(this.#held.subarray(from, to));
+      const tag = this.#parts.tags.of(value);
       out.push(Buffer.from(tag, 'latin1'));
-      this.#tell(this.#inputOf(from, false), this.#inputOf(to, true), tag, finding);
+      const place = { from: this.#inputOf(from, false), to: this.#inputOf(to, true) };
+      this.#tell({ ...place, tag, digest }, finding);
       at = to;
     }
     this.#tellKnown(at, stop);
     if (at < stop) out.push(this.#held.subarray(at, stop));
   }
 
-  #tell(from: number, to: number, tag: string, finding: Omit<Finding, 'start' | 'end'>): void {
+  #tell(place: Omit<Redaction, 'finding'>, finding: Redaction['finding']): void {
     const { kind, rule, score, key } = finding;
-    this.#parts.told({ from, to, tag, finding: { kind, rule, score, key } });
+    this.#parts.told({ ...place, finding: { kind, rule, score, key } });
   }
 
   /** Known values whose tags lie in a part that passes. */
@@ -215,7 +228,8 @@ export class StreamRedactor {
       if (one === undefined || one.start >= stop) break;
       // The rest of a tag that a piece ended in was told with its beginning.
       if (one.start < start) continue;
-      this.#tell(one.from, one.to, one.piece.tag, one.piece.finding);
+      const { from, to, piece } = one;
+      this.#tell({ from, to, tag: piece.tag, digest: null }, piece.finding);
     }
   }
 

@@ -25,7 +25,7 @@ export class Tags implements IssuedTags {
   /** What other redactors of this key gave out. */
   readonly #noted = new Set<string>();
   /** The same few secrets come again and again. */
-  readonly #recent = new Map<string, string>();
+  readonly #recent = new Map<string, { readonly tag: string; readonly name: string }>();
 
   /** @param key 32 bytes, the installation's */
   constructor(key: Uint8Array) {
@@ -34,15 +34,12 @@ export class Tags implements IssuedTags {
 
   /** The tag of a secret, by its bytes; a string counts as UTF-8. */
   of(secret: Uint8Array | string): string {
-    const bytes = Buffer.from(secret);
-    if (bytes.length > recentBytesMax) return this.#make(bytes);
-    const text = bytes.toString('latin1');
-    const recent = this.#recent.get(text);
-    if (recent !== undefined) return recent;
-    const tag = this.#make(bytes);
-    if (this.#recent.size >= recentMax) this.#recent.clear();
-    this.#recent.set(text, tag);
-    return tag;
+    return this.#find(secret).tag;
+  }
+
+  /** The 32 digits that name a secret: those of its tag first. */
+  nameOf(secret: Uint8Array): string {
+    return this.#find(secret).name;
   }
 
   /** A redactor of this key gave it out. */
@@ -69,8 +66,20 @@ export class Tags implements IssuedTags {
     return createHmac('sha256', this.#key).update(domain).update(secret).digest('hex');
   }
 
-  #make(secret: Uint8Array): string {
-    const digest = this.#digest(secret);
+  #find(secret: Uint8Array | string): { readonly tag: string; readonly name: string } {
+    const bytes = Buffer.from(secret);
+    const text = bytes.length > recentBytesMax ? null : bytes.toString('latin1');
+    const recent = text === null ? undefined : this.#recent.get(text);
+    if (recent !== undefined) return recent;
+    const digest = this.#digest(bytes);
+    const made = { tag: this.#make(digest), name: digest.slice(0, nameDigits) };
+    if (text === null) return made;
+    if (this.#recent.size >= recentMax) this.#recent.clear();
+    this.#recent.set(text, made);
+    return made;
+  }
+
+  #make(digest: string): string {
     for (let digits = digitsMin; digits < digest.length; digits += digitsStep) {
       const short = digest.slice(0, digits);
       const holder = this.#taken.get(short);
@@ -82,6 +91,9 @@ export class Tags implements IssuedTags {
     return hidden(digest);
   }
 }
+
+/** Digits by which a value is named for good: too many for another value to have the same. */
+const nameDigits = 32;
 
 const hiddenStart = '[HIDDEN:';
 const hidden = (digits: string): string => `${hiddenStart}${digits}]`;

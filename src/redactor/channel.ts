@@ -45,7 +45,7 @@ export class Channel {
   #quiet: NodeJS.Timeout | null = null;
 
   constructor(
-    { command, interactive, seal }: ChannelOpen,
+    { command, interactive, reveal, seal }: ChannelOpen,
     parts: {
       readonly index: KnownIndex | null;
       readonly tags: Tags;
@@ -59,7 +59,8 @@ export class Channel {
     this.#raw = seal === null ? null : new RawLogWriter(seal, this.#sealEvents());
     const prior = priorOf(command);
     const told = (redaction: Redaction): void => this.#note(redaction);
-    const open = { ...parts, prior, told };
+    const revealed = reveal.length === 0 ? undefined : new Set(reveal);
+    const open = { ...parts, prior, told, revealed };
     this.#streams = {
       stdout: openRedactor({ ...open, ...this.#sealing('stdout') }),
       stderr: openRedactor({ ...open, ...this.#sealing('stderr') }),
@@ -164,7 +165,7 @@ export class Channel {
     };
   }
 
-  #note({ from, to, tag, finding }: Redaction): void {
+  #note({ from, to, tag, digest, finding }: Redaction): void {
     this.#count += 1;
     const { kind, rule, score, key } = finding;
     const id = `${tag} ${rule} ${key ?? ''}`;
@@ -173,7 +174,7 @@ export class Channel {
     else if (this.#entries.size < limits.redactionEntries.max) {
       // The length of a known value is nobody's to know; of another it is seen in what is left.
       const length = kind === 'known' ? null : to - from;
-      this.#entries.set(id, { tag, kind, rule, score, key, length, count: 1 });
+      this.#entries.set(id, { tag, kind, rule, score, key, length, count: 1, digest });
     } else if (this.#beyond.size < limits.redactionEntries.max * 100) this.#beyond.add(id);
   }
 }

@@ -30,6 +30,8 @@ export interface ChannelOpen {
   readonly known: readonly KnownSecret[];
   /** Somebody may type: what is held is given out after a moment of silence. */
   readonly interactive: boolean;
+  /** Names of values that a person said may be shown, see `Plan.reveal`. */
+  readonly reveal: readonly string[];
   /** Where and to whom its output is sealed, with known values masked; `null`: it is not. */
   readonly seal: SealOptions | null;
 }

@@ -223,7 +223,8 @@ export class Keep {
     const { command, exec_id: exec } = plan;
     const interactive = plan.pty !== null || plan.stdin.kind === 'open';
     const carried = this.states.secrets(plan.session_id);
-    return { exec: own ? null : exec, command, known: [...known, ...carried], interactive };
+    const all = [...known, ...carried];
+    return { exec: own ? null : exec, command, known: all, interactive, reveal: plan.reveal ?? [] };
   }
 
   /** Makes one sandbox of the plan's shape ahead. A failure shows when it is needed. */

@@ -27,6 +27,8 @@ export interface FileProgram {
   readonly path: string;
   readonly words?: readonly (string | number)[];
   readonly stdin?: string;
+  /** What the answer shows although it looks secret, by its `digest`. */
+  readonly reveal?: readonly string[];
 }
 
 export interface FileAnswer {
@@ -36,6 +38,8 @@ export interface FileAnswer {
   readonly numbers: readonly string[];
   readonly body: string;
   readonly isUtf8: boolean;
+  /** What a person may let the answer show, by its `digest`. */
+  readonly hidden: readonly string[];
   /** What became of the change, and what else there is to say. */
   readonly notes: readonly string[];
   /** Fields that every answer has. */
@@ -57,7 +61,7 @@ export async function runFileProgram(
 ): Promise<FileAnswer | ApprovalView> {
   const sessionId = await sessionOf(context, session);
   const root = await rootOf(context, session, sessionId);
-  const { verb, path, words = [], stdin } = program;
+  const { verb, path, words = [], stdin, reveal } = program;
   const argv = quoteArgv([verb, root, path, ...words.map(String)]);
   // The first line is for whoever reads records and questions.
   const title = `# ${verb} ${JSON.stringify(path)}`;
@@ -66,6 +70,7 @@ export async function runFileProgram(
     command,
     timeout_ms: terminalBounds.timeoutSecondsDefault * 1_000,
     ...(stdin === undefined ? {} : { stdin }),
+    ...(reveal === undefined ? {} : { reveal }),
   };
   const { policy = 'auto' } = context;
   const ran = await runCommand(context, {
@@ -120,6 +125,7 @@ function answerOf(receipt: Receipt, { verb, path }: FileProgram, context: ToolCo
     numbers: head.split(' ').slice(1),
     body,
     isUtf8: receipt.stdout_encoding === undefined,
+    hidden: (receipt.redactions?.entries ?? []).flatMap(({ digest }) => digest ?? []),
     notes: notesOf(receipt),
     data: { session_id, exec_id, ...redactionsOf(receipt.redactions) },
     seen: {

@@ -50,6 +50,7 @@ export const read: Tool = toolOf(
       offset: z.optional(argument.whole(1, lineMax).check(z.describe('first line, from 1'))),
       limit: z.optional(argument.whole(1, lineMax).check(z.describe('lines'))),
       numbered: z.optional(argument.flag),
+      show_hidden: z.optional(argument.flag.check(z.describe('a person is asked'))),
       session_id: session,
     }),
     output: {
@@ -64,7 +65,14 @@ export const read: Tool = toolOf(
     run: async ({ path: given, offset = 1, limit = linesDefault, ...more }, context) => {
       const words = [offset, limit, fileBytesMax];
       const program = { verb: 'read', text: readProgram, path: given, words } as const;
-      const answer = await runFileProgram(context, program, more.session_id);
+      const run = (reveal: readonly string[] | null): Promise<FileAnswer | ApprovalView> => {
+        const shows = reveal === null ? program : { ...program, reveal };
+        return runFileProgram(context, shows, more.session_id);
+      };
+      let answer = await run(null);
+      // Asked is about what is in this answer: what the file has later stays hidden.
+      const hidden = more.show_hidden === true && !isQuestion(answer) ? answer.hidden : [];
+      if (hidden.length > 0) answer = await run(hidden);
       return isQuestion(answer) ? waitingResult(answer) : readResult(answer, more.numbered);
     },
   },

@@ -41,6 +41,8 @@ const timerMsMax = 2 ** 31 - 1;
 /** After an expiry that could not be written down. */
 const retryMs = 1_000;
 
+const nothing: ReadonlySet<string> = new Set();
+
 export class Approving implements ApprovalDesk, Disposable {
   /** For whoever parks and starts executions. */
   readonly approvals: Approvals;
@@ -83,6 +85,11 @@ export class Approving implements ApprovalDesk, Disposable {
     const { rule } = asked;
     if (rule === undefined || !this.#options.permits(asked).sessionScope) return null;
     return this.#options.rules.find(rule);
+  }
+
+  /** Values that the person's rules show in a project. */
+  revealed(workspace: Asked['workspace'], requester: string): ReadonlySet<string> {
+    return workspace === null ? nothing : this.#options.rules.revealed(workspace, requester);
   }
 
   /** As a person sees it: with the input of a command that waits. */

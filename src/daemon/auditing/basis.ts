@@ -65,6 +65,7 @@ export function basisOf(
     mode: plan.mode,
     env: Object.keys(plan.env).toSorted(),
     command_env: Object.keys(plan.command_env).toSorted(),
+    ...(plan.reveal === undefined ? {} : { reveal: plan.reveal }),
     stdin: plan.stdin.kind,
     pty: plan.pty !== null,
     plan_digest: digest,

@@ -198,7 +198,7 @@ type Untold = Pick<Told, 'kind' | 'data'>;
 /** What was asked for, as the first event of a command tells it. */
 function requestData(basis: ExecBasis): Told['data'] {
   const { command, command_bytes, shell, cwd, mode, command_env, stdin, pty } = basis;
-  const { language, parent, tool } = basis;
+  const { language, parent, reveal, tool } = basis;
   return {
     command,
     command_bytes,
@@ -209,6 +209,7 @@ function requestData(basis: ExecBasis): Told['data'] {
     cwd,
     mode,
     env: command_env,
+    ...(reveal === undefined ? {} : { reveal }),
     stdin,
     pty,
   };

@@ -76,6 +76,7 @@ export function requestOf(
     mode,
     execKey: params.exec_key ?? null,
     requested: requestedIn(params),
+    ...(params.reveal === undefined ? {} : { reveal: [...new Set(params.reveal)].toSorted() }),
     ...(params.workspace_mode === undefined ? {} : { workspaceMode: params.workspace_mode }),
     ...(params.policy === undefined ? {} : { policy: params.policy }),
   };

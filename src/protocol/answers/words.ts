@@ -67,6 +67,7 @@ const redactionEntry = z.object({
   key: nullableText,
   length: z.nullable(count),
   count,
+  digest: nullableText,
 });
 /** What was hidden in the output of one execution. */
 export const redactions = z.object({
