@@ -49,6 +49,7 @@ const differences: readonly (readonly [string, Partial<Asked>])[] = [
     { sandbox: { kind: 'bubblewrap', level: 'full', box: 'other' } },
   ],
   ['the network is on instead of off', { network: 'on' }],
+  ['what its output would show of what is hidden changed', { reveal: ['0'.repeat(32)] }],
   [
     'what it may write changed: /etc is new',
     { files: { ...base.files, write: { allow: ['/etc'], deny: [] } } },

@@ -63,8 +63,8 @@ export function approveAsked(
 }
 
 /**
- * Approves what a rule of a person's answers: a question about the network and nothing else, whose
- * subject is the rule's own.
+ * Approves what a rule of a person's answers: a question about the network alone, or about what is
+ * shown alone, whose subject is the rule's own.
  *
  * @throws TrlError `POLICY_DENIED` for a block, `APPROVAL_REQUIRED` for what the rule is not about
  */

@@ -89,6 +89,9 @@ function changesOfReach(before: Asked, now: Asked): Change[] {
     ...instead('sandbox', 'the sandbox', sandboxName(before), sandboxName(now)),
     ...changesOfGrants(before.files, now.files),
   ];
+  if (!same(before.reveal ?? [], now.reveal ?? [])) {
+    found.push({ field: 'reveal', text: 'what its output would show of what is hidden changed' });
+  }
   if (before.sandbox.box !== now.sandbox.box && sandboxName(before) === sandboxName(now)) {
     found.push({ field: 'sandbox', text: 'what the sandbox shows or holds changed' });
   }
