@@ -233,3 +233,20 @@ test('a value that a person lets be shown takes no known value with it', () => {
     [tags.nameOf(Buffer.from('openlY')), null, null],
   );
 });
+
+test('a secret that ends the output without a line end is hidden', () => {
+  for (const given of ['secret=openly', 'a\nsecret=openly', 'secret=openly\nsecret=again']) {
+    const told: Redaction[] = [];
+    const redactor = new StreamRedactor({
+      masker: null,
+      finder,
+      weak: null,
+      tags,
+      told: (redaction) => told.push(redaction),
+    });
+    const out = Buffer.concat([redactor.push(Buffer.from(given)), redactor.end()]).toString();
+    const wanted = given.replaceAll(/secret=(\w+)/gu, (_, value) => `secret=${tags.of(value)}`);
+    assert.equal(out, wanted);
+    assert.equal(told.at(-1)?.to, given.length);
+  }
+});

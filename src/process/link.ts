@@ -64,6 +64,8 @@ export class RunnerLink {
   #seq = 0;
   #channel = 0;
   #closed = false;
+  /** The runner proved the key: only then its welcome counts. */
+  #isProven = false;
   /** The runner's process id, once connected. */
   pid = 0;
   journal: 'tmpfs' | 'ram' = 'ram';
@@ -217,10 +219,12 @@ export class RunnerLink {
       if (typeof proof !== 'string' || proof.length !== wanted.length) throw new Error('no proof');
       if (!timingSafeEqual(Buffer.from(proof), Buffer.from(wanted))) throw new Error('wrong proof');
       const own = hmac(this.#key, 'daemon', String(nonce), this.#nonce, String(this.epoch));
+      this.#isProven = true;
       this.#send({ proof: own });
       return;
     }
     const welcome = field(message, 'welcome');
+    if (!this.#isProven) throw new Error('no proof');
     if (welcome === undefined) throw new Error('the runner refused');
     this.pid = Number(field(welcome, 'pid'));
     this.journal = field(welcome, 'journal') === 'tmpfs' ? 'tmpfs' : 'ram';
