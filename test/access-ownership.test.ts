@@ -6,10 +6,8 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Caller } from '../src/command.ts';
-import { ownership } from '../src/daemon/access/ownership.ts';
-import { permits } from '../src/daemon/access/permits.ts';
 import { Tokens } from '../src/identity/tokens.ts';
-import { methods } from '../src/protocol/methods.ts';
+import { methodNamed, methods } from '../src/api/methods.ts';
 import { whyNoBox } from './support/box.ts';
 import type { Json } from './support/daemon.ts';
 import { onSocket, startInside, type Asker, type Inside } from './support/inside.ts';
@@ -171,11 +169,10 @@ const attacks: Readonly<Record<string, Params>> = {
 const lists = new Set(['exec.list', 'approval.list', 'snapshot.list', 'audit.list']);
 
 test('no method of the wire is forgotten here, nor any parameter that names a thing', () => {
-  for (const [name, schema] of Object.entries(methods)) {
+  for (const [name, { params }] of Object.entries(methods)) {
     assert.ok(Object.hasOwn(attacks, name), `${name} has no attack`);
-    const shape: unknown = Reflect.get(schema, 'shape') ?? Reflect.get(schema.def, 'shape');
-    assert.ok(typeof shape === 'object' && shape !== null, name);
-    const row: Json = Reflect.get(ownership, name);
+    const { shape } = params;
+    const row: Json = methods[methodNamed(name)].owns;
     for (const id of ['session_id', 'exec_id', 'approval_id', 'workspace_id']) {
       if (!Object.hasOwn(shape, id)) continue;
       const isOwn = row.own?.includes(id) === true;
@@ -290,7 +287,7 @@ describe('another agent', { skip: whyNoBox }, () => {
   test('does to its own what the same calls did not do to the other', async () => {
     for (const [name, params] of Object.entries(attacks)) {
       if (!Object.hasOwn(methods, name)) continue;
-      const row: Json = Reflect.get(permits, name);
+      const row: Json = methods[methodNamed(name)].roles;
       if (!Array.isArray(row) || !row.includes('agent') || name.startsWith('secrets.')) continue;
       for (const [at, one] of params(theirs).entries()) {
         const isAimed = JSON.stringify(one) !== JSON.stringify(params(absent)[at]);

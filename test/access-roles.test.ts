@@ -7,7 +7,7 @@ import { Enrolment } from '../src/approval/enrolment.ts';
 import type { Caller, Role } from '../src/command.ts';
 import { isTrlError } from '../src/errors.ts';
 import { Tokens } from '../src/identity/tokens.ts';
-import { methodNamed, methods } from '../src/protocol/methods.ts';
+import { methodNamed, methods } from '../src/api/methods.ts';
 import { whyNoBox } from './support/box.ts';
 import type { Json } from './support/daemon.ts';
 import { onSocket, startInside, type Asker, type Inside } from './support/inside.ts';

@@ -5,7 +5,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import * as z from 'zod/mini';
-import { answers } from '../src/protocol/answers/index.ts';
+import { methods } from '../src/api/methods.ts';
 import { newSession, raw, startRuntime, type Daemon, type Json } from './support/daemon.ts';
 import { whyNoBox } from './support/box.ts';
 
@@ -110,7 +110,7 @@ test(
       `cd ~/.cache; head -c 3000000 /dev/urandom >big; ln -s '${outside}' tree; chmod 0 big`,
     );
     const listed = await ask('cache.list');
-    assert.deepEqual(z.safeParse(answers['cache.list'], listed.data).data, listed.data);
+    assert.deepEqual(z.safeParse(methods['cache.list'].answer, listed.data).data, listed.data);
     const root = path.join(daemon.root, 'a');
     const sizes = listed.data.caches.filter((one: Json) => one.path === root);
     assert.ok(
@@ -130,7 +130,7 @@ test(
     let cleared: Json = {};
     do cleared = await ask('cache.clear', { path: path.join(root, 'below') });
     while (cleared.error?.code === 'SESSION_BUSY');
-    assert.deepEqual(z.safeParse(answers['cache.clear'], cleared.data).data, cleared.data);
+    assert.deepEqual(z.safeParse(methods['cache.clear'].answer, cleared.data).data, cleared.data);
     assert.ok(cleared.data.cleared >= 1);
     // The session that waits has them still, empty.
     const { data } = await client.ask('exec.run', {

@@ -10,7 +10,7 @@ import { readConfiguration } from '../src/configuration/read.ts';
 import { readTool } from '../src/configuration/tool-file.ts';
 import { errorTable } from '../src/errors.ts';
 import { readPolicyFile } from '../src/policy/files/read.ts';
-import { shapes } from '../src/protocol/answers/index.ts';
+import { shapes } from '../src/api/shapes.ts';
 import { blocks, blocksIn, documents, nameOf, read, root } from './support/documents.ts';
 import { programs } from './support/documents-programs.ts';
 

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import * as z from 'zod/mini';
-import { answers, shapes } from '../src/protocol/answers/index.ts';
-import { methodNamed, methods } from '../src/protocol/methods.ts';
+import { shapes } from '../src/api/shapes.ts';
+import { methodNamed, methods } from '../src/api/methods.ts';
 import { raw, startRuntime, type Daemon, type Json, type RawClient } from './support/daemon.ts';
 
 let daemon: Daemon;
@@ -28,7 +28,7 @@ async function ask(name: string, params: object = {}, on: RawClient = client): P
   const data = answer.data;
   assert.equal(answer.ok, true, `${name}: ${JSON.stringify(answer)}`);
   seen.add(name);
-  fits(answers[methodNamed(name)], data, name);
+  fits(methods[methodNamed(name)].answer, data, name);
   return data;
 }
 
@@ -69,7 +69,7 @@ test('commands, their output and what is known of them', async () => {
     timeout_ms: 300,
   });
   assert.equal(late.error.code, 'COMMAND_TIMEOUT');
-  fits(answers['exec.run'], late.data, 'the receipt of a time-out');
+  fits(methods['exec.run'].answer, late.data, 'the receipt of a time-out');
   const { exec_id: started } = await ask('exec.start', {
     session_id: id,
     command: 'read line; echo "got $line"; read more; stty size; exit 3',

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { OpenAPIClientAxios } from 'openapi-client-axios';
 import * as z from 'zod/mini';
-import { answers } from '../src/protocol/answers/index.ts';
+import { methods } from '../src/api/methods.ts';
 import { raw, type Json } from './support/daemon.ts';
 import { DocumentedClient, operationsOf, type Asked } from './support/openapi-check.ts';
 import { fuzz } from './support/openapi-fuzz.ts';
@@ -155,7 +155,7 @@ test('a login by its code, once', async () => {
   using terminal = await raw(server.daemon.socketPath);
   const answer = await terminal.ask('console.login');
   assert.equal(answer.ok, true, JSON.stringify(answer));
-  const parsed = z.safeParse(answers['console.login'], answer.data);
+  const parsed = z.safeParse(methods['console.login'].answer, answer.data);
   assert.deepEqual(parsed.data, answer.data);
   const code = new URL(answer.data.url).hash.replace('#login=', '');
   const { token, roles } = await done('login', { body: { code } });

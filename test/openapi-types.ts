@@ -1,10 +1,10 @@
 // The compiler holds each answer's schema and its written type equal, in both directions: this
 // file has no test to run. `readonly` is left out of the comparison: schemas say nothing of it.
 import type * as z from 'zod/mini';
-import type { answers, shapes } from '../src/protocol/answers/index.ts';
+import type { shapes } from '../src/api/shapes.ts';
 import type { ApprovalEvent } from '../src/protocol/approval.ts';
 import type { FeedMessage } from '../src/protocol/feed.ts';
-import type { MethodName } from '../src/protocol/methods.ts';
+import type { MethodData, MethodName } from '../src/api/methods.ts';
 import type { MethodAnswers, StreamEvent } from '../src/protocol/types.ts';
 
 // oxlint-disable typescript/no-unnecessary-type-parameters -- how a conditional type is compared
@@ -22,12 +22,7 @@ type Plain<T> = T extends readonly [infer A, infer B]
       : T;
 
 type Drifted = {
-  [M in MethodName]: Equal<
-    Plain<z.output<(typeof answers)[M]>>,
-    Plain<MethodAnswers[M]>
-  > extends true
-    ? never
-    : M;
+  [M in MethodName]: Equal<Plain<MethodData[M]>, Plain<MethodAnswers[M]>> extends true ? never : M;
 }[MethodName];
 
 type Never<T extends never> = T;

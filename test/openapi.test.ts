@@ -6,7 +6,7 @@ import { errorTable } from '../src/errors.ts';
 import { openapi } from '../src/daemon/http/openapi.ts';
 import { doorRoutes, routes, unrouted } from '../src/daemon/http/routes.ts';
 import { isObject, type JsonObject } from '../src/protocol/json.ts';
-import { methods } from '../src/protocol/methods.ts';
+import { methodNamed, methods } from '../src/api/methods.ts';
 import type { Json } from './support/daemon.ts';
 
 const document: Json = openapi('0.1.0');
@@ -34,7 +34,7 @@ test('every method of the wire has a path, or a reason that it has none', () => 
     ...Object.values(modes ?? {}).map((mode) => mode.call),
   ]);
   const without = Object.keys(methods).filter(
-    (name) => !called.some((call) => call === name) && !Object.hasOwn(unrouted, name),
+    (name) => !called.some((call) => call === name) && !unrouted.has(methodNamed(name)),
   );
   assert.deepEqual(without, []);
 });
@@ -73,7 +73,7 @@ test('every parameter in a path is declared, and a method takes each declared on
     assert.equal(new Set(declared).size, declared.length, path);
     const method: unknown = operation['x-trl-method'];
     if (typeof method !== 'string' || !isMethod(method)) continue;
-    const taken = Object.keys(methods[method].def.shape);
+    const taken = Object.keys(methods[method].params.shape);
     const own = new Set(['limit', 'mode']);
     for (const name of declared) {
       const isKnown = taken.includes(name) || own.has(name) || name.startsWith('#');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isTrlError } from '../src/errors.ts';
-import { methodNamed, parseParams } from '../src/protocol/methods.ts';
+import { methodNamed, parseParams } from '../src/api/methods.ts';
 import type { JsonObject } from '../src/protocol/json.ts';
 
 const session = `s-${'1'.repeat(32)}`;

@@ -78,8 +78,10 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ['run.ts', place(['question.ts', 'world.ts', ...concepts])],
   ['world.ts', place(concepts)],
   ['protocol', place([], ['zod'])],
+  // Each method of the wire, defined once.
+  ['api', place(['protocol', 'audit'], ['zod'])],
   // Runs in browsers, too.
-  ['client', { ...place(['protocol']), builtins: false }],
+  ['client', { ...place(['api', 'protocol']), builtins: false }],
   // The ways to a runtime on this machine: its socket, or one started for the caller.
   ['local', place(['client', 'protocol'])],
   [
@@ -92,6 +94,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
         'configuration',
         'yaml',
         'runner',
+        'api',
         'protocol',
         // Tools are called over a client, also from within: by MCP over HTTP, by scripts.
         'client',
@@ -103,7 +106,7 @@ const importTable: ReadonlyMap<string, Place> = new Map<string, Place>([
   ],
   ['console', place(['client', 'protocol'], ['preact', '@preact/signals', '@xterm'])],
   // What an agent is offered, over any client: MCP, HTTP and scripts show the same tools.
-  ['tools', place(['client', 'protocol'], ['zod'])],
+  ['tools', place(['api', 'client', 'protocol'], ['zod'])],
   ['mcp', place(['client', 'protocol', 'tools'], ['@modelcontextprotocol/server', 'zod'])],
   // What `trl policy` tells of a text or a file needs no daemon. A passphrase is set without one:
   // a method of the wire that sets it would be an agent's, too.

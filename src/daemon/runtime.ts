@@ -41,7 +41,7 @@ import type {
   WireError,
 } from '../protocol/types.ts';
 
-import type { MethodName } from '../protocol/methods.ts';
+import type { MethodName } from '../api/methods.ts';
 import type { MetricsView } from '../protocol/metrics.ts';
 import type {
   ToolAnswerParams,

@@ -2,7 +2,7 @@
 import * as z from 'zod/mini';
 import { TrlError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import * as field from '../protocol/fields.ts';
+import * as field from '../api/fields.ts';
 import { nearest } from '../nearest.ts';
 
 const shownMax = 64;

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type * as z from 'zod/mini';
-import { shapes } from '../../src/protocol/answers/index.ts';
+import { shapes } from '../../src/api/shapes.ts';
 import { newSession, raw } from './daemon.ts';
 import type { Json } from './daemon.ts';
 import { blocksIn, read, root } from './documents.ts';

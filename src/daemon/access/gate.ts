@@ -5,7 +5,7 @@
 import type { Approvals } from '../../approval/approvals.ts';
 import type { ApprovalId, Caller, ExecId, SessionId } from '../../command.ts';
 import { isTrlError, TrlError } from '../../errors.ts';
-import type { MethodName } from '../../protocol/methods.ts';
+import type { MethodName } from '../../api/methods.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import type { Executions } from '../execs/executions.ts';
 import type { Sessions } from '../sessions/sessions.ts';

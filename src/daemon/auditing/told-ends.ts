@@ -9,7 +9,7 @@ import { readLog, type FoundEvent } from '../../audit/read.ts';
 import type { SnapshotPair } from '../../change.ts';
 import type { ExecId } from '../../command.ts';
 import { errorTable, TrlError, type ErrorCode } from '../../errors.ts';
-import { receiptChanges } from '../../protocol/answers/workspace.ts';
+import { receiptChanges } from '../../api/changes.ts';
 import type { ChangeView } from '../../protocol/workspace.ts';
 import type { AuditMark } from '../../run.ts';
 

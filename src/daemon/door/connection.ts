@@ -11,8 +11,8 @@ import { FrameError, FrameReader, frameTypes } from '../../frame.ts';
 import type { Frame } from '../../frame.ts';
 import { limits } from '../../limits.ts';
 import { LineReader } from '../../protocol/lines.ts';
-import { methodNamed } from '../../protocol/methods.ts';
-import type { MethodName } from '../../protocol/methods.ts';
+import { definitionOf, methodNamed } from '../../api/methods.ts';
+import type { MethodName } from '../../api/methods.ts';
 import { readRequest, refuseLong, unknownId } from '../../protocol/request.ts';
 import type { Envelope } from '../../protocol/request.ts';
 import type { RedactedText } from '../../redaction/text.ts';
@@ -20,7 +20,7 @@ import type { Runtime } from '../runtime.ts';
 import { answered, failed } from './answer.ts';
 import type { Log, Says } from './answer.ts';
 import { FeedWatch } from './feed.ts';
-import { call, lanes } from './methods.ts';
+import { call } from './methods.ts';
 import type { Desk } from './methods.ts';
 import { Replies } from './replies.ts';
 import type { Reply } from './replies.ts';
@@ -244,7 +244,7 @@ export class Connection {
   }
 
   async #dispatch(method: MethodName, request: Request): Promise<void> {
-    const lane = lanes[method];
+    const lane = definitionOf(method).lane;
     if (lane === 'beside') {
       void this.#run(method, request, (json, sent) => {
         this.#writer.message(json);

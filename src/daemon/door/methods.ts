@@ -1,15 +1,14 @@
 /** Each method of the wire as a call of the runtime, and when it may act. */
+import type { JsonObject } from '../../protocol/json.ts';
+import { TrlError } from '../../errors.ts';
+import type { Masking } from '../secrets/masking.ts';
 import type { Caller, ExecId } from '../../command.ts';
 import type { ChunkForm } from '../../protocol/chunks.ts';
-import type { JsonObject } from '../../protocol/json.ts';
-import { parseParams } from '../../protocol/methods.ts';
-import type { MethodName, MethodParams } from '../../protocol/methods.ts';
+import { parseParams, type MethodName, type MethodParams } from '../../api/methods.ts';
 import type { WatchAnswer } from '../../protocol/approval.ts';
 import type { ToolAnswerParams, ToolRegisterParams } from '../../protocol/tool.ts';
 import type { FeedAnswer } from '../../protocol/feed.ts';
 import type { MethodAnswers, StreamAnswer } from '../../protocol/types.ts';
-import { TrlError } from '../../errors.ts';
-import type { Masking } from '../secrets/masking.ts';
 import type { ExecsDesk, Runtime } from '../runtime.ts';
 import { asText } from './plain-text.ts';
 
@@ -52,80 +51,6 @@ export interface Desk {
   greets(): void;
   readonly hasGreeted: boolean;
 }
-
-/**
- * When a request acts and when its reply leaves.
- *
- * - `in-turn`: after the in-turn requests before it have ended; replies keep request order.
- * - `at-once`: without waiting; the reply keeps request order all the same.
- * - `beside`: without waiting; the reply leaves when it is ready, so that a caller which waits
- *   for output can write, resize and list meanwhile. Clients of the first protocol know none.
- */
-export type Lane = 'in-turn' | 'at-once' | 'beside';
-
-export const lanes = {
-  'session.create': 'in-turn',
-  'session.list': 'in-turn',
-  'session.info': 'in-turn',
-  'session.destroy': 'at-once',
-  'session.update': 'in-turn',
-  'session.fork': 'in-turn',
-  'session.state': 'in-turn',
-  'exec.run': 'in-turn',
-  'exec.stream': 'in-turn',
-  'exec.start': 'beside',
-  'exec.attach': 'beside',
-  'exec.read': 'beside',
-  'exec.write': 'beside',
-  'exec.resize': 'beside',
-  'exec.cancel': 'at-once',
-  'exec.lease': 'beside',
-  'policy.explain': 'beside',
-  'exec.list': 'beside',
-  'exec.info': 'beside',
-  'system.ping': 'at-once',
-  'system.stats': 'at-once',
-  'system.metrics': 'at-once',
-  'system.hello': 'at-once',
-  'system.watch': 'beside',
-  'runtime.list': 'beside',
-  'approval.list': 'beside',
-  'approval.get': 'beside',
-  'approval.decide': 'beside',
-  'approval.watch': 'beside',
-  'approval.status': 'beside',
-  'secrets.list': 'beside',
-  'secrets.check': 'beside',
-  'secrets.request': 'beside',
-  'secrets.requests': 'beside',
-  'secrets.set': 'beside',
-  'secrets.inject': 'in-turn',
-  'secrets.delete': 'in-turn',
-  'workspace.trust': 'in-turn',
-  'workspace.forget': 'in-turn',
-  'workspace.list': 'beside',
-  'cache.list': 'beside',
-  'cache.clear': 'in-turn',
-  'workspace.open': 'in-turn',
-  'workspace.status': 'beside',
-  'workspace.diff': 'beside',
-  'workspace.apply': 'in-turn',
-  'workspace.discard': 'in-turn',
-  'snapshot.list': 'beside',
-  'snapshot.get': 'beside',
-  'snapshot.restore': 'in-turn',
-  'exec.undo': 'in-turn',
-  'publish.check': 'beside',
-  publish: 'beside',
-  'audit.list': 'beside',
-  'audit.get': 'beside',
-  'audit.verify': 'beside',
-  'console.login': 'beside',
-  'tool.list': 'beside',
-  'tool.call': 'beside',
-  'tool.register': 'beside',
-  'tool.answer': 'beside',
-} as const satisfies Record<MethodName, Lane>;
 
 /** What a client may rely on beyond the first protocol. */
 const features = [

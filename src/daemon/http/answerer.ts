@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
-import { methodNamed } from '../../protocol/methods.ts';
+import { methodNamed } from '../../api/methods.ts';
 import { readRequest } from '../../protocol/request.ts';
 import type { Identities } from '../access/identities.ts';
 import { answered, failed } from '../door/answer.ts';

@@ -3,7 +3,7 @@ import type { Caller, ExecId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import type { ChunkForm } from '../../protocol/chunks.ts';
 import type { JsonObject } from '../../protocol/json.ts';
-import type { MethodName } from '../../protocol/methods.ts';
+import type { MethodName } from '../../api/methods.ts';
 import type { Says } from '../door/answer.ts';
 import { call } from '../door/methods.ts';
 import type { Desk } from '../door/methods.ts';

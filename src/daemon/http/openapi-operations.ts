@@ -1,9 +1,10 @@
 /** One operation of the document from one row of the route table. */
 import { isObject, type JsonObject } from '../../protocol/json.ts';
-import type { MethodName } from '../../protocol/methods.ts';
+import type { MethodName } from '../../api/methods.ts';
 import { problemContent, refused, titleOf } from './openapi-problems.ts';
 import { pascal, reference, type WireSchemas } from './openapi-schemas.ts';
-import type { AnswerKind, Mode, QueryType, Route } from './route.ts';
+import type { AnswerKind, QueryType } from '../../api/define.ts';
+import type { Mode, Route } from './route.ts';
 import { integersInPaths } from './routes.ts';
 
 /** Names of the parameters in braces. */

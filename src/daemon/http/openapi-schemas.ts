@@ -1,8 +1,8 @@
 /** The schemas of the wire as JSON Schema 2020-12, under stable names. */
 import * as z from 'zod/mini';
-import { answers, shapes } from '../../protocol/answers/index.ts';
+import { methods, methodNames, type MethodName } from '../../api/methods.ts';
+import { shapes } from '../../api/shapes.ts';
 import { isObject, type JsonObject } from '../../protocol/json.ts';
-import { methods, type MethodName } from '../../protocol/methods.ts';
 import { problemSchemas } from './openapi-problems.ts';
 
 export interface WireSchemas {
@@ -27,14 +27,14 @@ export function wireSchemas(): WireSchemas {
     registry.add(schema, { id: name });
     return name;
   };
-  const namesOf = (table: Readonly<Record<MethodName, z.ZodMiniType>>, suffix: string) =>
+  const namesOf = (part: 'params' | 'answer', suffix: string) =>
     new Map(
-      Object.entries(table)
-        .toSorted(([one], [other]) => (one < other ? -1 : 1))
-        .map(([name, schema]) => [name, named(schema, `${pascal(name)}${suffix}`)] as const),
+      methodNames
+        .toSorted((one, other) => (one < other ? -1 : 1))
+        .map((name) => [name, named(methods[name][part], `${pascal(name)}${suffix}`)] as const),
     );
-  const paramsNames = namesOf(methods, 'Params');
-  const answerNames = namesOf(answers, 'Answer');
+  const paramsNames = namesOf('params', 'Params');
+  const answerNames = namesOf('answer', 'Answer');
   // What a caller may send and must be ready to take: objects are open, `transform`s are ours.
   const made = z.toJSONSchema(registry, { io: 'input', uri: place, override: plainer });
   const wire = Object.entries(made.schemas).map(([name, schema]) => [name, bare(schema)] as const);

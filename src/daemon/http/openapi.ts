@@ -3,7 +3,7 @@
  * the wire itself is checked by: nothing is written twice, so nothing can drift.
  */
 import { isObject, type JsonObject } from '../../protocol/json.ts';
-import { methods } from '../../protocol/methods.ts';
+import { methods } from '../../api/methods.ts';
 import {
   commonParameters,
   operation,

@@ -5,7 +5,7 @@
  */
 import { isObject } from '../../protocol/json.ts';
 import { Refusal } from './problem.ts';
-import type { Paging } from './route.ts';
+import type { Paging } from '../../api/define.ts';
 
 /** What a caller asks for. */
 export interface Page {

@@ -1,6 +1,6 @@
 /** Parameters out of the query of a target, read as a row says; others are refused by name. */
 import { Refusal } from './problem.ts';
-import type { QueryType } from './route.ts';
+import type { QueryType } from '../../api/define.ts';
 
 /**
  * @param target path and query, as the request has it

@@ -19,7 +19,7 @@ import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { parseObject } from '../../protocol/json.ts';
 import type { JsonObject } from '../../protocol/json.ts';
-import type { MethodName } from '../../protocol/methods.ts';
+import type { MethodName } from '../../api/methods.ts';
 import { wireError } from '../door/answer.ts';
 import { Connection } from '../door/connection.ts';
 import type { Pace } from '../door/connection.ts';

@@ -4,7 +4,7 @@ import type { Change } from '../../change.ts';
 import type { Caller, SessionId } from '../../command.ts';
 import { TrlError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { MethodName } from '../../protocol/methods.ts';
+import type { MethodName } from '../../api/methods.ts';
 import type { MethodAnswers } from '../../protocol/types.ts';
 import type {
   ExecUndoParams,

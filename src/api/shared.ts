@@ -1,10 +1,10 @@
 /**
- * Words that several answers share: ids, verdicts, what was hidden. Objects are open: an answer
+ * Fields that several answers share: ids, verdicts, what was hidden. Objects are open: an answer
  * may hold more fields than its schema names, as the protocol permits.
  */
 import * as z from 'zod/mini';
-import { cacheTools } from '../../caches.ts';
-import { errorTable, type ErrorCode } from '../../errors.ts';
+import { cacheTools } from '../caches.ts';
+import { errorTable, type ErrorCode } from '../errors.ts';
 
 /** A count, an offset or a size: 0 or more. */
 export const count = z.int().check(z.gte(0));

@@ -4,6 +4,8 @@
  */
 import { constants } from 'node:os';
 import * as z from 'zod/mini';
+import { policyProfiles } from '../command.ts';
+import { workspaceModes } from '../change.ts';
 import { limits } from '../limits.ts';
 
 const pathBytesMax = 4_096;
@@ -46,6 +48,7 @@ export const flag = z.boolean({ error: 'true or false' });
 export const sessionId = z.templateLiteral(['s-', z.string()], { error: 'a session id' });
 export const execId = z.templateLiteral(['x-', z.string()], { error: 'an execution id' });
 export const approvalId = z.templateLiteral(['a-', z.string()], { error: 'an approval id' });
+export const workspaceId = z.templateLiteral(['w-', z.string()], { error: 'a workspace id' });
 export const command = textWithoutNul('text', limits.commandBytes.max);
 export const path = textWithoutNul('a path', pathBytesMax);
 /** As long as the kernel lets one variable be. */
@@ -68,6 +71,33 @@ const digestWanted = 'the first 8 to 64 hex digits of what was seen';
 export const digestStart = z
   .string({ error: digestWanted })
   .check(z.regex(/^[0-9a-f]{8,64}$/i, { error: digestWanted }));
+
+export const noParams = z.object({});
+export const ofSession = z.object({ session_id: sessionId });
+export const ofExec = z.object({ exec_id: execId });
+/** What a lease is named by; `exec.write` and `exec.resize` take it, too. */
+export const leaseId = z.exactOptional(name);
+export const workspaceMode = z.enum(workspaceModes, {
+  error: '"direct", "staged" or "discard"',
+});
+export const policyProfile = z.enum(policyProfiles, {
+  error: '"trusted", "auto", "guarded" or "locked"',
+});
+/** The longest that a request waits for a person's answer. */
+export const approvalWaitMsMax = 3_600_000;
+
+export const limitParams = z.strictObject(
+  {
+    cpu_s: z.exactOptional(whole(1)),
+    processes: z.exactOptional(whole(1, limits.processes.max)),
+    open_files: z.exactOptional(whole(1, limits.openFiles.max)),
+    file_bytes: z.exactOptional(whole(0)),
+    memory_bytes: z.exactOptional(whole(1)),
+    address_space_bytes: z.exactOptional(whole(1)),
+    journal_bytes: z.exactOptional(whole(1, limits.journalBytes.max)),
+  },
+  { error: 'an object of bounds' },
+);
 
 /** Seconds, fractions allowed; 0 means the default. */
 export const timeoutSeconds = seconds(secondsMax);

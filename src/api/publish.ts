@@ -1,9 +1,10 @@
-/** Schemas of the methods around the publication gate, as `methods.ts` spreads them. */
+/** The methods `publish.check` and `publish`. */
 import * as z from 'zod/mini';
-import { limits } from '../limits.ts';
+import { created, define, ownership, post, roles } from './define.ts';
 import * as field from './fields.ts';
-import { publishKinds, type PublishKind } from './publish.ts';
-import { workspaceId } from './workspace-params.ts';
+import * as shared from './shared.ts';
+import { limits } from '../limits.ts';
+import { publishKinds, type PublishKind } from '../protocol/publish.ts';
 
 const refsMax = 10_000;
 const objectIdWanted = 'an object id of git';
@@ -73,7 +74,7 @@ const oneWorkspace = z.refine<Given>(
 const checked = {
   audience: z.exactOptional(field.name),
   path: z.exactOptional(field.path),
-  workspace_id: z.exactOptional(workspaceId),
+  workspace_id: z.exactOptional(field.workspaceId),
   session_id: z.exactOptional(field.sessionId),
   exec_id: z.exactOptional(field.execId),
   output: z.exactOptional(field.flag),
@@ -108,16 +109,91 @@ const checks = [...publishKinds.map(belongsTogether), isGiven, oneOfGit, oneWork
 /** Commits leave by a push. */
 const leaving = ['paths', 'changes', 'exec', 'text'] as const satisfies readonly PublishKind[];
 
-/** One row a method: the schema of its `params`. */
+const decision = z.enum(['pass', 'review', 'block']);
+const range = z.nullable(z.tuple([shared.count, shared.count]));
+
+const evidence = z.object({
+  score: z.nullable(z.number()),
+  source: z.string(),
+  span: range,
+  lines: range,
+  via: shared.names,
+  text: shared.nullableText,
+});
+
+export const publishFinding = z.object({
+  rule: z.string(),
+  decision,
+  item: shared.nullableText,
+  trace: z.string(),
+  evidence: z.exactOptional(evidence),
+});
+
+/** What the gate says of what is to leave. */
+export const publishVerdict = z.object({
+  decision,
+  basis: z.enum(['non-interference', 'scan']),
+  audience: z.string(),
+  policy_version: z.string(),
+  items: shared.count,
+  bytes: shared.count,
+  digest: shared.sha256,
+  findings: z.array(publishFinding),
+});
+
+const published = z.extend(publishVerdict, {
+  publication_id: shared.id('p-'),
+  directory: z.string(),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      path_base64: z.exactOptional(z.string()),
+      type: z.enum(['file', 'symlink']),
+      mode: z.string(),
+      size: shared.count,
+      sha256: shared.sha256,
+    }),
+  ),
+});
+
+/** Every `publish` method: its parameters, its answer and its rules. */
 export const publishMethods = {
-  'publish.check': z
-    .object({
-      kind: z.enum(publishKinds, { error: quoted(publishKinds) }),
-      ...checked,
-      evidence: z.exactOptional(field.flag),
-    })
-    .check(...checks),
-  publish: z
-    .object({ kind: z.enum(leaving, { error: quoted(leaving) }), ...checked })
-    .check(...checks),
+  'publish.check': define({
+    params: z
+      .object({
+        kind: z.enum(publishKinds, { error: quoted(publishKinds) }),
+        ...checked,
+        evidence: z.exactOptional(field.flag),
+      })
+      .check(...checks),
+    answer: publishVerdict,
+    roles: roles.agentAndApprover,
+    owns: ownership.publication,
+    lane: 'beside',
+    http: [
+      {
+        ...post,
+        path: '/v1/publications/check',
+        about: 'Whether something may leave, and why not',
+      },
+    ],
+    audit: null,
+  }),
+  publish: define({
+    params: z
+      .object({ kind: z.enum(leaving, { error: quoted(leaving) }), ...checked })
+      .check(...checks),
+    answer: published,
+    roles: roles.agent,
+    owns: ownership.publication,
+    lane: 'beside',
+    http: [
+      {
+        ...created,
+        path: '/v1/publications',
+        about: 'Lay out what was checked, so that it can leave',
+      },
+    ],
+    audit: null,
+  }),
 } as const;
